@@ -1,4 +1,4 @@
-"""The npm packages: one per machine with the binary, and the main one with a launcher that finds it."""
+"""npm packages: one with the binary for each kind of machine, and the main one, whose launcher finds the binary."""
 
 import json
 from pathlib import Path

@@ -80,7 +80,7 @@ class Case:
     def expect(self, condition: bool, message: str) -> None:
         """`message` describes the expected result."""
         if not condition:
-            raise PackagingError(f"not so: {message}")
+            raise PackagingError(f"this is not true: {message}")
         self.say(message)
 
     def say(self, message: str) -> None:

@@ -88,7 +88,7 @@ pub enum Error {
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Runs an agent until `shutdown` is cancelled or the server ends the link for good.
+/// Runs an agent until `shutdown` is cancelled or the server ends the link permanently.
 pub async fn run(options: Options, shutdown: CancellationToken) -> Result<Exit, Error> {
     let agent = Agent::start(options, shutdown.clone()).await?;
     agent.run(shutdown).await

@@ -42,7 +42,7 @@ impl DiscoveryFile {
                 tracing::warn!(%error, "cannot write the agent's discovery file");
             }
             if link.changed().await.is_err() {
-                // The link has ended for good. The file stays until the agent ends.
+                // The link has ended permanently. The file stays until the agent ends.
                 std::future::pending::<()>().await;
             }
         }

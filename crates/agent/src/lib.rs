@@ -1,9 +1,9 @@
 //! The agent: the process of `svc` inside a space.
 //!
-//! The agent holds the link to the server, supervises the space's method server, and serves
-//! programs of the space on two listeners. It runs every script in a separate process. It never
-//! imports the server. On disk it keeps only its discovery file, its socket and its packages, and
-//! removes them when it ends. The file of the startup script exists only while the script runs.
+//! The agent holds the links to the servers of its zone, supervises the space's method server, and
+//! serves programs of the space on two listeners. It runs every script in a separate process. It
+//! never imports the server. On disk it keeps only its discovery file, its socket and its packages,
+//! and removes them when it ends. The file of the startup script exists only while the script runs.
 
 mod agent;
 mod backoff;

@@ -1,8 +1,9 @@
 //! The queues of frames for the servers, one for each open link.
 //!
-//! An answer names the link of its call and is dropped after a reconnect. Putting a frame into the
-//! outbox never waits: a producer of many bytes awaits [`Outbox::room`] first. One link is the home
-//! link: control messages go there, unless a function takes the number of a link.
+//! An answer names the link of its call and is dropped if that link has ended. Putting a frame into
+//! the outbox never waits: a producer of many bytes awaits [`Outbox::room`] first. One link is the
+//! home link. Control messages go to the home link, except in [`Outbox::control_all`] and in
+//! functions that take the number of a link.
 
 use std::{
     collections::HashMap,

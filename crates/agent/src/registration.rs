@@ -276,7 +276,7 @@ impl Registrar {
         match self.request(&Control::Register(Box::new(register))).await? {
             Control::Registered(accepted) => {
                 // A home server of an older version issues no tickets. The last ticket stays valid as
-                // long as the place is the same.
+                // long as the position (`place`) is the same.
                 if accepted.ticket.is_some() || current.place != Some(accepted.place) {
                     current.ticket = accepted.ticket;
                 }

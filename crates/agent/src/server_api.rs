@@ -1,4 +1,5 @@
-//! Reads scripts of the space's owner from the server's HTTP API.
+//! Reads the startup script of the space, the libraries of its owner and the global libraries from
+//! the server's HTTP API.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -13,7 +14,7 @@ use crate::servers::{Clients, Servers};
 
 /// Scripts per request.
 const PAGE: u32 = 50;
-/// The maximum size of a response: a page of scripts, each of the maximum size.
+/// The maximum size of a response: enough for a page of scripts of the maximum size.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// The maximum size of all libraries together.
 const LIBRARIES_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -171,7 +172,8 @@ fn add_library(libraries: &mut BTreeMap<String, String>, script: Script) {
     }
 }
 
-/// Whether `import name` can find a file of this name. Excludes names that lead out of the archive.
+/// Whether `import name` can find a file of this name. Also excludes names such as `../x`: in the
+/// zip archive of the libraries, their files would be outside the archive's folder.
 fn is_module_name(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()

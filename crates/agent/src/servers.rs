@@ -78,7 +78,8 @@ impl Servers {
         self.learned.read().clone()
     }
 
-    /// Every server once: the current one, then the configured ones after it, then the learned ones.
+    /// Every server once: the current server, then the other configured servers, beginning after
+    /// the current one, then the learned servers.
     pub fn in_turn(&self) -> Vec<Target> {
         let current = self.current();
         let is_current = |target: &&Target| target.is_same_address(&current);

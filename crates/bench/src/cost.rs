@@ -1,7 +1,7 @@
 //! The check against growing costs: compares the system calls per call with the baseline.
 //!
-//! It counts system calls and not time, because their number does not depend on the load of the
-//! machine or on the build profile.
+//! The check counts system calls and does not measure time: the number of system calls does not
+//! depend on the load of the machine or on the build profile.
 
 use anyhow::{bail, ensure};
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! The program behind the alias `cargo svc`: announces the first build, which takes minutes, and then
-//! lets cargo build and run `svc`. It has no dependencies, so it is itself built in a second.
+//! The program behind the alias `cargo svc`: announces the first build, which takes minutes, and
+//! then lets cargo build and run `svc`. This program has no dependencies, so its own build takes a
+//! second.
 
 use std::{
     env,
@@ -18,8 +19,8 @@ fn main() -> ExitCode {
     {
         eprintln!(
             "This first run builds svc, which takes 5 to 10 minutes on two cores. Later runs start at once.\n\
-             It is built for a quick start and not for speed: `cargo install --locked --ignore-rust-version \
-             --path crates/svc` builds the fast one."
+             This build is made quickly, but runs slowly: `cargo install --locked --ignore-rust-version \
+             --path crates/svc` builds a fast svc."
         );
     }
     // `cargo run` sets this variable to its own path.

@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::json;
+use svc_core::TraceContext;
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status, Unregistered},
     api,
@@ -16,8 +17,8 @@ use crate::{
     transport::Policy,
 };
 
-/// The timeout of every request. A registration includes the start of a process and the server's
-/// answer.
+/// The timeout of every request. It is long, because a registration includes the start of a process
+/// and the server's answer.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// `wait=<seconds>`: how long the answer may take (RFC 7240).
@@ -38,6 +39,11 @@ impl AgentClient {
         Self {
             client: Client::with_policy(Target::unix(socket), policy),
         }
+    }
+
+    /// Makes the following requests a part of a trace.
+    pub fn set_trace(&mut self, trace: Option<TraceContext>) {
+        self.client.set_trace(trace);
     }
 
     pub async fn status(&self) -> Result<Status, Error> {

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::Full;
 use serde::{Serialize, de::DeserializeOwned};
+use svc_core::TraceContext;
 use svc_protocol::{document, problem::Problem};
 
 use crate::{
@@ -51,6 +52,8 @@ impl fmt::Debug for Credential {
 pub struct Client {
     transport: Transport,
     credential: Credential,
+    /// The trace that the requests continue.
+    trace: Option<TraceContext>,
 }
 
 impl Client {
@@ -62,7 +65,13 @@ impl Client {
         Self {
             transport: Transport::new(target, policy),
             credential: Credential::None,
+            trace: None,
         }
+    }
+
+    /// Makes the following requests a part of a trace.
+    pub fn set_trace(&mut self, trace: Option<TraceContext>) {
+        self.trace = trace;
     }
 
     #[must_use]
@@ -150,6 +159,9 @@ impl Client {
         if has_body {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(header::CONTENT_TYPE, json);
+        }
+        if let Some(trace) = &self.trace {
+            put_trace(request.headers_mut(), trace);
         }
         for (name, value) in headers {
             request.headers_mut().insert(name.clone(), value.clone());
@@ -246,6 +258,16 @@ impl Client {
                 .transport
                 .unexpected(format!("status {status} without a problem document")),
         }
+    }
+}
+
+fn put_trace(headers: &mut HeaderMap, trace: &TraceContext) {
+    let header = |text: &str| HeaderValue::from_str(text).ok();
+    if let Some(parent) = header(&trace.traceparent()) {
+        headers.insert("traceparent", parent);
+    }
+    if let Some(state) = trace.tracestate().and_then(header) {
+        headers.insert("tracestate", state);
     }
 }
 

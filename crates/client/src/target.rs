@@ -23,7 +23,10 @@ use tokio_rustls::rustls::{
     },
 };
 
-use crate::certificates::{AnyCertificate, Verifier};
+use crate::{
+    certificates::{AnyCertificate, Verifier},
+    proxy::{self, Proxy, ProxyVariableError},
+};
 
 #[derive(Debug, Error)]
 pub enum TargetError {
@@ -35,6 +38,8 @@ pub enum TargetError {
     NoRoots,
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
+    #[error(transparent)]
+    Proxy(#[from] ProxyVariableError),
     #[error("address {number} of `{list}` is empty; addresses are separated by single commas")]
     EmptyAddress { number: usize, list: String },
     #[error("`{0}` is named twice; name each server once")]
@@ -51,6 +56,8 @@ pub enum TargetError {
 #[derive(Clone)]
 pub struct Target {
     pub(crate) address: Address,
+    /// The proxy through which the address is reached.
+    pub(crate) proxy: Option<Arc<Proxy>>,
     /// Path prefix that a proxy puts before the paths of the API, without a slash at its end. Empty
     /// without such a proxy.
     base_path: String,
@@ -74,18 +81,41 @@ pub enum Address {
 
 impl Target {
     /// Parses `http://host[:port][/base]` or `https://…`. `extra_ca` is a PEM file of authorities
-    /// that are trusted in addition to the machine's own.
+    /// that are trusted in addition to the machine's own. Like the authorities, the proxy is a
+    /// setting of the machine, so it is read from the environment of the process.
     pub fn parse(url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
-        Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))
+        let target = Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))?;
+        target.through_proxy()
+    }
+
+    /// Checks the form of an address. The certificate authorities and proxies of this machine do not
+    /// matter.
+    pub fn check(url: &str) -> Result<(), TargetError> {
+        let plain = match url.strip_prefix("https://") {
+            Some(rest) => format!("http://{rest}"),
+            None => url.to_owned(),
+        };
+        Self::parse_with(&plain, || Err(TargetError::NoRoots)).map(drop)
     }
 
     /// Parses the address of another server of the same zone. The new target uses the TLS settings
     /// of this target. If this target has none, they are created.
     pub fn parse_beside(&self, url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
-        Self::parse_with(url, || match &self.address {
+        let target = Self::parse_with(url, || match &self.address {
             Address::Tls { config, .. } => Ok(Arc::clone(config)),
             Address::Tcp { .. } | Address::Unix { .. } => Ok(Arc::new(tls_config(extra_ca)?)),
-        })
+        })?;
+        target.through_proxy()
+    }
+
+    fn through_proxy(mut self) -> Result<Self, TargetError> {
+        let (Address::Tcp { host, port } | Address::Tls { host, port, .. }) = &self.address else {
+            return Ok(self);
+        };
+        let read = |name: &str| std::env::var(name).ok();
+        let proxy = proxy::find(self.is_tls(), host, *port, read)?;
+        self.proxy = proxy.map(Arc::new);
+        Ok(self)
     }
 
     /// The server of this machine, at the address that it listens on. Its certificate is for a public
@@ -146,6 +176,7 @@ impl Target {
         };
         Ok(Self {
             address,
+            proxy: None,
             base_path: uri.path().trim_end_matches('/').to_owned(),
         })
     }
@@ -153,8 +184,15 @@ impl Target {
     pub fn unix(path: impl Into<PathBuf>) -> Self {
         Self {
             address: Address::Unix { path: path.into() },
+            proxy: None,
             base_path: String::new(),
         }
+    }
+
+    /// What the user can do if the target is not reached through its proxy.
+    pub(crate) fn proxy_remedy(&self) -> Option<String> {
+        let remedy = "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names the proxy; servers in NO_PROXY are reached directly";
+        self.proxy.is_some().then(|| remedy.to_owned())
     }
 
     pub fn is_tls(&self) -> bool {

@@ -29,6 +29,7 @@ use tokio_rustls::{
 use crate::{
     certificates::{self, TlsFailure},
     error::Error,
+    proxy::Proxy,
     sse::EventStream,
     target::{Address, Target},
 };
@@ -85,12 +86,15 @@ pub enum Reply {
     Stream(EventStream),
 }
 
-/// Opens a connection to a target. The agent's link uses this function too.
+/// Opens a connection to a target, through its proxy if it has one. The agent's link uses this
+/// function too.
 pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
+    let proxy = target.proxy.as_deref();
     match &target.address {
-        Address::Tcp { host, port } => Ok(Box::new(connect_tcp(host, *port).await?)),
+        Address::Tcp { host, port } => Ok(Box::new(connect_tcp(proxy, host, *port).await?)),
         Address::Tls { host, port, config } => {
-            Ok(Box::new(connect_tls(host, *port, config.clone()).await?))
+            let stream = connect_tcp(proxy, host, *port).await?;
+            Ok(Box::new(begin_tls(host, stream, config.clone()).await?))
         }
         Address::Unix { path } => Ok(Box::new(UnixStream::connect(path).await?)),
     }
@@ -101,26 +105,29 @@ pub async fn certificate_end(target: &Target) -> io::Result<Option<Timestamp>> {
     let Address::Tls { host, port, config } = &target.address else {
         return Ok(None);
     };
-    let stream = connect_tls(host, *port, config.clone()).await?;
+    let stream = connect_tcp(target.proxy.as_deref(), host, *port).await?;
+    let stream = begin_tls(host, stream, config.clone()).await?;
     let (_, session) = stream.get_ref();
     let certificate = session.peer_certificates().and_then(<[_]>::first);
     Ok(certificate.and_then(certificates::end))
 }
 
-async fn connect_tls(
+async fn begin_tls(
     host: &str,
-    port: u16,
+    stream: TcpStream,
     config: Arc<ClientConfig>,
 ) -> io::Result<TlsStream<TcpStream>> {
     let name = ServerName::try_from(bare_host(host).to_owned())
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let stream = connect_tcp(host, port).await?;
     let connected = TlsConnector::from(config).connect(name, stream).await;
     connected.map_err(|error| TlsFailure::explain(error, bare_host(host)))
 }
 
-async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((bare_host(host), port)).await?;
+async fn connect_tcp(proxy: Option<&Proxy>, host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = match proxy {
+        Some(proxy) => proxy.connect(&format!("{host}:{port}")).await?,
+        None => TcpStream::connect((bare_host(host), port)).await?,
+    };
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -268,13 +275,16 @@ impl Transport {
     async fn open(&self) -> Result<Connection, Error> {
         let connecting = async {
             let connected = connect(&self.target).await;
-            connected.map_err(|error| match TlsFailure::find(&error) {
-                Some(failure) => Error::Unreachable {
+            connected.map_err(|error| {
+                let (why, remedy) = match TlsFailure::find(&error) {
+                    Some(failure) => (failure.why.clone(), Some(failure.remedy.clone())),
+                    None => (error.to_string(), self.target.proxy_remedy()),
+                };
+                Error::Unreachable {
                     target: self.target.to_string(),
-                    why: failure.why.clone(),
-                    remedy: Some(failure.remedy.clone()),
-                },
-                None => self.unreachable(error),
+                    why,
+                    remedy,
+                }
             })
         };
         let within = self.policy.connect_timeout;

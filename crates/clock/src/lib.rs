@@ -59,3 +59,11 @@ pub fn now_micros() -> u64 {
         .unwrap_or_default();
     u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
 }
+
+/// The system time in nanoseconds, for the spans of traces.
+pub fn now_nanos() -> u64 {
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -41,7 +41,8 @@ pub struct DeliveryPolicy {
     pub retry: Option<Retry>,
     /// Whether a `Retry-After` of the receiver lengthens the wait, to at most seven days.
     pub retry_after: bool,
-    /// Statuses after which a delivery is not retried. 410 also pauses the sink.
+    /// Statuses after which a delivery is not retried. If 410 is in the list, it also pauses the
+    /// sink.
     #[schemars(length(max = STATUSES_MAX))]
     pub permanent_statuses: Vec<u16>,
     /// What happens after the last attempt of a delivery failed.

@@ -14,6 +14,7 @@ use crate::{
     json_text::{JsonText, JsonTextError},
     pattern::{EVENT_TYPE_MAX, is_event_type},
     timestamp::Timestamp,
+    trace::TraceContext,
 };
 
 /// Largest payload, in bytes of JSON.
@@ -36,6 +37,9 @@ pub struct Event {
     pub space_id: SpaceId,
     pub actor: Actor,
     pub data: JsonText,
+    /// The trace of the emit, which deliveries continue.
+    #[serde(skip)]
+    pub trace: Option<Box<TraceContext>>,
 }
 
 /// The cause of an event: a user, an agent or the server itself.
@@ -189,6 +193,7 @@ mod tests {
             space_id: SpaceId::NIL,
             actor: Actor::system(),
             data: JsonText::parse(r#"{"a": 18446744073709551616}"#).expect("JSON"),
+            trace: None,
         };
         let body = event.default_body();
         assert!(

@@ -1,9 +1,9 @@
-//! A limited number of places for named values of many owners, such as the series of a metric. What
-//! has no place is counted together, as `other`.
+//! Named values of many owners, such as the series of a metric. Only a limited number of names have
+//! a value of their own, which is called a place. All other names share one value, `other`.
 //!
-//! While places are free, an owner takes as many as it needs. When none is free, an owner gets one of
-//! an owner that has at least two more, so that no owner keeps others out. A value keeps its place as
-//! long as possible, because counters must not move.
+//! While places are free, an owner takes as many as it needs. When none is free, an owner takes a
+//! place from another owner, if that owner has at least two places more. So no owner keeps others
+//! out. A name keeps its place as long as possible, because counters must not move.
 
 use std::{collections::HashMap, hash::Hash};
 
@@ -18,7 +18,7 @@ pub struct FairPlaces<O, K, V> {
     held: HashMap<O, usize>,
     /// The largest number in `held`.
     held_max: usize,
-    /// The minute in which no idle place was found.
+    /// The last minute in which a search found no idle place.
     none_idle_at: Option<i64>,
     other: V,
 }
@@ -42,7 +42,8 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         }
     }
 
-    /// The value of a name in this minute, or the value of all names without a place.
+    /// The value of a name, which takes a place if possible. Otherwise the value of all names
+    /// without a place. `minute` is the current minute.
     pub fn find_or_other(&mut self, owner: &O, key: &K, minute: i64) -> &mut V {
         if !self.places.contains_key(key) && !self.make_room(owner, minute) {
             return &mut self.other;
@@ -77,7 +78,7 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         &mut self.other
     }
 
-    /// All values, with that of the names without a place.
+    /// The values of all places, and the value of all names without a place.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         let placed = self.places.values_mut().map(|place| &mut place.value);
         placed.chain(std::iter::once(&mut self.other))
@@ -94,12 +95,12 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         places
     }
 
-    /// Frees a place for the owner if none is free. Returns whether there is one now.
+    /// Frees a place for the owner if none is free. Returns whether a place is free now.
     fn make_room(&mut self, owner: &O, minute: i64) -> bool {
         self.places.len() < self.limit || self.free_idle(minute) || self.free_for(owner)
     }
 
-    /// Searches at most once per minute.
+    /// Frees an idle place. If a search finds none, the next search is in another minute.
     fn free_idle(&mut self, minute: i64) -> bool {
         if self.none_idle_at == Some(minute) {
             return false;
@@ -119,7 +120,8 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         }
     }
 
-    /// Takes the place that was not used for the longest time of an owner with the most places.
+    /// Frees a place of the owners with the most places: the place that was not used for the
+    /// longest time.
     fn free_for(&mut self, owner: &O) -> bool {
         let own = self.held.get(owner).copied().unwrap_or_default();
         if self.held_max < own + 2 {

@@ -128,7 +128,7 @@ pub struct CallRow {
     pub times: Option<CallTimes>,
     pub params_bytes: u32,
     pub result_bytes: u32,
-    /// The trace id of the request's `traceparent`; 0 without one.
+    /// The trace id of a `traceparent`, of the MCP message or of the HTTP request; 0 without one.
     pub trace: u128,
 }
 
@@ -171,25 +171,4 @@ pub fn short_name(name: &str) -> &str {
         end -= 1;
     }
     &name[..end]
-}
-
-/// The trace id of a W3C `traceparent`; `None` if the header is not valid.
-pub fn trace_id(traceparent: &str) -> Option<u128> {
-    let mut parts = traceparent.split('-');
-    let (version, trace, parent, flags) =
-        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let is_hex = |text: &str, digits: usize| {
-        let is_lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        text.len() == digits && text.bytes().all(is_lower_hex)
-    };
-    // Later versions may add parts; version `ff` is not valid.
-    let is_complete = parts.next().is_none() || version != "00";
-    let is_valid = is_hex(version, 2)
-        && version != "ff"
-        && is_hex(trace, 32)
-        && is_hex(parent, 16)
-        && is_hex(flags, 2)
-        && parent.bytes().any(|byte| byte != b'0');
-    let id = u128::from_str_radix(trace, 16).ok()?;
-    (is_valid && is_complete && id != 0).then_some(id)
 }

@@ -38,6 +38,7 @@ mod text_enum;
 pub mod timestamp;
 pub mod token;
 pub mod totp;
+pub mod trace;
 pub mod visibility;
 
 pub use id::{
@@ -50,3 +51,4 @@ pub use permission::{Permission, Permissions};
 pub use quota::{Quota, QuotaExceeded, QuotaOverrides, Quotas};
 pub use scope::{Scope, Scopes};
 pub use timestamp::Timestamp;
+pub use trace::TraceContext;

@@ -20,7 +20,8 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// The maximum number of methods in a block. The methods with the fewest calls are counted together.
+/// The maximum number of methods in a block. If there are more methods, those with the fewest calls
+/// are counted together.
 pub const METHODS_MAX: usize = 1_000;
 /// The name under which further methods are counted together. No method has an empty name.
 pub const OTHER: &str = "";

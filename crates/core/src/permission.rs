@@ -153,7 +153,7 @@ impl JsonSchema for Permissions {
     }
 }
 
-/// Names of the built-in roles, which cannot be changed.
+/// The built-in roles. Their names and permissions cannot be changed.
 pub const ROLE_ADMIN: &str = "admin";
 pub const ROLE_USER: &str = "user";
 

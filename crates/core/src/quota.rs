@@ -104,8 +104,8 @@ quotas! {
     /// Bytes of the user's stored events, except events that only global sinks still need.
     EventBytes event_bytes = 1 << 30, "bytes of stored events",
         "try again when some of them are delivered";
-    /// Event streams that are open at the same time.
-    Streams streams = 50, "open event streams", "close a stream first";
+    /// Streams (of events, of calls, of MCP) that are open at the same time.
+    Streams streams = 50, "open streams", "close a stream first";
 }
 
 impl fmt::Display for Quota {

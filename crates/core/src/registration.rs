@@ -92,6 +92,10 @@ pub struct ServerDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = u32::MAX))]
     pub max_in_flight: Option<u32>,
+    /// Whether the requests to the method server have the trace context of their calls: the member
+    /// `_meta` with `traceparent` and `tracestate`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trace: bool,
     /// Additional environment variables for the method server.
     #[serde(default)]
     #[schemars(extend("propertyNames" = {"pattern": "^[^=]+$"}))]

@@ -198,7 +198,7 @@ pub enum Goodbye {
     AgentStopping,
     /// Another agent has taken over this space. This agent exits with code 6.
     Replaced,
-    /// The space was stopped on request. The agent closes the link and retries at long intervals.
+    /// The space was stopped on request. The agent closes the link and retries every few seconds.
     SpaceStopped,
     /// The space was deleted or its token was revoked. The agent exits with code 4.
     Revoked,

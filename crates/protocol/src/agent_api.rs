@@ -105,7 +105,7 @@ pub struct LinkRecord {
     pub server_id: ServerId,
     pub url: String,
     /// Whether this is the home link, which decides about the state of the space. A side link
-    /// carries only calls and the accepted registration.
+    /// carries only calls, the accepted registration and the state of the method server.
     pub is_home: bool,
     pub since: Timestamp,
 }

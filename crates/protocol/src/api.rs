@@ -29,7 +29,9 @@ mod users;
 
 pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
 pub use audit::{AuditEntry, AuditQuery};
-pub use auth::{AuthState, ChangePassword, Login, Me, SESSION_COOKIES, Session, Setup, SignIn};
+pub use auth::{
+    AuthState, ChangePassword, CredentialQuery, Login, Me, SESSION_COOKIES, Session, Setup, SignIn,
+};
 pub use calls::{CALLS_PATH, Call, CallCredential, CallDetail, CallQuery, Calls};
 pub use diagnostics::{Check, CheckStatus, Diagnostics};
 pub use events::{
@@ -43,13 +45,11 @@ pub use limits::{
 };
 pub use methods::{CALL_PATH, CallResponse, Method, MethodQuery, Methods, Provider};
 pub use oauth::{
-    App, AppPatch, AppSummary, Consent, Decision, DecisionResult, DeviceLogin, Grant, GrantQuery,
-    NewApp,
+    App, AppPatch, AppSummary, Consent, Decision, DecisionResult, DeviceLogin, Grant, NewApp,
 };
 pub use oidc::{
-    ClaimMapping, IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, LinkedIdentity,
-    NewOidcProvider, OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption,
-    SignInOptions,
+    ClaimMapping, IdentityProof, LinkStarted, LinkedIdentities, LinkedIdentity, NewOidcProvider,
+    OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption, SignInOptions,
 };
 pub use page::{
     Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Schedules, Scripts,

@@ -1,8 +1,8 @@
 //! Names of the environment variables that several crates use. The variables of the other server
 //! settings are in `svc::config`.
 
-/// Address of the server, for the CLI and the agent. May be several, separated by commas; the CLI
-/// uses the first.
+/// Address of the server, for the CLI and the agent; or several addresses, separated by commas. The
+/// CLI uses the first.
 pub const URL: &str = "SVC_URL";
 /// API token for the CLI; overrides the saved context.
 pub const TOKEN: &str = "SVC_TOKEN";
@@ -19,7 +19,7 @@ pub const AGENT_URL: &str = "SVC_AGENT_URL";
 /// Path of the agent's Unix socket; set for the programs that the agent starts, read by the CLI and
 /// the agent.
 pub const AGENT_SOCKET: &str = "SVC_AGENT_SOCKET";
-/// Registration file the agent registers once at startup (spec 4.3).
+/// Registration file that the agent registers once, at its start (spec 4.3).
 pub const METHODS_FILE: &str = "SVC_METHODS_FILE";
 /// Id and name of the space; set for the programs that the agent starts.
 pub const SPACE_ID: &str = "SVC_SPACE_ID";

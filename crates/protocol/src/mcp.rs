@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use crate::jsonrpc::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use svc_core::TraceContext;
 
 /// A request. Notifications are not answered and have no `Message`.
 pub struct Message<'a> {
@@ -108,16 +109,19 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The `traceparent` of W3C Trace Context in `_meta`.
-    pub fn traceparent(&self) -> Option<Cow<'a, str>> {
+    /// The `traceparent` and the `tracestate` of W3C Trace Context in `_meta`.
+    pub fn trace(&self) -> Option<TraceContext> {
         #[derive(Deserialize)]
         struct Trace<'a> {
             #[serde(borrow, default)]
             traceparent: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            tracestate: Option<&'a RawValue>,
         }
         let meta = self.meta.filter(|meta| is_object(meta.get()))?;
         let trace: Trace<'a> = serde_json::from_str(meta.get()).ok()?;
-        text(trace.traceparent?)
+        let state = trace.tracestate.and_then(text);
+        TraceContext::parse(&text(trace.traceparent?)?, state.as_deref())
     }
 
     /// The cursor, if there is one; `Some(None)` if it is not a string.

@@ -51,6 +51,9 @@ pub enum ToWorker {
     Invoke {
         handler: String,
         params: String,
+        /// The trace context of the request, as the text of [`svc_core::TraceContext`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<String>,
     },
     /// Try operations that a sandboxed worker must not be able to do. The result is a [`Probe`].
     Probe,
@@ -224,6 +227,7 @@ mod tests {
         let message = ToWorker::Invoke {
             handler: "notes.add".into(),
             params: r#"{"text":"é\n"}"#.into(),
+            trace: None,
         };
         let mut bytes = encode(&message, SANDBOX_FRAME_BYTES_MAX).expect("encoded");
         bytes.extend(encode(&ToWorker::Probe, SANDBOX_FRAME_BYTES_MAX).expect("encoded"));

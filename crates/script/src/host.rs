@@ -12,6 +12,7 @@ use svc_protocol::worker::{Raise, Source, Stream};
 /// | `api` | `{"method", "path", "body"?}` | `{"status", "body"}` (body: JSON, or text) |
 /// | `event` | `null` | the event a sink script runs for, with `space`, `actor`, `custom` |
 /// | `progress` | `{"progress", "total"?, "message"?}`: the progress of the request | `null` |
+/// | `trace` | `null` | `{"traceparent"?, "tracestate"?}`: the trace that requests of the script continue |
 /// | `process` | `{"args", "cwd"?, "env"?, "env_changes"?, "input"?, "timeout"?, "stdout"?, "stderr"?}` | `{"returncode", "stdout", "stderr"}` |
 ///
 /// The evaluator itself handles `route` (of `svc.jsonrpc.method`) and `rpc_error` (of

@@ -26,7 +26,7 @@ pub use evaluator::{Evaluator, Snapshot, check};
 pub use host::Host;
 pub use modules::is_built_in;
 pub use rewrite::SOURCE_BYTES_MAX;
-pub use space_host::{SpaceHost, read_registration};
+pub use space_host::{SpaceHost, read_registration, trace_json};
 pub use svc_protocol::worker::{
     Abilities, ErrorKind, Exception, Flavour, Frame, Limits, Raise, RpcFault, ScriptError, Setting,
     Source, Stream,

@@ -11,6 +11,7 @@ mod server;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     io::{self, Write},
     path::PathBuf,
 };
@@ -18,7 +19,7 @@ use std::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{json, value::RawValue};
 use svc_client::Client;
-use svc_core::registration::Registration;
+use svc_core::{TraceContext, registration::Registration};
 use svc_protocol::{
     agent_api::{RegisterFile, Registered},
     api, document, registration_file,
@@ -40,6 +41,8 @@ pub struct SpaceHost {
     /// Whether this process is a worker, whose stdout carries frames. The output of the script's
     /// processes is then collected in `printed`.
     in_worker: bool,
+    /// The trace that requests of the script continue.
+    trace: Option<TraceContext>,
     printed: Vec<(Stream, String)>,
     /// Created at the first request, because many scripts make no request.
     runtime: Option<Runtime>,
@@ -56,6 +59,7 @@ impl SpaceHost {
             registered: None,
             refusal: None,
             in_worker: false,
+            trace: None,
             printed: Vec::new(),
             runtime: None,
         }
@@ -81,6 +85,12 @@ impl SpaceHost {
     pub(crate) fn in_worker(mut self) -> Self {
         self.in_worker = true;
         self
+    }
+
+    /// Makes the following requests of the script a part of a trace.
+    pub fn set_trace(&mut self, trace: Option<TraceContext>) {
+        self.servers.set_trace(trace.as_ref());
+        self.trace = trace;
     }
 
     /// The last registration of the script.
@@ -201,6 +211,7 @@ impl Host for SpaceHost {
             "emit" => self.emit(argument),
             "api" => self.api(argument),
             "process" => self.process(argument),
+            "trace" => Ok(trace_json(self.trace.as_ref())),
             "event" => Err(Raise::runtime(
                 "event accessors are for sink scripts, which run on the server",
             )),
@@ -221,6 +232,17 @@ impl Host for SpaceHost {
             Stream::Stderr => io::stderr().lock().write_all(text.as_bytes()),
         };
     }
+}
+
+/// The answer to the operation `trace`.
+pub fn trace_json(trace: Option<&TraceContext>) -> String {
+    let mut members = BTreeMap::new();
+    if let Some(trace) = trace {
+        members.insert("traceparent", trace.traceparent());
+        let state = trace.tracestate().map(str::to_owned);
+        members.extend(state.map(|state| ("tracestate", state)));
+    }
+    json!(members).to_string()
 }
 
 /// Returns the runtime. Creates it at the first call.

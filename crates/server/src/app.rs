@@ -33,6 +33,7 @@ use crate::{
     sources::Sources,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::{Overview, methods::MethodStatistics},
+    traces::Traces,
     web::Web,
     zone::{CatchUp, Zone},
 };
@@ -57,7 +58,7 @@ pub struct Parts {
     /// The lock of the data folder, unless the store holds it.
     pub folder: Option<FolderLock>,
     pub store: Store,
-    /// Decides whether a credential has expired.
+    /// The clock by which credentials expire.
     pub clock: Clock,
     /// Changes users, groups, roles, tokens and sessions.
     pub identity: Identity,
@@ -71,6 +72,8 @@ pub struct Parts {
     pub calls: Arc<Calls>,
     /// Records calls.
     pub journal: Arc<Journal>,
+    /// Records spans of calls, emits and attempts.
+    pub traces: Arc<Traces>,
     /// Recorded calls, and streams of new calls.
     pub call_history: Arc<CallHistory>,
     /// Methods as MCP tools.

@@ -21,7 +21,7 @@ const DISK_FREE_MIN: u64 = 256 << 20;
 const DISK_FREE_LOW: u64 = 2 << 30;
 /// A lower limit on open files is a warning: it is too low for a server with many agents.
 const OPEN_FILES_FEW: u64 = 4_096;
-/// A warning if more than this share of the allowed files is open, in percent.
+/// A warning if at least this share of the allowed files is open, in percent.
 const OPEN_FILES_USED_PERCENT: u64 = 80;
 
 /// The values that the checks need.

@@ -108,10 +108,16 @@ impl Journal {
         self.options.enabled
     }
 
-    /// Records a call of an owner's method. Gives the row its number.
-    pub fn record(&self, owner: UserId, mut row: CallRow, payloads: Option<CallPayloads<'_>>) {
+    /// Records a call of an owner's method. Gives the row its number, and returns its id. Returns
+    /// `None` if the row is dropped.
+    pub fn record(
+        &self,
+        owner: UserId,
+        mut row: CallRow,
+        payloads: Option<CallPayloads<'_>>,
+    ) -> Option<Id> {
         if !self.is_on() {
-            return;
+            return None;
         }
         let bytes_max = self.options.payload_bytes;
         let payloads = payloads.filter(|_| bytes_max > 0);
@@ -127,7 +133,7 @@ impl Journal {
             *waiting.dropped.entry(owner).or_default() += 1;
             drop(waiting);
             self.metrics.journal.count_dropped(1);
-            return;
+            return None;
         }
         let id = row.id();
         calls.rows.push(row);
@@ -145,6 +151,7 @@ impl Journal {
         if count + 1 == WRITE_AT {
             self.many.notify_one();
         }
+        Some(id)
     }
 
     /// Rows that this server dropped since its start: those of one owner, or all.

@@ -35,6 +35,7 @@ pub mod spaces;
 pub mod stats;
 pub mod streams;
 mod tls;
+pub mod traces;
 pub mod web;
 pub mod zone;
 

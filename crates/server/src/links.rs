@@ -45,7 +45,8 @@ pub struct LinkPolicy {
     pub heartbeat: Duration,
     /// How long calls in flight may run when the server stops.
     pub drain: Duration,
-    /// Whether agents report how long a call waited and ran. Only the call journal needs it.
+    /// Whether agents report how long a call waited and ran. The call journal and traces
+    /// need it.
     pub takes_times: bool,
 }
 

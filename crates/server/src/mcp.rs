@@ -9,8 +9,8 @@
 //! - `stream` notifies clients of list changes; `progress` streams the progress of a call.
 //! - `cancellation` tracks the legacy calls in flight.
 //!
-//! No state is kept between requests. The modules `methods` and `scripts` decide which methods and
-//! scripts a user may see and call.
+//! There are no sessions: only a cancellation refers to another request. The modules `methods` and
+//! `scripts` decide which methods and scripts a user may see and call.
 
 mod cancellation;
 mod era;

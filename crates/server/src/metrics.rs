@@ -10,6 +10,7 @@ mod methods;
 mod receivers;
 mod scripts;
 mod sources;
+mod traces;
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,6 +30,7 @@ pub use methods::{MethodMeter, MethodMetrics};
 pub use receivers::RunningAttempt;
 pub use scripts::ScriptMetrics;
 pub use sources::SourceMetrics;
+pub use traces::{SpanOutcome, TraceMetrics};
 
 /// How a call ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +98,7 @@ impl CallOutcome {
         )
     }
 
-    fn label(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::MethodError => "method_error",
@@ -156,6 +158,7 @@ pub struct Metrics {
     pub mcp: McpMetrics,
     pub scripts: ScriptMetrics,
     pub sources: SourceMetrics,
+    pub traces: TraceMetrics,
 }
 
 impl Metrics {
@@ -208,6 +211,7 @@ impl Metrics {
             mcp: McpMetrics::new(table),
             scripts: ScriptMetrics::new(table),
             sources: SourceMetrics::new(table),
+            traces: TraceMetrics::new(table),
             registry,
         })
     }
@@ -272,7 +276,7 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-/// One thing that a gauge counts until this value is dropped.
+/// Increments a gauge until this value is dropped.
 pub struct GaugeGuard(Gauge);
 
 impl GaugeGuard {

@@ -47,7 +47,8 @@ pub struct Report {
     /// The URL of the target without its password.
     pub to: String,
     pub schema_version: i64,
-    /// The id of the data folder's server in the zone, so that its spaces stay with it.
+    /// The id of the server of the data folder. The server keeps this id in the zone, so its spaces
+    /// stay with it.
     pub server_id: Option<ServerId>,
     /// The key of stored secrets, if it is in the data folder.
     pub secret_key_file: Option<PathBuf>,

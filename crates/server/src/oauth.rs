@@ -9,7 +9,8 @@
 //! Invariants: a token of an app always has scopes. Every secret is stored as a hash. A code or a
 //! refresh token is checked completely before it is used up. One transaction uses up a code and
 //! inserts its tokens, so a crash cannot separate the two. Grants and access tokens are records
-//! of the directory: a revocation takes effect with its commit, on every server of a zone.
+//! of the directory: a revocation takes effect with its commit, and on the other servers of a zone
+//! within a second.
 
 mod clients;
 mod consents;

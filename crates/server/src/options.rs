@@ -17,6 +17,7 @@ use crate::{
     oauth::OAuthPolicy,
     oidc::OidcPolicy,
     scripts::ScriptOptions,
+    traces::TraceOptions,
     web::Web,
 };
 
@@ -54,6 +55,7 @@ pub struct Options {
     pub scripts: ScriptOptions,
     pub journal: JournalOptions,
     pub metrics: MetricsOptions,
+    pub traces: TraceOptions,
     pub oauth: OAuthPolicy,
     pub oidc: OidcPolicy,
     pub limits: Limits,
@@ -134,7 +136,7 @@ pub struct TlsFiles {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Largest body of `POST /api/methods/call`.
+    /// Largest body of `POST /api/methods/call` and of `POST /mcp`.
     pub call_bytes_max: usize,
     /// Concurrent connections, including links; fewer if the limit on open files is lower.
     pub connections_max: usize,

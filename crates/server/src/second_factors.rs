@@ -121,17 +121,6 @@ fn aad(user: UserId) -> Vec<u8> {
     [b"totp", user.0.as_bytes().as_slice()].concat()
 }
 
-/// Checks that the password is still the one that was verified before the transaction.
-fn check_unchanged(tx: &mut Tx<'_>, user: UserId, hash: &str) -> Result<(), IdentityError> {
-    if users::find(tx, user)?.is_some_and(|user| user.password_hash == hash) {
-        return Ok(());
-    }
-    Err(IdentityError::conflict(
-        "password_changed",
-        "the password was changed meanwhile; try again",
-    ))
-}
-
 /// Ends logins and sessions that were opened with the password alone, because another person may
 /// have opened them. The caller's own session becomes a full session.
 fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {

@@ -10,6 +10,7 @@ mod secret_key;
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use svc_client::TargetError;
 use svc_clock::Clock;
 use svc_core::space::{Runtime, State, StopReason};
 use svc_store::{OpenError, StoreError};
@@ -84,6 +85,8 @@ pub enum StartError {
     OtherSecretKey,
     #[error(transparent)]
     WebhookAllow(#[from] GuardError),
+    #[error("`otlp_url` of traces cannot be used")]
+    Traces(#[from] TargetError),
     #[error(transparent)]
     WebhookProxy(#[from] ProxyError),
     #[error(

@@ -47,7 +47,7 @@ pub struct Sources {
     pub secrets: Arc<SecretKey>,
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
-    /// Decides whether a signed time is too old.
+    /// The clock that signed times are compared with.
     pub clock: Clock,
     pub quotas: Quotas,
 }

@@ -91,7 +91,8 @@ impl Overview {
         })
     }
 
-    /// Counts the methods that the caller sees, or all, and the spaces that offer them.
+    /// Counts the methods that the caller sees, or all methods, and the linked spaces that offer
+    /// them.
     async fn count_methods(
         &self,
         caller: &Caller,

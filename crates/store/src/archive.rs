@@ -180,8 +180,8 @@ fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
     )
 }
 
-/// Tables whose rows are not restored. A token, code or login that was used or revoked since the
-/// backup would be valid again.
+/// Tables whose rows are not restored. Otherwise, a token, code or login that was used or revoked
+/// since the backup would be valid again.
 const NOT_RESTORED: [&str; 10] = [
     "oauth_tokens",
     "oauth_codes",

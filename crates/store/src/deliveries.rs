@@ -119,7 +119,8 @@ pub fn list_waiting(tx: &mut Tx<'_>, lane: LaneId) -> Result<Vec<u64>, StoreErro
 const HEADS: &str = "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
         d.failures AS failures, d.retry_at AS retry_at,
         e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
-        e.space_id AS space_id, e.actor AS actor, e.data AS data
+        e.space_id AS space_id, e.actor AS actor, e.data AS data,
+        e.trace AS trace
     FROM deliveries d LEFT JOIN events e ON e.id = d.event_id";
 
 /// Waiting deliveries after a number, oldest first.

@@ -45,14 +45,14 @@ pub struct Filter {
 const WRITTEN_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 record! {
-    Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data
+    Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data, trace
 }
 
 /// Stores an event. The caller updates the newest number and the bytes of the owner.
 pub(super) fn insert_numbered(tx: &mut Tx<'_>, event: &Event, seq: u64) -> Result<(), StoreError> {
     tx.send(
-        "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, seq, trace)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         values![
             event.id,
             &event.r#type,
@@ -61,7 +61,8 @@ pub(super) fn insert_numbered(tx: &mut Tx<'_>, event: &Event, seq: u64) -> Resul
             event.space_id,
             &event.actor,
             &event.data,
-            seq
+            seq,
+            &event.trace
         ],
     )
 }

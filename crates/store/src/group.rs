@@ -24,8 +24,8 @@ pub trait Grouped: Send + Sized + 'static {
     type Error: From<StoreError> + Send + 'static;
 
     /// Runs the commands together, with the same effect as one after the other. The result has one
-    /// item for each command; `None` for a command that must run by itself. A command with an error
-    /// of its own must have written nothing.
+    /// item for each command; `None` for a command that must run by itself. A command whose item is
+    /// an error must have written nothing.
     fn run_together(
         tx: &mut Tx<'_>,
         commands: &[&Self],

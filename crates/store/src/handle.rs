@@ -88,7 +88,7 @@ pub(super) enum ReadPool {
     General,
     /// Reads for the delivery of events.
     Delivery,
-    /// Long lists: events, deliveries, the audit log.
+    /// Long lists, such as events, deliveries and the audit log.
     History,
 }
 

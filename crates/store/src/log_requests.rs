@@ -11,7 +11,7 @@ use super::{
     zone_changes::{self, ZoneChange},
 };
 
-/// [`add`] removes requests that are older. They are left over if a server crashes.
+/// Requests that are older were left over by a server that crashed: [`add`] removes them.
 const KEPT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, PartialEq, Eq, Debug)]

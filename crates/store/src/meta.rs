@@ -30,7 +30,7 @@ pub fn delete(tx: &mut Tx<'_>, key: &str) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM meta WHERE key = ?1", values![key])
 }
 
-/// The id of the server of this data folder, if one has started on it.
+/// The id of the server of this data folder, if a server has started on it.
 pub(crate) fn find_server_id(tx: &mut Tx<'_>) -> Result<Option<ServerId>, StoreError> {
     tx.find("SELECT value FROM meta WHERE key = ?1", values![SERVER_ID])
 }

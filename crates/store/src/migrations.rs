@@ -51,6 +51,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0029_recovered_drops",
     "0030_method_stats",
     "0031_call_payloads",
+    "0032_event_traces",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

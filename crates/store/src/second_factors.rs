@@ -14,6 +14,9 @@ use crate::{
     sql::{Tx, values},
 };
 
+/// The tables of what users began and did not finish.
+const BEGUN: [&str; 3] = ["totp_enrolments", "pending_logins", "passkey_challenges"];
+
 /// The users between two ids who have a second factor. Recovery codes alone do not count.
 pub(super) fn list_users(
     tx: &mut Tx<'_>,
@@ -40,14 +43,16 @@ pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
 
 /// Removes all factors of a user, and logins that wait for one.
 pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
-    for table in [
-        "totp",
-        "passkeys",
-        "passkey_challenges",
-        "totp_enrolments",
-        "recovery_codes",
-        "pending_logins",
-    ] {
+    for table in ["totp", "passkeys", "recovery_codes"] {
+        let sql = format!("DELETE FROM {table} WHERE user_id = ?1");
+        tx.execute(&sql, values![user])?;
+    }
+    delete_begun(tx, user)
+}
+
+/// Ends what a user began and did not finish: logins, enrolments and challenges.
+pub fn delete_begun(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+    for table in BEGUN {
         let sql = format!("DELETE FROM {table} WHERE user_id = ?1");
         tx.execute(&sql, values![user])?;
     }
@@ -56,7 +61,7 @@ pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
 
 /// Removes expired logins, enrolments and challenges.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
-    for table in ["totp_enrolments", "pending_logins", "passkey_challenges"] {
+    for table in BEGUN {
         let sql = format!("DELETE FROM {table} WHERE expires_at <= ?1");
         tx.execute(&sql, values![now])?;
     }

@@ -31,7 +31,7 @@ pub trait Faults: Send + Sync + 'static {
     /// How long the next transaction waits before it runs.
     fn delay(&self) -> Duration;
 
-    /// How long the server stands still from now on.
+    /// How long the server stays frozen from now on.
     fn frozen_for(&self) -> Duration;
 
     fn commit(&self) -> CommitFate;
@@ -49,8 +49,8 @@ pub enum CommitFate {
 /// A rule that the store breaks on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlantedFault {
-    /// A claim leaves the fence of its lane as it is. So the fence of an earlier holder still fits, as
-    /// if the fence were not checked.
+    /// A claim does not raise the fence of its lane. So the fence of an earlier holder stays valid,
+    /// as if the fence were not checked.
     FenceNotChecked,
     /// The callers of a commit get their answer before the commit is durable.
     EarlyAcknowledgement,

@@ -90,8 +90,8 @@ impl<'c> Tx<'c> {
         self.run(|connection| connection.execute(sql, values))
     }
 
-    /// Runs a statement without waiting for its outcome. A failure is noticed at the end of the
-    /// transaction at the latest, and rolls it back.
+    /// Runs a statement without waiting for its outcome. If the statement fails, the transaction
+    /// notices this at its end at the latest, and is rolled back.
     pub(crate) fn send(&mut self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
         self.run(|connection| connection.send(sql, values))
     }

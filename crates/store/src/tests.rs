@@ -5,6 +5,7 @@ mod crash;
 mod lanes;
 mod method_stats;
 mod oidc;
+mod oldest;
 mod opening;
 mod records;
 mod second_factors;

@@ -8,7 +8,7 @@ use svc_core::{
     ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,
     OidcProviderId, PasskeyId, Permissions, QuotaOverrides, RoleId, ScheduleId, Scopes, ScriptId,
     ServerId, SessionId, SinkId, SourceId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId,
-    UserId, UserName,
+    TraceContext, UserId, UserName,
     event::Actor,
     json_text::JsonText,
     pattern::Pattern,
@@ -319,6 +319,18 @@ as_json!(
     Vec<Port>,
     Vec<String>,
 );
+
+impl ColumnValue for Box<TraceContext> {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let text = text(value)?;
+        let context = TraceContext::from_text(text).map(Self::new);
+        context.ok_or_else(|| format!("`{text}` is not a trace context"))
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Text(self.to_string())
+    }
+}
 
 /// Types that are stored as JSON text; an empty value is NULL.
 macro_rules! as_json_or_null {

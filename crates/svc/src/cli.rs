@@ -96,6 +96,7 @@ pub enum Command {
     Login(commands::login::Args),
     Logout(commands::logout::Args),
     Whoami(commands::whoami::Args),
+    Top(commands::top::Args),
     Doctor(commands::doctor::Args),
     #[command(subcommand)]
     Context(commands::context::Command),

@@ -36,6 +36,7 @@ mod tail;
 pub mod template;
 mod times;
 pub mod token;
+pub mod top;
 pub mod up;
 pub mod user;
 pub mod version;
@@ -143,6 +144,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Login(args) => login::run(shell, args).await,
         Command::Logout(_) => logout::run(shell).await,
         Command::Whoami(_) => whoami::run(shell).await,
+        Command::Top(args) => top::run(shell, args).await,
         Command::Doctor(_) => doctor::run(shell).await,
         Command::Context(command) => context::run(shell, command).await,
         Command::Calls(command) => calls::run(shell, command).await,

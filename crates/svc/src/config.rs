@@ -111,6 +111,14 @@ sections! {
         owner_label: bool = "SVC_METRICS_OWNER_LABEL",
         space_label: bool = "SVC_METRICS_SPACE_LABEL",
     } optional {}
+    traces: Traces as WrittenTraces {
+        sample: f64 = "SVC_TRACES_SAMPLE",
+        parents_per_second: u32 = "SVC_TRACES_PARENTS_PER_SECOND",
+    } optional {
+        otlp_url: String = "SVC_TRACES_OTLP_URL",
+        headers_file: PathBuf = "SVC_TRACES_HEADERS_FILE",
+        ca_file: PathBuf = "SVC_TRACES_CA_FILE",
+    }
     oauth: OAuth as WrittenOAuth {
         enabled: bool = "SVC_OAUTH",
         registration: bool = "SVC_OAUTH_REGISTRATION",
@@ -181,6 +189,8 @@ impl Layer {
             &mut self.server.data_dir,
             &mut self.server.tls_cert,
             &mut self.server.tls_key,
+            &mut self.traces.headers_file,
+            &mut self.traces.ca_file,
             &mut self.agent.ca_file,
             &mut self.agent.token_file,
             &mut self.agent.socket,
@@ -273,6 +283,12 @@ impl Config {
         let bytes = self.journal.payload_bytes_per_owner;
         let min = 4 * PAYLOAD_BYTES_MAX as u64;
         check_range("`payload_bytes_per_owner`", bytes, min..=1 << 40)?;
+        check_range("`sample` of traces", self.traces.sample, 0.0..=1.0)?;
+        check_range(
+            "`parents_per_second`",
+            self.traces.parents_per_second,
+            0..=100_000,
+        )?;
         check_range("`methods` of metrics", self.metrics.methods, 0..=100_000)?;
         check_range(
             "`receivers` of metrics",

@@ -1,11 +1,14 @@
 //! The process environment. It is read once at the start and then passed as an argument. The only
-//! other read is that of `BROWSER`, by `svc login`.
+//! other reads are that of `BROWSER`, by `svc login`, and that of `HTTPS_PROXY` and similar
+//! variables, by the HTTP client.
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
 };
+
+use svc_core::TraceContext;
 
 use crate::exit::Failure;
 
@@ -46,6 +49,11 @@ impl Environment {
             .get(name)?
             .to_str()
             .filter(|value| !value.is_empty())
+    }
+
+    /// The trace that this process belongs to, by the usual variables.
+    pub fn trace(&self) -> Option<TraceContext> {
+        TraceContext::parse(self.get("TRACEPARENT")?, self.get("TRACESTATE"))
     }
 
     fn path(&self, name: &str) -> Option<&Path> {

@@ -172,7 +172,7 @@ impl From<Error> for Failure {
                     if target.starts_with('/') {
                         "is the agent running? `svc agent start` starts it in the folder of the space"
                     } else {
-                        "is it running? `svc up` starts one here; `svc context list` shows which is in use"
+                        "is the server running? `svc up` starts a server here; `svc context list` shows which is in use"
                     }
                     .to_owned()
                 });

@@ -32,23 +32,43 @@ pub struct Output {
     colour: bool,
     /// Columns of the terminal; `None` if stdout is not a terminal: then no line is cut.
     width: Option<usize>,
+    /// Lines of the terminal; `None` if stdout is not a terminal.
+    height: Option<usize>,
     terminal: bool,
 }
 
 impl Output {
     pub fn new(format: Format, environment: &Environment) -> Self {
         let terminal = io::stdout().is_terminal();
-        let width = terminal
+        let size = terminal
             .then(|| rustix::termios::tcgetwinsize(io::stdout()).ok())
-            .flatten()
-            .map(|size| usize::from(size.ws_col))
-            .filter(|&columns| columns > 0);
+            .flatten();
+        let known = |length: u16| Some(usize::from(length)).filter(|&length| length > 0);
         Self {
             format,
             colour: terminal && environment.get("NO_COLOR").is_none(),
-            width,
+            width: size.and_then(|size| known(size.ws_col)),
+            height: size.and_then(|size| known(size.ws_row)),
             terminal,
         }
+    }
+
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    pub fn height(&self) -> Option<usize> {
+        self.height
+    }
+
+    /// Replaces everything on the terminal by this text.
+    pub fn screen(&self, text: &str) -> Result<(), Failure> {
+        write(format!("\x1b[H\x1b[2J{text}").as_bytes())
+    }
+
+    /// A table as text for this output.
+    pub fn table_text(&self, table: &Table) -> String {
+        table.render(self.width, self.colour)
     }
 
     /// Prints a document: as a table for people, complete for programs.

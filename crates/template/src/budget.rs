@@ -1,5 +1,5 @@
 //! The time limit of one rendering. The limit is processor time. With elapsed time, a harmless
-//! template could fail on a busy machine, and its event would be lost.
+//! template could fail on a busy machine, and the delivery would be dead.
 
 use std::time::Duration;
 

@@ -19,6 +19,7 @@ fn event(r#type: &str, data: Json) -> Event {
             kind: ActorKind::User,
         },
         data: JsonText::from(&data),
+        trace: None,
     }
 }
 

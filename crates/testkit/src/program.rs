@@ -55,7 +55,8 @@ pub(crate) fn bare(program: impl AsRef<OsStr>, home: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        if name.starts_with("SVC_") || name.starts_with("XDG_") || name.ends_with("_PROXY") {
+        let is_proxy = name.to_ascii_uppercase().ends_with("_PROXY");
+        if name.starts_with("SVC_") || name.starts_with("XDG_") || is_proxy {
             command.env_remove(name.as_ref());
         }
     }

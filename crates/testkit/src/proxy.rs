@@ -41,6 +41,15 @@ impl TestProxy {
     /// Starts a proxy that resolves names itself and permits every target. With `refuses`, it
     /// answers every request with 403.
     pub async fn start(refuses: bool) -> Self {
+        Self::start_with(refuses, None).await
+    }
+
+    /// Starts a proxy for which `name` is at `address`. No other program resolves this name.
+    pub async fn start_for(name: &'static str, address: SocketAddr) -> Self {
+        Self::start_with(false, Some((name, address))).await
+    }
+
+    async fn start_with(refuses: bool, known: Option<(&'static str, SocketAddr)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -48,7 +57,7 @@ impl TestProxy {
         let accepting = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, Arc::clone(&received), refuses));
+                connections.spawn(serve(stream, Arc::clone(&received), refuses, known));
             }
         });
         Self {
@@ -72,6 +81,7 @@ async fn serve(
     mut stream: TcpStream,
     requests: Arc<Mutex<Vec<ProxyRequest>>>,
     refuses: bool,
+    known: Option<(&str, SocketAddr)>,
 ) -> Option<()> {
     let mut read = Vec::new();
     let end = loop {
@@ -101,7 +111,7 @@ async fn serve(
         return stream.write_all(answer).await.ok();
     }
     if method == "CONNECT" {
-        let mut receiver = connect(&target).await?;
+        let mut receiver = connect(&target, known).await?;
         let answer = b"HTTP/1.1 200 Connection established\r\n\r\n";
         stream.write_all(answer).await.ok()?;
         copy_bidirectional(&mut stream, &mut receiver).await.ok()?;
@@ -110,7 +120,7 @@ async fn serve(
     // Forwards the first request with its path only; the rest of the connection is passed on.
     let rest = target.strip_prefix("http://")?;
     let (host, path) = rest.split_once('/')?;
-    let mut receiver = connect(host).await?;
+    let mut receiver = connect(host, known).await?;
     let forwarded = head.replacen(&target, &format!("/{path}"), 1);
     receiver.write_all(forwarded.as_bytes()).await.ok()?;
     receiver.write_all(&read[end..]).await.ok()?;
@@ -118,7 +128,11 @@ async fn serve(
     Some(())
 }
 
-async fn connect(target: &str) -> Option<TcpStream> {
-    let address = lookup_host(target).await.ok()?.find(SocketAddr::is_ipv4)?;
+async fn connect(target: &str, known: Option<(&str, SocketAddr)>) -> Option<TcpStream> {
+    let (host, _) = target.rsplit_once(':')?;
+    let address = match known {
+        Some((name, address)) if name == host => address,
+        _ => lookup_host(target).await.ok()?.find(SocketAddr::is_ipv4)?,
+    };
     TcpStream::connect(address).await.ok()
 }

@@ -65,6 +65,12 @@ impl RegistrationToml {
         self
     }
 
+    /// Requests have the trace context of their calls.
+    pub fn traced(mut self) -> Self {
+        self.server.push(("trace", "true".to_owned()));
+        self
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.server
             .push(("env", format!("{{ {name} = {} }}", quoted(value))));

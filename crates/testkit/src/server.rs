@@ -238,6 +238,11 @@ impl TestServer {
         self.start_again().await;
     }
 
+    /// From the next start on, sets an environment variable.
+    pub fn set_env(&mut self, name: &str, value: &str) {
+        self.builder.set_env(name, value);
+    }
+
     /// From the next start on, runs the `svc` that was built with these tests.
     pub fn use_built_program(&mut self) {
         self.builder.use_built_program();

@@ -2,11 +2,13 @@
 //! development.
 //!
 //! - Every address gets the version of all files as its first folder, `/web/<version>/src/main.js`.
-//!   Such a file never changes, so browsers keep it without asking again. Modules import each other
-//!   by relative paths, so none of them has to be rewritten.
-//! - The page preloads every module that `main.js` imports. A list has the modules and stylesheets
-//!   of every other page. Without both, a browser would find the files one level at a time.
-//! - The stylesheets of the page become one file.
+//!   Such a file never changes, so browsers keep it without asking again. Addresses that begin with
+//!   `/web/` are rewritten; relative paths, by which most modules import each other, stay as they
+//!   are.
+//! - The HTML file preloads every module that `main.js` imports. For each page of the interface, a
+//!   list (`page-files.js`) has the other modules and stylesheets that the page needs. Without
+//!   both, a browser would find the files one level at a time.
+//! - The stylesheets of the HTML file become one file.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +17,7 @@ use super::Files;
 const PAGE: &str = "index.html";
 const MAIN: &str = "src/main.js";
 const FIRST_STYLES: &str = "styles/first.css";
-/// The list of what each page loads; empty in `web/app`.
+/// The list of the files that each page loads; empty in `web/app`.
 const PAGE_FILES: &str = "src/lib/page-files.js";
 const STYLESHEET: &str = "<link rel=\"stylesheet\" href=\"/web/";
 const PRELOAD: &str = "<link rel=\"modulepreload\" ";
@@ -38,7 +40,7 @@ pub fn prepare(files: &mut Files, version: &str) {
     }
 }
 
-/// The page with versioned addresses, one stylesheet, and all modules of `main.js`.
+/// The HTML file with versioned addresses, one stylesheet, and all modules of `main.js`.
 fn prepare_page(files: &mut Files, first: &BTreeSet<String>, base: &str) -> String {
     let page = text(files, PAGE);
     let mut styles = String::new();

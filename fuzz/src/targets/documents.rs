@@ -53,7 +53,7 @@ pub fn schema(data: &[u8]) {
     let _ = schema::check_tool_root(&value);
 }
 
-/// Parsing must remove white space and keep everything else.
+/// Parsing must remove the white space outside strings and keep everything else.
 pub fn json_text(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {

@@ -20,6 +20,7 @@ class Answering(BaseHTTPRequestHandler):
         body = self.rfile.read(length)
         listener.requests.append((self.command, self.path, json.loads(body) if body else None))
         listener.tokens.append(self.headers.get("Authorization"))
+        listener.traces.append((self.headers.get("traceparent"), self.headers.get("tracestate")))
         status, kind, answer = listener.answers.pop(0)
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -46,13 +47,14 @@ class Talking:
     requests: List[Tuple[str, str, Any]]
     answers: List[Tuple[int, str, bytes]]
     tokens: List[Any]
+    traces: List[Tuple[Any, Any]]
 
     def prepare(self, status: int, body: Any, kind: str = "application/json") -> None:
         answer = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.answers.append((status, kind, answer))
 
     def begin(self) -> None:
-        self.requests, self.answers, self.tokens = [], [], []
+        self.requests, self.answers, self.tokens, self.traces = [], [], [], []
         serve: Any = self
         self.thread = threading.Thread(target=serve.serve_forever, kwargs={"poll_interval": 0.01})
         self.thread.start()

@@ -32,7 +32,7 @@ class HostTest(unittest.TestCase):
         restore.start()
         self.addCleanup(restore.stop)
         for name in list(os.environ):
-            if name.startswith("SVC_"):
+            if name.startswith("SVC_") or name in ("TRACEPARENT", "TRACESTATE"):
                 os.environ.pop(name)
 
     def agent(self, by: str = "environment") -> Agent:
@@ -72,6 +72,20 @@ class AgentTest(HostTest):
         registration = {"server": {"command": "cat", "args": ["-u"]}, "methods": [method]}
         body = {"path": str(script), "registration": registration}
         self.assertEqual(agent.requests, [("POST", "/registration", body)])
+
+    def test_requests_continue_the_trace_of_the_handled_request_or_of_the_environment(self) -> None:
+        agent = self.agent()
+        parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        for _ in range(3):
+            agent.prepare(200, {"event_id": "e", "event_type": "custom.x"})
+        event.emit("x")
+        os.environ["TRACEPARENT"] = parent
+        event.emit("x")
+        reset = host.trace.set({"traceparent": parent[:-2] + "00", "tracestate": "a=1"})
+        self.addCleanup(host.trace.reset, reset)
+        event.emit("x")
+        expected = [(None, None), (parent, None), (parent[:-2] + "00", "a=1")]
+        self.assertEqual(agent.traces, expected)
 
     def test_a_discovery_file_that_another_user_can_write_is_ignored(self) -> None:
         agent = self.agent(by="file")

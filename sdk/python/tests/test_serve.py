@@ -60,8 +60,15 @@ def bad_error(params):
     from svc import jsonrpc
 
     raise jsonrpc.error(1, "x", json)
+
+
+def trace(params):
+    from svc import jsonrpc
+
+    return jsonrpc.trace()
 '''
 NAMES = ["wait", "open_gate", "loud", "leave", "infinite", "module", "half", "huge", "bad_error"]
+NAMES += ["trace"]
 SETUP = "from svc import jsonrpc\n" + "".join(
     f"jsonrpc.method('{name}', 'handlers.{name}')\n" for name in NAMES
 )
@@ -175,6 +182,23 @@ class HandlersTest(ServingTest):
         limit = {"reason": "answer_too_large", "limit_bytes": 16 * 1024 * 1024}
         self.assertEqual(error["data"], limit)
         self.assertEqual(serving.call("half")["result"], "\ud800")
+        self.assertEqual(serving.end()[2], 0)
+
+    def test_a_handler_gets_the_trace_of_its_own_request(self) -> None:
+        serving = self.serve()
+        parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        traced = {"traceparent": parent, "tracestate": "a=1"}
+        for meta, expected in [
+            (traced, traced),
+            ({"traceparent": parent, "tracestate": "a\nb"}, {"traceparent": parent}),
+            ({"tracestate": "a=1"}, {}),
+            ({"traceparent": 1}, {}),
+            ("x", {}),
+            (None, {}),
+        ]:
+            serving.send(_request("trace", id=1, _meta=meta))
+            self.assertEqual(serving.answer()["result"], expected)
+        self.assertEqual(serving.call("trace")["result"], {})
         self.assertEqual(serving.end()[2], 0)
 
     def test_invalid_lines_are_refused_or_ignored(self) -> None:

@@ -1,8 +1,8 @@
 //! Moves the home to another server while the home link is up. The home server requests the move if
 //! it has clearly more home links than other servers.
 //!
-//! The new home link replaces the side link to the same server. The old home link stays up until its
-//! server has a side link in its place and its calls are done, so no call fails.
+//! The new home link replaces the side link to the same server. The old home link stays up until a
+//! side link to its server is up and the calls on the old link are done. So no call fails.
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 

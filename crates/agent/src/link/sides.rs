@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{backoff::random_within, servers::choose_sides};
 
-/// The maximum time over which agents spread their new links, even if the server requests more.
+/// The maximum time over which agents spread their new links, even if the server requests a longer
+/// time.
 const SPREAD_MAX: Duration = Duration::from_secs(60);
 
 /// Keeps side links until `finish` is cancelled.

@@ -29,6 +29,11 @@ use super::problem::Failure;
 /// Maximum size of a request body: the payload, and 1 KiB for the event type and the JSON syntax.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// The headers of W3C Trace Context, which the server gets too.
+const TRACE_HEADERS: [HeaderName; 2] = [
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("tracestate"),
+];
 /// `Prefer: wait=<seconds>` (RFC 7240): the maximum time that the client wants to wait.
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
@@ -48,7 +53,13 @@ pub async fn emit(
     };
     // Forward the bytes unchanged, so that numbers keep their digits.
     let wait_max = preferred_wait(&headers);
-    let answer = events.emit(key, body.into(), wait_max).await?;
+    let mut forwarded = HeaderMap::from_iter([(IDEMPOTENCY_KEY, key)]);
+    for name in TRACE_HEADERS {
+        for value in headers.get_all(&name) {
+            forwarded.append(name.clone(), value.clone());
+        }
+    }
+    let answer = events.emit(forwarded, body.into(), wait_max).await?;
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = answer.status;
     for name in [CONTENT_TYPE, RETRY_AFTER] {

@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::private;
 
-/// A socket's path must fit 108 bytes on Linux and 104 elsewhere.
+/// A socket's path must fit into 108 bytes on Linux and into 104 bytes elsewhere.
 const PATH_BYTES_MAX: usize = 100;
 
 #[derive(Debug, Error)]

@@ -32,8 +32,8 @@ use crate::{
     servers::Servers,
 };
 
-/// Maximum size of the body of `POST /registration`. It contains the registration file as a JSON
-/// string, in which the escape of a byte may have six characters, such as `\u0001`.
+/// Maximum size of the body of `POST /registration`. The body contains the registration file as a
+/// JSON string, in which the escape of a byte may have six characters, such as `\u0001`.
 const REGISTRATION_BODY_MAX: usize = 6 * FILE_BYTES_MAX + 64 * 1024;
 
 /// State of the routes.

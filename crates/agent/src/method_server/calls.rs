@@ -122,7 +122,8 @@ struct Sent {
     /// The end of the call's timeout.
     due: Instant,
     /// The time of the first check ([`CallTable::is_overdue`]) after the call was sent. Used
-    /// instead of the time of sending, so that a stopped agent does not blame the method server.
+    /// instead of the time of sending, so that time in which the agent was suspended does not count
+    /// against the method server.
     seen: Option<Instant>,
     /// Boxed, because most calls report no progress.
     reports: Option<Box<Reports>>,

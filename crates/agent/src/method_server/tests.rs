@@ -50,6 +50,7 @@ fn definition(script: &str) -> ServerDefinition {
         timeout: 1,
         mode: Mode::Concurrent,
         max_in_flight: None,
+        trace: false,
         env: BTreeMap::new(),
     }
 }

@@ -111,7 +111,7 @@ impl Registrar {
             let WantedRegistration { version, register } = wanted.borrow_and_update().clone();
             let done = self.register_on(link, register.as_deref()).await;
             if let Err(RegistrationError::Refused(problem)) = &done {
-                tracing::warn!(error = %problem, "a server of a side link refuses the registration; it is retried");
+                tracing::warn!(error = %problem, "a server of a side link refuses the registration; retrying");
                 // Without this, the server would keep methods of an earlier generation.
                 let _ = self.register_on(link, None).await;
             }

@@ -11,7 +11,7 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// Longer than any test may take: a test fails if the agent waits even once.
+/// Longer than any test may take: an agent that backs off makes no further link during the test.
 const NEVER: Backoff = Backoff::from_millis(600_000, 600_000);
 /// Long enough for an agent to connect.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -56,7 +56,7 @@ impl Zone {
         })
         .await;
         let file = self.agent.path().join(".svc/agent.json");
-        eventually("announced", async || {
+        eventually("the discovery file names the server", async || {
             std::fs::read_to_string(&file).is_ok_and(|text| text.contains(&url))
         })
         .await;

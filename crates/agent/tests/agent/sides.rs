@@ -64,7 +64,8 @@ async fn accept(link: &mut FakeLink, id: u64, place: u64, ticket: Option<Ticket>
     link.control(id, &Control::Registered(accepted)).await;
 }
 
-/// Two servers, and an agent whose home is the first. It has registered there with the ticket `one`.
+/// Two servers, and an agent whose home is the first. The agent has registered there with the
+/// ticket `one`.
 struct Zone {
     servers: [FakeServer; 2],
     agent: TestAgent,

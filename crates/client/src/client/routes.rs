@@ -154,6 +154,11 @@ impl Client {
         self.get("/api/auth/me").await
     }
 
+    /// Counters of the caller's calls, methods, spaces and sinks.
+    pub async fn stats(&self) -> Result<api::Stats, Error> {
+        self.get("/api/stats").await
+    }
+
     pub async fn change_password(&self, change: &api::ChangePassword) -> Result<(), Error> {
         self.post_body("/api/auth/password", change).await.map(drop)
     }

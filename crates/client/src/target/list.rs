@@ -35,7 +35,7 @@ impl Target {
             if targets.iter().any(|known| known.is_same_address(&target)) {
                 return Err(TargetError::SameAddress(target.to_string()));
             }
-            targets.push(target);
+            targets.push(target.through_proxy()?);
         }
         Ok(targets)
     }

@@ -1,6 +1,6 @@
-//! Connections to hosts that a user chose, such as webhooks. Every address of the host is checked,
-//! and the connection goes to a checked address. The name is not resolved again, so a name server
-//! cannot return another address after the check.
+//! Connections to hosts that a user chose, such as webhooks. Each address of the host is checked
+//! before it is used. The name is not resolved again, so a name server cannot return another
+//! address after the check.
 
 use std::{
     net::{IpAddr, SocketAddr},

@@ -26,6 +26,7 @@ pub fn event(id: EventId, at: Timestamp) -> Event {
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&json!({})),
+        trace: None,
     }
 }
 

@@ -136,7 +136,7 @@ impl Packed {
         for number in [row.duration_us, row.params_bytes, row.result_bytes] {
             put_number(out, number.into());
         }
-        // 0 without times.
+        // 0 means that the row has no times.
         put_number(
             out,
             row.times.map_or(0, |times| u64::from(times.queue_us) + 1),

@@ -1,4 +1,5 @@
-//! Numbers in blocks of the call journal and of the statistics of methods: seven bits per byte, the lowest first.
+//! Numbers in blocks of the call journal and of the statistics of methods: seven bits per byte, the
+//! lowest bits first.
 
 use super::BlockError;
 

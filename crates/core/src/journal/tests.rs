@@ -140,28 +140,6 @@ fn merging_ends_with_few_blocks() {
 }
 
 #[test]
-fn only_valid_trace_parents_have_a_trace_id() {
-    let check = |text: &str, expected| assert_eq!(trace_id(text), expected, "{text}");
-    let id = "0af7651916cd43dd8448eb211c80319c";
-    let trace = Some(0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
-    check(&format!("00-{id}-b7ad6b7169203331-01"), trace);
-    check(&format!("01-{id}-b7ad6b7169203331-01-new"), trace);
-    check(&format!("00-{id}-b7ad6b7169203331-01-new"), None);
-    check(&format!("ff-{id}-b7ad6b7169203331-01"), None);
-    check(&format!("00-{id}-0000000000000000-01"), None);
-    check(
-        &format!("00-{}-b7ad6b7169203331-01", id.to_uppercase()),
-        None,
-    );
-    check(&format!("00-{}-b7ad6b7169203331-01", "0".repeat(32)), None);
-    check(
-        "00-+af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-        None,
-    );
-    check("", None);
-}
-
-#[test]
 fn long_names_are_cut_between_characters() {
     assert_eq!(short_name("notes.find"), "notes.find");
     let long = "ü".repeat(300);

@@ -2,8 +2,8 @@
 
 /// The maximum number of rows of a block that is written or merged.
 pub const BLOCK_ROWS_MAX: usize = 4_096;
-/// The number of blocks that are merged at a time. With 8 blocks, a row is rewritten at most four
-/// times.
+/// The number of blocks that are merged at a time. With 8 blocks, a row is rewritten about four
+/// times, or eleven times if every written block has only one row.
 pub const MERGED_BLOCKS: usize = 8;
 
 /// The tier of a block with this many rows. Blocks of the last tier are not merged.

@@ -12,9 +12,11 @@ pub const CLAIM_VALUES_MAX: usize = 1_000;
 /// The values of a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClaimValues {
-    /// The provider sent no values, or not all of them. Entra leaves out a long list of groups and
-    /// names the claim in `_claim_names` instead.
-    Unknown,
+    /// The provider did not send the claim. Keycloak leaves out the groups of a user who has none.
+    Absent,
+    /// The provider did not send all values, or sent values that cannot be read. Entra leaves out a
+    /// long list of groups and names the claim in `_claim_names` instead.
+    Incomplete,
     Known(Vec<String>),
 }
 
@@ -27,16 +29,16 @@ pub fn find_values(claims: &Claims, path: &str) -> ClaimValues {
         segments.try_fold(first, |value, segment| value.get(segment))
     });
     if is_left_out(claims, path) {
-        return ClaimValues::Unknown;
+        return ClaimValues::Incomplete;
     }
     match found {
+        None | Some(Value::Null) => ClaimValues::Absent,
         Some(Value::Array(values)) if values.len() <= CLAIM_VALUES_MAX => {
             ClaimValues::Known(values.iter().filter_map(text).collect())
         }
         Some(value) => {
-            text(value).map_or(ClaimValues::Unknown, |one| ClaimValues::Known(vec![one]))
+            text(value).map_or(ClaimValues::Incomplete, |one| ClaimValues::Known(vec![one]))
         }
-        None => ClaimValues::Unknown,
     }
 }
 
@@ -66,7 +68,7 @@ pub fn has_required<'a>(
     for (path, accepted) in required {
         let is_met = match find_values(claims, path) {
             ClaimValues::Known(values) => values.iter().any(|value| accepted.contains(value)),
-            ClaimValues::Unknown => false,
+            ClaimValues::Absent | ClaimValues::Incomplete => false,
         };
         if !is_met {
             return Err(path);
@@ -111,25 +113,29 @@ mod tests {
                 "a.b",
                 known(&["whole"]),
             ),
-            (json!({}), "groups", ClaimValues::Unknown),
-            (json!({"groups": null}), "groups", ClaimValues::Unknown),
-            (json!({"groups": {"a": 1}}), "groups", ClaimValues::Unknown),
-            (json!({"groups": long}), "groups", ClaimValues::Unknown),
-            (json!({"a": "text"}), "a.b", ClaimValues::Unknown),
+            (json!({}), "groups", ClaimValues::Absent),
+            (json!({"groups": null}), "groups", ClaimValues::Absent),
+            (
+                json!({"groups": {"a": 1}}),
+                "groups",
+                ClaimValues::Incomplete,
+            ),
+            (json!({"groups": long}), "groups", ClaimValues::Incomplete),
+            (json!({"a": "text"}), "a.b", ClaimValues::Absent),
             (
                 json!({"_claim_names": {"groups": "src1"}}),
                 "groups",
-                ClaimValues::Unknown,
+                ClaimValues::Incomplete,
             ),
             (
                 json!({"groups": ["a"], "_claim_names": {"groups": "src1"}}),
                 "groups",
-                ClaimValues::Unknown,
+                ClaimValues::Incomplete,
             ),
             (
                 json!({"groups": ["a"], "hasgroups": true}),
                 "groups",
-                ClaimValues::Unknown,
+                ClaimValues::Incomplete,
             ),
         ] {
             assert_eq!(

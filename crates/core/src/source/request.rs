@@ -26,8 +26,8 @@ pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
 pub const ADDED_BYTES_MAX: usize = 16 * 1024;
 /// The member of the data that describes where the event comes from.
 pub const SOURCE_MEMBER: &str = "_source";
-/// The maximum length of the last part of an event's type. With this limit, the whole type fits
-/// into a pattern.
+/// The maximum length of the last part of an event's type. With this limit, the whole type is not
+/// longer than a pattern may be.
 const TYPE_MAX: usize = 64;
 /// The last part of the type if the request has none.
 const TYPE_DEFAULT: &str = "event";

@@ -88,8 +88,8 @@ pub struct Verification {
     /// Text before the signature in its header, such as `sha256=`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// The signed text; `{body}` if absent. It ends with `{body}`, which occurs once. Before it,
-    /// `{timestamp}` and `{id}` may occur, if they are signed.
+    /// The signed text; `{body}` if absent. It ends with `{body}`, which occurs once. It contains
+    /// `{timestamp}` once if `timestamp_header` is set, and `{id}` once if `id_header` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed: Option<String>,
     /// The header of `{timestamp}`: seconds since 1970.

@@ -88,6 +88,13 @@ pub struct ChangePassword {
     pub new_password: String,
 }
 
+/// The query of lists of sessions, tokens, connected apps and linked accounts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CredentialQuery {
+    /// The list of this user, for administrators; your own if absent.
+    pub user: Option<UserId>,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     pub id: SessionId,

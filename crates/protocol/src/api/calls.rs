@@ -37,14 +37,14 @@ pub struct Call {
     /// From the arrival of the request to the answer.
     pub duration_ms: f64,
     /// The part of `duration_ms` in which the call waited in the space. Null if no method server
-    /// answered.
+    /// answered, or if an older agent did not report it.
     pub queue_ms: Option<f64>,
     /// The part of `duration_ms` in which the method server worked. The rest is the way to the space
     /// and back.
     pub method_ms: Option<f64>,
     pub params_bytes: u32,
     pub result_bytes: u32,
-    /// From the header `traceparent` of the request.
+    /// From `traceparent`: in `_meta` of an MCP message, or else the header of the request.
     pub trace_id: Option<String>,
 }
 
@@ -122,7 +122,7 @@ pub struct CallQuery {
     pub method: Option<String>,
     /// The name or id of the user who called.
     pub caller: Option<String>,
-    /// The name or id of the methods' owner.
+    /// The name or id of the owner of the method.
     pub owner: Option<String>,
     /// The space that got the call; only for the owner and users with `view_audit`.
     pub space_id: Option<SpaceId>,

@@ -83,7 +83,7 @@ pub struct EventDeliveries {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EventDelivery {
     pub receiver: EventReceiver,
-    /// Number of the delivery, counted per receiver; `None` for an event that was dropped.
+    /// Number of the delivery, counted per receiver; null for an event that was dropped.
     pub n: Option<u64>,
     pub state: EventDeliveryState,
     /// Null if the caller does not manage the receiver.

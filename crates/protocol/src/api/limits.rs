@@ -11,11 +11,11 @@ pub const PASSWORD_MIN: usize = 8;
 pub const PASSWORD_MAX: usize = 1_024;
 /// Largest number of days until a token expires.
 pub const EXPIRY_DAYS_MAX: u32 = 3_650;
-/// Largest number of hours for which an old webhook secret stays valid.
+/// Largest number of hours for which the old secret of a webhook or a source stays valid.
 pub const OVERLAP_HOURS_MAX: u32 = 30 * 24;
 /// Largest number of patterns of one sink.
 pub const PATTERNS_MAX: usize = 100;
-/// Largest number of characters of the description of a sink or a script.
+/// Largest number of characters of the description of a sink, a script, a source or a schedule.
 pub const DESCRIPTION_MAX: usize = 1_000;
 /// Largest number of ports of a template.
 pub const PORTS_MAX: usize = 100;

@@ -38,13 +38,6 @@ pub struct Grant {
     pub expires_at: Timestamp,
 }
 
-/// `GET /api/oauth/grants`
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct GrantQuery {
-    /// The grants of this user, for administrators; your own if absent.
-    pub user: Option<UserId>,
-}
-
 /// An app, for administrators.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct App {

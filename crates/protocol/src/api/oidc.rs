@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserId, UserName};
+use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserName};
 
 use super::patch::{nullable, set, yes};
 
@@ -61,8 +61,8 @@ pub struct NewOidcProvider {
     /// The text of the button; the name if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Exactly as the provider writes it. If it ends with a slash, keep the slash. The issuer cannot
-    /// be changed.
+    /// The issuer, exactly as the provider writes it. If it ends with a slash, keep the slash. The
+    /// issuer cannot be changed later.
     #[schemars(length(min = 1, max = 1024))]
     pub issuer: String,
     #[schemars(length(min = 1, max = 255))]
@@ -148,26 +148,21 @@ pub struct SignInOption {
     pub label: String,
 }
 
-/// `POST /api/auth/oidc/{name}/link`
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+/// `POST /api/auth/oidc/{name}/link` and `POST /api/auth/identities/{id}/remove`
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"password": "correct horse battery"}))]
-pub struct LinkIdentity {
-    /// The user's password, entered again.
-    pub password: String,
+pub struct IdentityProof {
+    /// The user's password, entered again. Absent for a user without a password, who must have
+    /// signed in with a provider within the last 10 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
 }
 
 /// Where the browser goes to link an account.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LinkStarted {
     pub redirect_to: String,
-}
-
-/// `GET /api/auth/identities`
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct IdentityQuery {
-    /// The accounts of this user, for administrators; your own if absent.
-    pub user: Option<UserId>,
 }
 
 /// `GET /api/auth/identities`: the accounts at providers with which the caller signs in.

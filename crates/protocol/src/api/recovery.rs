@@ -31,7 +31,7 @@ pub struct Replay {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplayOnly {
-    /// Events that were not delivered to the sink and do not wait for it.
+    /// Events that were not delivered to the sink and do not wait in its queue.
     Undelivered,
 }
 
@@ -117,7 +117,7 @@ pub struct BacktestResult {
     pub events: u32,
     /// False if there are more events, or if the backtest took too long. Continue from `through`.
     pub complete: bool,
-    /// The time of the last event that was compared.
+    /// The time of the last event that was compared. Null if no event was compared.
     pub through: Option<Timestamp>,
     pub before: BacktestCounts,
     pub after: BacktestCounts,

@@ -259,7 +259,7 @@ struct WebhookPatch {
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"overlap_hours": 48}))]
 pub struct RotateSecret {
-    /// How long messages are also signed with the old secret; 24 if absent.
+    /// The number of hours in which messages are also signed with the old secret; 24 if absent.
     #[serde(default)]
     #[schemars(range(max = OVERLAP_HOURS_MAX))]
     pub overlap_hours: Option<u32>,

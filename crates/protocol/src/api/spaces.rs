@@ -49,7 +49,8 @@ pub enum RegistrationStatus {
     Waiting {
         methods: usize,
     },
-    /// Re-registration after a lost link was refused. The agent retries.
+    /// The registration was refused, at the start of the agent or after a lost link. After a lost
+    /// link, the agent retries.
     Refused {
         error: String,
     },

@@ -20,7 +20,7 @@ pub struct Stats {
     /// Null if the caller may not use spaces.
     pub spaces: Option<SpaceCounts>,
     pub methods: usize,
-    /// Spaces that can take calls of these methods now.
+    /// Linked spaces that offer at least one of the counted methods.
     pub providers: usize,
     /// Null if the caller may not manage sinks.
     pub sinks: Option<SinkCounts>,
@@ -78,7 +78,7 @@ pub struct MethodStats {
     pub method: String,
     pub owner_id: UserId,
     pub range: StatsRange,
-    /// The time of one point.
+    /// Seconds from the start of a point to the start of the next point.
     pub step_seconds: u64,
     /// All calls of the range.
     pub total: MethodStatsPoint,
@@ -89,7 +89,7 @@ pub struct MethodStats {
 /// Answered calls of a method. Notifications have no answer and are not counted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MethodStatsPoint {
-    /// The start of the time.
+    /// The start of the period whose calls are counted.
     pub at: Timestamp,
     pub calls: u64,
     /// Calls that were answered with an error, including errors of the method itself.

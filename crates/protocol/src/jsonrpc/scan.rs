@@ -2,7 +2,7 @@
 //! end.
 //!
 //! For unusual text (unknown or repeated members, escaped names, deep nesting, anything that is not
-//! JSON) it returns `None`, and serde decides. This parser accepts less than serde, and reads every
+//! JSON) this parser returns `None`, and serde decides. It accepts less than serde, and reads every
 //! text that it accepts in the same way as serde. A property test compares both.
 
 /// Deepest nesting that this parser accepts: [`OPEN_MAX`] levels, and an empty object or array in

@@ -28,7 +28,7 @@ fn full() -> Value {
         "version": 1,
         "server": {
             "type": "stdio", "command": "x", "args": ["a"], "timeout": 30, "mode": "concurrent",
-            "max_in_flight": 2, "env": {"A": "1"},
+            "max_in_flight": 2, "trace": true, "env": {"A": "1"},
         },
         "methods": [{
             "name": "{{space}}.a", "local_name": "a", "description": "d", "keywords": ["k"],

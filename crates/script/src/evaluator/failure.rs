@@ -226,8 +226,8 @@ const PARSER: &str = "The monty syntax parser does not yet support";
 /// Start of the engine's messages about internal errors.
 const INTERNAL: &str = "Internal error in monty";
 
-/// Whether the message is about a missing `emit`. Outside of sinks, only the module `svc.event` has
-/// an `emit`.
+/// Whether the message is about the `emit` that `svc.event` lacks in a sink. The first text names
+/// no module, but no other module has an `emit`.
 fn names_emit(message: &str) -> bool {
     message == "'module' object has no attribute 'emit'"
         || message == "cannot import name 'emit' from 'svc.event'"

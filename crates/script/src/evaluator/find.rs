@@ -15,7 +15,8 @@ use crate::{
     rewrite::{Role, needs_language, normalize, rewrite},
 };
 
-/// Modules that are known to exist. Cheap to clone, because every request restores a snapshot.
+/// Modules that are known to exist. Must be cheap to clone: each request restores a snapshot, which
+/// clones this value.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub struct Modules(Arc<HashMap<String, Kind>>);
 
@@ -42,9 +43,12 @@ impl Modules {
 
 impl Evaluator {
     /// Returns the modules to load for `module`, outermost package first: the whole name of each
-    /// module, and the last part of that name. For `from module import child`, `child` is set, and
-    /// `module` may be a folder that contains the child. `whole` is `false` if the last part of
-    /// `module` is such a child. The error for a missing child then names the parent.
+    /// module, and the last part of that name.
+    ///
+    /// For `from a import b`, the loader first calls this function with module `a` and child `b`;
+    /// `a` may then be a folder that contains `b`. If `a` has no attribute `b`, the loader calls
+    /// it again with module `a.b`, and `whole` is `false`: the error is then "cannot import name
+    /// 'b' from 'a'" instead of "No module named 'a.b'".
     pub(super) fn path(
         &mut self,
         module: &str,

@@ -51,7 +51,8 @@ impl Output {
 }
 
 impl Printer<'_> {
-    /// Passes whole lines on at once, so that they are not lost if the process is killed.
+    /// Passes the held text on as soon as it ends with a newline or is too long, so that it is not
+    /// lost if the process is killed.
     fn add(&mut self, stream: Stream, text: &str) {
         let line = match stream {
             Stream::Stdout => &mut self.output.stdout,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Line numbers below this belong to a script's own `exec`.
+/// Line numbers up to this one belong to a script's own `exec`.
 const FIRST_LINE: u32 = 1_000;
 
-/// Cheap to clone, because every request restores a snapshot.
+/// Must be cheap to clone: each request restores a snapshot, which clones this value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Texts {
     known: Arc<Vec<Text>>,
@@ -76,8 +76,8 @@ impl Texts {
             let fed = |text: &&Text| matches!(&text.origin, TextOrigin::Fed(fed) if fed == name);
             return self.known.iter().find(fed).map(|text| (text, line));
         }
-        // Texts are in the order of their first lines: take the last text that starts before
-        // `line`.
+        // Texts are in the order of their first lines: take the last text that starts at `line` or
+        // before it.
         self.known.iter().rev().find_map(|text| match text.origin {
             TextOrigin::Executed(before) if before < line => Some((text, line - before)),
             _ => None,

@@ -87,7 +87,7 @@ fn bounded(used: usize, max: usize) -> Result<(), MontyException> {
     }
     Err(exception(
         ExcType::RuntimeError,
-        "the folder has too many entries for one scan; start in a subfolder",
+        "the folder is too large for one scan: it has too many entries, or their names are too long; start in a subfolder",
     ))
 }
 

@@ -1,4 +1,4 @@
-"""`subprocess.run` of the embedded engine. Only scripts in a space have it.
+"""`run`, `check_output` and `check_call` of the embedded engine. Scripts on the server do not have this module.
 
 Differences from CPython: output is text; a failure with `check=True` is a `RuntimeError` and a
 timeout a `TimeoutError`, since the engine does not support new exception classes.

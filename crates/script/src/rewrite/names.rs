@@ -12,7 +12,7 @@ pub const FUNCTIONS: &str = "\
 pub const LAZY: &str = "\
     enumerate reversed zip";
 
-/// Functions that read all of an iterable, so that a list works as well as an iterator.
+/// Functions that only iterate over an argument, so that a list works as well as an iterator.
 pub const READERS: &str = "\
     all any dict enumerate filter frozenset iter list map max min set sorted sum tuple zip";
 

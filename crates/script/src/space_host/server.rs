@@ -6,6 +6,7 @@ use http::{HeaderMap, Method};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use svc_client::{AgentClient, Client, Error, Policy, Target};
+use svc_core::TraceContext;
 use svc_protocol::{api, env};
 
 use crate::{Exception, Raise};
@@ -55,6 +56,17 @@ impl Servers {
 
     pub(super) fn set_server(&mut self, client: Client) {
         self.server = Some(client);
+    }
+
+    /// Makes the following requests a part of a trace.
+    pub(super) fn set_trace(&mut self, trace: Option<&TraceContext>) {
+        if let Some(agent) = &mut self.agent {
+            agent.client.set_trace(trace.cloned());
+            agent.api.set_trace(trace.cloned());
+        }
+        if let Some(server) = &mut self.server {
+            server.set_trace(trace.cloned());
+        }
     }
 
     pub(super) fn agent_for_methods(&self) -> Result<&AgentClient, Raise> {

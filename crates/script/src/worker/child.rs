@@ -11,6 +11,7 @@ use std::{fs::File, io, net::TcpListener, os::fd::AsFd, path::PathBuf, process::
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustix::event::{PollFd, PollFlags, poll};
 use svc_client::{Client, Target};
+use svc_core::TraceContext;
 use svc_protocol::env;
 
 use self::{
@@ -150,8 +151,16 @@ impl Child {
                     agent_socket,
                 },
             ) => self.load(&snapshot, script, agent_socket),
-            (Role::Space { .. }, ToWorker::Invoke { handler, params }) => {
-                self.invoke(&handler, &params)
+            (
+                Role::Space { .. },
+                ToWorker::Invoke {
+                    handler,
+                    params,
+                    trace,
+                },
+            ) => {
+                let trace = trace.as_deref().and_then(TraceContext::from_text);
+                self.invoke(&handler, &params, trace)
             }
             (_, ToWorker::Probe) => Ok(Some(probe())),
             _ => Err(ScriptError::worker(
@@ -201,10 +210,16 @@ impl Child {
         Ok(None)
     }
 
-    fn invoke(&mut self, handler: &str, params: &str) -> Result<Option<String>, ScriptError> {
+    fn invoke(
+        &mut self,
+        handler: &str,
+        params: &str,
+        trace: Option<TraceContext>,
+    ) -> Result<Option<String>, ScriptError> {
         let Some(loaded) = &mut self.loaded else {
             return Err(ScriptError::worker("no snapshot was loaded"));
         };
+        loaded.host.set_trace(trace);
         let mut evaluator = match loaded.next.take() {
             Some(next) => next,
             None => Evaluator::restore(&loaded.snapshot)?,

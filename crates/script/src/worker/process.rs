@@ -48,7 +48,7 @@ pub struct Program {
 /// Environment and folder of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WorkerEnvironment {
-    /// No variables, and the root folder: for sandboxed work.
+    /// No variables of the parent, and the root folder: for sandboxed work.
     Nothing,
     /// The variables and the folder of the parent: for the user's own handlers.
     Inherited,

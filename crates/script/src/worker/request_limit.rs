@@ -16,7 +16,7 @@ pub(super) enum ExchangeEnd {
     TooManyRequests,
     /// The work cannot be sent.
     Unsendable(io::Error),
-    /// The worker sent an invalid message. It may still be running.
+    /// The worker sent an invalid message. The worker may still be running.
     InvalidMessage(io::Error),
     /// The worker's pipes are closed.
     Closed,

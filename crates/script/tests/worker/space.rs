@@ -98,6 +98,7 @@ fn invoke(function: &str, params: &str) -> ToWorker {
     ToWorker::Invoke {
         handler: format!("handlers.{function}"),
         params: params.to_owned(),
+        trace: None,
     }
 }
 

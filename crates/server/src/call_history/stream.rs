@@ -18,7 +18,8 @@ use crate::{
     streams::{OpenStream, recheck_interval},
 };
 
-/// How late a call may be written to the journal. Each read starts this much earlier.
+/// How long after its end a call may be written to the journal. Each read covers the calls of this
+/// time.
 const LATE: Duration = Duration::from_secs(10);
 
 /// A stream of new calls.

@@ -6,6 +6,7 @@ mod creator;
 mod filter;
 pub mod method;
 pub mod script;
+mod traced;
 pub mod webhook;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
@@ -23,10 +24,12 @@ use svc_store::{
 };
 use svc_template::{self as template, Scope};
 use thiserror::Error;
+use tracing::debug;
 
 pub(in crate::events) use self::filter::Contexts;
 use self::{
     method::MethodDelivery,
+    traced::TracedAttempt,
     webhook::{LaneOwner, Webhook, WebhookRequest},
 };
 use super::{
@@ -39,7 +42,11 @@ use crate::{
     fair_pool::{Cancelled, FairPool, PoolError},
     metrics::Metrics,
     scripts::{ScriptRunner, WaitingDelivery},
+    traces::{Traces, hex_id},
 };
+
+/// The target of the log lines of attempts.
+const DELIVERIES_LOG: &str = "svc_server::deliveries";
 
 pub struct Deliverers {
     pub store: Store,
@@ -53,13 +60,15 @@ pub struct Deliverers {
     pub scripts: Arc<ScriptRunner>,
     /// The last reported reason why the deliveries of each sink are withheld.
     pub withheld: script::WithheldNotices,
-    /// Threads that render templates.
+    /// Threads that render templates and evaluate filters and keys.
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
+    pub traces: Arc<Traces>,
 }
 
 impl Deliver for Deliverers {
-    async fn deliver(&self, job: Job) -> AttemptResult {
+    async fn deliver(&self, mut job: Job) -> AttemptResult {
+        let attempt = TracedAttempt::begin(&self.traces, &mut job);
         let (receiver, owner) = match &job.destination {
             Destination::Sink(sink) => (sink.name.clone(), sink.owner_key.clone()),
             Destination::Method {
@@ -68,8 +77,21 @@ impl Deliver for Deliverers {
         };
         let receivers = &self.metrics.events.receivers;
         let running = receivers.attempt_started(receiver, owner);
+        let (event, number) = (job.event.id, job.attempt);
+        let trace = job.event.trace.as_ref().map(|context| context.trace);
         let sent = self.attempt(job).await;
         running.finish(sent.outcome());
+        debug!(
+            target: DELIVERIES_LOG,
+            trace_id = trace.map(|trace| display(hex_id(trace))),
+            event.id = %event,
+            attempt = number,
+            outcome = sent.outcome(),
+            "an attempt ended"
+        );
+        if let Some(attempt) = attempt {
+            attempt.record(&self.traces, &sent);
+        }
         sent
     }
 
@@ -107,7 +129,7 @@ impl Deliverers {
                     Err(error) => return error.into(),
                 };
                 self.methods
-                    .deliver(owner_id, &method, job.event.id, &body)
+                    .deliver(owner_id, &method, &job.event, &body)
                     .await
             }
         }

@@ -8,6 +8,7 @@
 mod command;
 #[cfg(test)]
 mod tests;
+mod traced;
 
 use std::{
     collections::HashMap,
@@ -33,11 +34,15 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 pub use self::command::ScheduledRun;
-use self::command::{EmitCommand, EmitOutcome, IdempotencyKey};
+use self::{
+    command::{EmitCommand, EmitOutcome, IdempotencyKey},
+    traced::TracedEmit,
+};
 use super::{dispatch::DispatchResult, hub::Hub};
 use crate::{
     identity::{Caller, Credential, Directory, IdentityError},
     limits::{OverLimit, RateLimit},
+    traces::{RunningTrace, Traces},
 };
 
 /// Limit of the characters of an idempotency key.
@@ -74,12 +79,12 @@ pub struct StorageLimits {
     pub server_bytes: u64,
 }
 
-/// Lanes that queue or drop an event and are included in the cost of one emit. The rate limit
-/// counts costs.
+/// The number of lanes that may queue or drop an event at no extra cost. The rate limit counts the
+/// cost of an emit.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
-/// Drops that are included in the cost of one emit. Each further drop costs as much as one emit,
+/// The number of drops of an event at no extra cost. Each further drop costs as much as one emit,
 /// because it writes an audit entry.
 const DROPS_FREE: usize = 4;
 /// After an emit of a user was refused because of `event_bytes`, the user's emits do not search for
@@ -133,6 +138,7 @@ pub struct Emitter {
     clock: Clock,
     limit: Arc<RateLimit>,
     storage: StorageLimits,
+    traces: Arc<Traces>,
     /// When an emit of each user was last refused because of `event_bytes`.
     refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
@@ -149,6 +155,7 @@ impl Emitter {
         clock: Clock,
         per_second: Option<u32>,
         storage: StorageLimits,
+        traces: Arc<Traces>,
     ) -> Self {
         Self {
             store,
@@ -157,6 +164,7 @@ impl Emitter {
             clock,
             limit: Arc::new(RateLimit::new(per_second)),
             storage,
+            traces,
             refused_at: Arc::default(),
             tasks: TaskTracker::new(),
             overdue: Arc::default(),
@@ -197,6 +205,7 @@ impl Emitter {
             },
             actor: caller.actor(),
             data,
+            trace: None,
         };
         match self.submit(caller, event, key, None).await? {
             Emission::New(emitted) | Emission::Repeated(emitted) => Ok(emitted),
@@ -225,6 +234,7 @@ impl Emitter {
             space_id: SpaceId::NIL,
             actor: Actor::system(),
             data: new.data,
+            trace: None,
         };
         let (key, run) = match new.origin {
             Origin::Any => (None, None),
@@ -236,8 +246,31 @@ impl Emitter {
         self.submit(caller, event, key, run).await
     }
 
-    /// Writes an event, within the limits of its owner.
+    /// Writes an event as a part of a trace.
     async fn submit(
+        &self,
+        caller: &Caller,
+        mut event: Event,
+        key: Option<IdempotencyKey>,
+        run: Option<ScheduledRun>,
+    ) -> Result<Emission, EmitServiceError> {
+        let (user, began) = (caller.user.id, Instant::now());
+        let trace = self.traces.begin(user, caller.trace.as_deref());
+        let context = trace.as_deref().map(RunningTrace::context);
+        event.trace = context.cloned().map(Box::new);
+        let work = trace
+            .filter(|trace| trace.is_recorded())
+            .map(|trace| (trace, TracedEmit::new(&event)));
+        let emission = self.write(caller, event, key, run).await;
+        if let Some((trace, emit)) = work {
+            self.traces
+                .record(user, &trace, emit.ended(began, &emission));
+        }
+        emission
+    }
+
+    /// Writes an event, within the limits of its owner.
+    async fn write(
         &self,
         caller: &Caller,
         event: Event,

@@ -26,5 +26,6 @@ pub(super) fn sink_event(sink: &SinkRow, state: &str, detail: Value, now: Timest
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&Value::Object(data)),
+        trace: None,
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! On a secure connection the name is `__Host-svc_session`: browsers accept a cookie with this
 //! prefix only from this host, so a page on a sibling domain cannot set one. A plain `svc_session`
-//! is ignored there; otherwise such a page could lock users out. On a plain connection browsers
-//! never send the `__Host-` cookie, so a request with both cookies is rejected.
+//! is ignored there; otherwise such a page could lock users out. On a plain connection either name
+//! is accepted, and a request with both cookies is rejected.
 
 use http::{HeaderMap, HeaderValue, header};
 use svc_protocol::api::SESSION_COOKIES;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::header::ToStrError;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use serde::{Serialize, de::DeserializeOwned};
-use svc_core::UserId;
+use svc_core::{TraceContext, UserId};
 use svc_protocol::{api::PageQuery, document, jsonrpc::JSON_DEPTH_MAX};
 use svc_store::PageRequest;
 
@@ -24,7 +24,12 @@ use super::{
     connections::Slot,
     error::{ApiError, protect},
 };
-use crate::{app::App, identity::Caller, limits::Account};
+use crate::{
+    app::App,
+    identity::Caller,
+    limits::Account,
+    traces::{TRACEPARENT, TRACESTATE},
+};
 
 /// Largest record in bytes. A record is a body that [`Json`] or [`Submission`] reads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
@@ -62,11 +67,20 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Submission<T> {
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (mut parts, body) = read_record(app, request).await?;
         let caller = parts.extensions.remove::<Caller>();
-        Ok(Self {
-            caller: caller.ok_or_else(ApiError::no_credential)?,
-            body,
-        })
+        let mut caller = caller.ok_or_else(ApiError::no_credential)?;
+        caller.trace = trace_of(&parts.headers);
+        Ok(Self { caller, body })
     }
+}
+
+/// The context of a valid `traceparent`, and the `tracestate` beside it.
+pub fn trace_of(headers: &HeaderMap) -> Option<Box<TraceContext>> {
+    let parent = headers.get(TRACEPARENT)?.to_str().ok()?;
+    let states = headers.get_all(TRACESTATE).iter();
+    let states: Option<Vec<_>> = states.map(|state| state.to_str().ok()).collect();
+    let state = states.filter(|states| !states.is_empty());
+    let state = state.map(|states| states.join(","));
+    TraceContext::parse(parent, state.as_deref()).map(Box::new)
 }
 
 /// The account that a record's memory is counted for, and how large the record may be.

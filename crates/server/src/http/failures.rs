@@ -32,7 +32,7 @@ failures! {
     SPACE_STOPPED = 403 "space_stopped", "The space of the agent token is stopped";
     PERMISSION_DENIED = 403 "permission_denied", "The user lacks a permission";
     NOT_FOUND = 404 "not_found", "There is no such record, or the caller may not see it";
-    METHOD_NOT_ALLOWED = 405 "method_not_allowed", "This version of MCP does not use this HTTP method";
+    METHOD_NOT_ALLOWED = 405 "method_not_allowed", "This path, or this version of MCP, does not support this HTTP method";
     NOT_ACCEPTABLE = 406 "not_acceptable", "The client does not accept a stream";
     BODY_TOO_SLOW = 408 "body_too_slow", "The body did not arrive in time";
     BODY_TOO_LARGE = 413 "body_too_large", "The body is too large";
@@ -61,6 +61,8 @@ failures! {
     TOO_MANY_ATTEMPTS = 429 "too_many_attempts", "Too many failed attempts; see `Retry-After`";
     INVALID_PASSWORD = 400 "invalid_password", "The new password is too short or too long";
     WRONG_PASSWORD = 403 "wrong_password", "The current password is wrong";
+    PROOF_REQUIRED = 403 "proof_required", "The change needs the password of the caller or, for a user without a password, a sign-in with a provider within the last 10 minutes";
+    NO_PASSWORD = 403 "no_password", "The caller signs in with a provider and has no password";
     PASSWORD_CHANGED = 409 "password_changed", "The password was changed at the same time";
     OWN_PASSWORD = 409 "own_password", "Own passwords are changed with `POST /api/auth/password`";
     OWN_ACCOUNT = 409 "own_account", "Users may not deactivate or delete themselves";
@@ -71,7 +73,7 @@ failures! {
     INVALID_CODE = 400 "invalid_code", "The code must be six digits or a recovery code";
     WRONG_CODE = 403 "wrong_code", "The code is wrong or was used already";
     SECOND_FACTOR_LOCKED = 409 "second_factor_locked", "Too many codes of the authenticator app were wrong";
-    SECOND_FACTOR_UNREADABLE = 409 "second_factor_unreadable", "The key of the server was replaced";
+    SECOND_FACTOR_UNREADABLE = 409 "second_factor_unreadable", "The server cannot read the secret of the authenticator app, because the key of the server was replaced";
     NO_ENROLMENT = 409 "no_enrolment", "No authenticator app is being set up";
     NO_SECOND_FACTOR = 409 "no_second_factor", "The caller has no authenticator app, or no second factor at all";
     LAST_SECOND_FACTOR = 409 "last_second_factor", "A role of the caller requires a second factor";
@@ -93,7 +95,7 @@ failures! {
     INVALID_REDIRECT = 400 "invalid_redirect", "A redirect address of the app is not allowed";
 
     INVALID_PASSKEY = 400 "invalid_passkey", "The answer of the passkey is malformed";
-    PASSKEY_REFUSED = 403 "passkey_refused", "The answer of the passkey is for another site or not signed by it";
+    PASSKEY_REFUSED = 403 "passkey_refused", "The answer of the passkey is for another site or another kind of request, lacks the confirmation of the user, or has an invalid signature";
     PASSKEY_CLONED = 403 "passkey_cloned", "The counter of the passkey went back, so the passkey may have been copied";
     UNKNOWN_PASSKEY = 403 "unknown_passkey", "The passkey belongs to no user who may sign in";
     CHALLENGE_ENDED = 409 "challenge_ended", "The challenge has expired, was used already or is for another user";

@@ -184,8 +184,9 @@ where
     let mut order_given = std::pin::pin!(slot.wait_for_order());
     let mut is_registered = false;
     let mut is_finishing = false;
-    // The wait for an order is registered once, so that an order wakes this task; after that, a
-    // busy connection only reads a flag.
+    // The table of connections may order this connection to close, or to finish its requests. The
+    // future that waits for an order is polled once, so that an order wakes this task. After that,
+    // a busy connection only reads a flag.
     let ended = poll_fn(|context| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {

@@ -25,9 +25,10 @@ use super::{
     describe::{Answer, Operation},
     error::{ApiError, ApiResult},
     event_stream::{EventStream, HEARTBEAT, event_stream},
-    extract::{PAYLOAD_TIME_MAX, Query, RawRequest, read_body, readmit_after, require_json},
+    extract::{
+        PAYLOAD_TIME_MAX, Query, RawRequest, read_body, readmit_after, require_json, trace_of,
+    },
     listen::Peer,
-    methods::trace_of,
 };
 use crate::{
     app::App,

@@ -6,9 +6,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use serde_json::{Map, Value};
-use svc_core::journal::trace_id;
 pub use svc_protocol::api::CALL_PATH;
 use svc_protocol::{
     api::{MethodQuery, Methods},
@@ -20,6 +19,7 @@ use super::{
     error::{ApiError, ApiResult, protect},
     extract::{
         CompleteBody, JsonBytes, PAYLOAD_TIME_MAX, Query, RawRequest, read_body, require_json,
+        trace_of,
     },
 };
 use crate::{
@@ -108,13 +108,6 @@ where
 
 pub async fn openrpc(app: App, caller: Caller) -> ApiResult<JsonBytes<Map<String, Value>>> {
     Ok(JsonBytes::new(app.calls.openrpc.document(&caller).await?))
-}
-
-/// The trace id of a valid `traceparent`.
-pub fn trace_of(headers: &HeaderMap) -> Option<Box<u128>> {
-    let traceparent = headers.get("traceparent");
-    let text = traceparent.and_then(|value| value.to_str().ok());
-    text.and_then(trace_id).map(Box::new)
 }
 
 fn no_content() -> Response {

@@ -8,7 +8,7 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{OidcIdentityId, OidcProviderId, oauth::Params};
 use svc_protocol::api::{
-    IdentityQuery, LinkIdentity, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
+    CredentialQuery, IdentityProof, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
     OidcProvider, OidcProviderPatch, OidcProviders, SignInOptions,
 };
 use svc_store::PageRequest;
@@ -135,15 +135,13 @@ pub async fn link(
     headers: HeaderMap,
     caller: Caller,
     Path(name): Path<String>,
-    Json(body): Json<LinkIdentity>,
+    Json(proof): Json<IdentityProof>,
 ) -> ApiResult<WithCookies<Json<LinkStarted>>> {
     let request = Request::new(&app, peer, &headers);
     let (origin, browser) = (request.origin()?, request.browser_or_new()?);
     let address = client_address(peer, &headers, &app.trusted_proxies);
     let to = (name.as_str(), origin.as_str());
-    let starting = app
-        .oidc
-        .start_linking(&caller, to, body.password, browser, address);
+    let starting = app.oidc.start_linking(&caller, to, proof, browser, address);
     let started = starting.await?;
     Ok(WithCookies {
         cookies: vec![request.browser_cookie(&started)],
@@ -156,10 +154,25 @@ pub async fn link(
 pub async fn list_identities(
     app: App,
     caller: Caller,
-    Query(query): Query<IdentityQuery>,
+    Query(query): Query<CredentialQuery>,
 ) -> ApiResult<Json<LinkedIdentities>> {
     let listing = app.identity.list_identities(&caller, query.user);
     Ok(Json(listing.await?))
+}
+
+pub async fn remove_identity(
+    app: App,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    caller: Caller,
+    PathId(id): PathId<OidcIdentityId>,
+    Json(proof): Json<IdentityProof>,
+) -> ApiResult<NoContent> {
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    app.identity
+        .unlink_own_identity(&caller, id, proof, address)
+        .await?;
+    Ok(NoContent)
 }
 
 pub async fn delete_identity(

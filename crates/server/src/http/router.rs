@@ -103,6 +103,7 @@ pub fn routes() -> Vec<Route> {
         any_site(Method::OPTIONS, "/token",             oauth::preflight),
         any_site(Method::OPTIONS, "/register",          oauth::preflight),
         any_site(Method::OPTIONS, "/revoke",            oauth::preflight),
+        any_site(Method::OPTIONS, "/device_authorization", oauth::preflight),
         page("/api/auth/oidc/{name}/start",     oidc::start),
         page("/api/auth/oidc/{name}/callback",  oidc::callback),
         any_site(Method::POST, "/api/auth/oidc/{name}/backchannel-logout", oidc::backchannel_logout),
@@ -132,6 +133,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/auth/oidc",                   Nothing,   AsOwner,  oidc::options),
         post("/api/auth/oidc/{name}/link",      Caller,    Never,    oidc::link),
         get("/api/auth/identities",             Caller,    Never,    oidc::list_identities),
+        post("/api/auth/identities/{id}/remove", Caller,   Never,    oidc::remove_identity),
         delete("/api/auth/identities/{id}",     Caller,    Never,    oidc::delete_identity),
         get("/api/users",                       USERS,     Never,    users::list),
         post("/api/users",                      USERS,     Never,    users::create),
@@ -327,8 +329,9 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
     }
 }
 
-/// An endpoint of OAuth, of OpenID Connect or of sources. It is not described here: standards define
-/// the endpoints of OAuth and OpenID Connect, and senders define the requests to sources.
+/// An endpoint of OAuth, of OpenID Connect or of sources. The OpenAPI document does not describe
+/// it: standards define the endpoints of OAuth and OpenID Connect, and senders define the requests
+/// to sources.
 fn any_site<H: Handler<T, App>, T: 'static>(
     method: Method,
     path: &'static str,

@@ -4,14 +4,15 @@ use axum::extract::Extension;
 use http::{HeaderMap, header};
 use svc_core::SessionId;
 use svc_protocol::api::{
-    self, AuthState, ChangePassword, Login, LoginResult, Me, SecondFactorLogin, Sessions, SignIn,
+    self, AuthState, ChangePassword, CredentialQuery, Login, LoginResult, Me, SecondFactorLogin,
+    Sessions, SignIn,
 };
 use svc_store::PageRequest;
 
 use super::{
     cookies::{remove_sessions, set_session},
     error::ApiResult,
-    extract::{Json, NoContent, PathId, WithCookies},
+    extract::{Json, NoContent, PathId, Query, WithCookies},
     listen::{Peer, client_address, is_secure},
 };
 use crate::{
@@ -131,8 +132,14 @@ pub async fn change_password(
     Ok(NoContent)
 }
 
-pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Sessions>> {
-    Ok(Json(app.identity.list_sessions(&caller, page).await?))
+pub async fn list(
+    app: App,
+    caller: Caller,
+    Query(query): Query<CredentialQuery>,
+    page: PageRequest,
+) -> ApiResult<Json<Sessions>> {
+    let listing = app.identity.list_sessions(&caller, query.user, page);
+    Ok(Json(listing.await?))
 }
 
 pub async fn delete(

@@ -233,6 +233,7 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
             | "/api/auth/totp/remove"
             | "/api/auth/passkeys/begin"
             | "/api/auth/passkeys/{id}/remove"
+            | "/api/auth/identities/{id}/remove"
             | "/api/auth/recovery-codes",
         ) => {
             json!({"password": PASSWORD})
@@ -275,7 +276,7 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
     }
 }
 
-/// Whether the route makes changes for a caller.
+/// Whether the transaction of the route must check the caller.
 fn checks_caller(route: &Route) -> bool {
     let ignores_credentials = matches!(route.needs, Needs::AnySite);
     let key = (route.method.as_str(), route.path);

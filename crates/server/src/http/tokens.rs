@@ -1,17 +1,23 @@
-//! `/api/tokens`: a user's own tokens (spec 5.3).
+//! `/api/tokens`: API tokens (spec 5.3).
 
 use svc_core::TokenId;
-use svc_protocol::api::{NewToken, Token, Tokens};
+use svc_protocol::api::{CredentialQuery, NewToken, Token, Tokens};
 use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, NoContent, PathId},
+    extract::{Created, Json, NoContent, PathId, Query},
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Tokens>> {
-    Ok(Json(app.identity.list_tokens(&caller, page).await?))
+pub async fn list(
+    app: App,
+    caller: Caller,
+    Query(query): Query<CredentialQuery>,
+    page: PageRequest,
+) -> ApiResult<Json<Tokens>> {
+    let listing = app.identity.list_tokens(&caller, query.user, page);
+    Ok(Json(listing.await?))
 }
 
 pub async fn create(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svc_core::{
     GrantId, GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
-    Timestamp, TokenId, UserId, UserName,
+    Timestamp, TokenId, TraceContext, UserId, UserName,
     event::{Actor, ActorKind},
     journal::{CallCredential, CallCredentialKind},
     space::StopReason,
@@ -188,9 +188,9 @@ pub struct Caller {
     pub needs: &'static [Permission],
     /// The version of the directory from which the caller was resolved.
     pub version: u64,
-    /// The id of the trace that the request belongs to. Boxed, because most requests belong to none, and
+    /// The trace that the request belongs to. Boxed, because most requests belong to none, and
     /// the future of a call must stay small.
-    pub trace: Option<Box<u128>>,
+    pub trace: Option<Box<TraceContext>>,
 }
 
 impl Caller {
@@ -266,6 +266,18 @@ impl Caller {
 
     pub fn may(&self, permission: Permission) -> bool {
         self.user.permissions.contains(permission)
+    }
+
+    /// Checks that the caller may see the credentials of a user: their own, or with `manage_users`
+    /// those of every user.
+    pub fn check_credentials_of(&self, user: UserId) -> Result<(), IdentityError> {
+        if user == self.user.id || self.may(Permission::ManageUsers) {
+            return Ok(());
+        }
+        Err(IdentityError::forbidden(
+            "permission_denied",
+            "you see only your own; for other users you need the permission `manage_users`",
+        ))
     }
 
     /// The answer to `GET /api/auth/me` on a server with these default quotas.

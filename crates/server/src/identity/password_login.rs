@@ -1,4 +1,4 @@
-//! Decides who may sign in with a password on a server with OpenID Connect providers.
+//! Decides who may sign in without an OpenID Connect provider: with a password or with a passkey.
 
 use svc_core::{UserId, permission::ROLE_ADMIN};
 use svc_store::oidc::identities;
@@ -6,7 +6,7 @@ use svc_store::oidc::identities;
 use super::{Identity, error::IdentityError, policy::PasswordLogin};
 
 impl Identity {
-    /// Applies the setting `oidc.password_login`, after the password was verified.
+    /// Applies the setting `oidc.password_login`, after the password or the passkey was verified.
     pub async fn check_password_login(&self, user: UserId) -> Result<(), IdentityError> {
         let user = match self.policy.password_login {
             PasswordLogin::All => return Ok(()),
@@ -24,7 +24,7 @@ impl Identity {
         }
         Err(IdentityError::forbidden(
             "password_login_off",
-            "this server does not accept passwords for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
+            "this server does not accept a password or passkey for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
         ))
     }
 }

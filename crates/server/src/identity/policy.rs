@@ -43,7 +43,8 @@ pub enum PasswordLogin {
     Off,
 }
 
-/// The cost of argon2id; the defaults follow the advice of OWASP.
+/// The cost of argon2id, with defaults that follow the advice of OWASP, and the limits of the
+/// passwords that are hashed or wait at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasswordPolicy {
     pub memory_kib: u32,

@@ -18,7 +18,9 @@ use super::{
     caller::{Caller, User},
     change::AffectedRecords,
     error::IdentityError,
+    own_proof::end_begun_changes,
     passwords::Payer,
+    power::Actor,
     secret::Secret,
     sign_in::PresentedLink,
 };
@@ -49,7 +51,7 @@ pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Sen
 pub enum Proof {
     /// The password alone.
     Password,
-    /// The one-click link that `svc up` shows on this machine only.
+    /// The one-time link that `svc up` or `svc server start --sign-in-link` prints.
     SignInLink(PresentedLink),
     /// The password and a second factor, or a passkey that checked its user.
     SecondFactor {
@@ -242,14 +244,19 @@ impl Identity {
     pub async fn list_sessions(
         &self,
         caller: &Caller,
+        user: Option<UserId>,
         page: PageRequest,
     ) -> Result<api::Sessions, IdentityError> {
-        let (user, now) = (caller.user.id, self.clock.now());
+        let user = user.unwrap_or(caller.user.id);
+        caller.check_credentials_of(user)?;
+        let now = self.clock.now();
         let current = caller.session_id();
-        let page = self
-            .store
-            .read(move |tx| sessions::list(tx, user, now, page))
-            .await?;
+        let reading = self.store.read(move |tx| {
+            let owner = users::find(tx, user)?;
+            Ok((owner, sessions::list(tx, user, now, page)?))
+        });
+        let (owner, page) = reading.await?;
+        owner.ok_or_else(|| IdentityError::not_found("user", user))?;
         let session = |row: SessionRow| api::Session {
             last_used_at: self.directory.last_used(&row.hash).or(row.last_used_at),
             id: row.id,
@@ -262,18 +269,22 @@ impl Identity {
         Ok(page.map(session).into_list())
     }
 
-    /// Ends one of the caller's sessions.
+    /// Ends a session of the caller or, for callers with `manage_users`, of a user who holds no
+    /// permission that the caller lacks.
     pub async fn delete_session(
         &self,
         caller: &Caller,
         id: SessionId,
     ) -> Result<(), IdentityError> {
-        let user = caller.user.id;
-        let entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
-        self.change_as(caller, move |tx, _| {
-            sessions::find(tx, id)?
-                .filter(|session| session.user_id == user)
-                .ok_or_else(|| IdentityError::not_found("session", id))?;
+        let mut entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
+        self.change_as(caller, move |tx, caller| {
+            let not_found = || IdentityError::not_found("session", id);
+            let user = sessions::find(tx, id)?.ok_or_else(not_found)?.user_id;
+            caller.check_credentials_of(user).map_err(|_| not_found())?;
+            Actor::read(tx, caller)?.check_user(tx, user)?;
+            if user != caller.user.id {
+                entry.detail = json!({"user_id": user});
+            }
             sessions::delete(tx, id)?;
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::user(user)))
@@ -304,56 +315,22 @@ impl Identity {
         address: IpAddr,
     ) -> Result<(), IdentityError> {
         let user = caller.user.id;
-        let checking = self.check_own_password(caller, change.current_password, address);
-        let before = checking.await?;
+        let proving = self.prove(caller, Some(change.current_password), address);
+        let proof = proving.await?;
         let payer = Payer::User(user);
         let hash = self.passwords.hash(payer, change.new_password).await?;
         let keep = caller.session_id();
         let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));
-        self.change_as(caller, move |tx, _| {
-            let still = users::find(tx, user)?;
-            if still.is_none_or(|now| now.password_hash != before) {
-                return Err(IdentityError::conflict(
-                    "password_changed",
-                    "the password was changed meanwhile; try again",
-                ));
-            }
+        let now = self.clock.now();
+        self.change_as(caller, move |tx, caller| {
+            proof.check(tx, caller, now)?;
             users::set_password_hash(tx, user, &hash)?;
+            end_begun_changes(tx, user)?;
             sessions::delete_of_user(tx, user, keep)?;
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::user(user)))
         })
         .await
-    }
-
-    /// Checks the password of a caller, who is signed in already, and returns its hash. A wrong
-    /// password counts as a failed login.
-    pub async fn check_own_password(
-        &self,
-        caller: &Caller,
-        password: String,
-        address: IpAddr,
-    ) -> Result<String, IdentityError> {
-        let user = caller.user.id;
-        let username = caller.user.name.as_str();
-        self.login_limit
-            .begin(username, address, self.clock.now())
-            .await?;
-        let found = self.store.read(move |tx| users::find(tx, user)).await?;
-        let hash = found.ok_or_else(invalid_credentials)?.password_hash;
-        let stored = Some(hash.clone()).filter(|hash| !hash.is_empty());
-        let payer = Payer::User(user);
-        if !self.passwords.verify(payer, password, stored).await? {
-            self.login_limit
-                .fail(username, address, self.clock.now())
-                .await?;
-            return Err(IdentityError::forbidden(
-                "wrong_password",
-                "the current password is not right",
-            ));
-        }
-        self.login_limit.succeed(username, address).await?;
-        Ok(hash)
     }
 
     pub(super) async fn prune_sessions(&self) -> Result<(), IdentityError> {

@@ -34,7 +34,7 @@ struct StoredLink {
 }
 
 impl Identity {
-    /// Creates the token of a link that signs this user in once. It replaces an earlier one.
+    /// Creates the token of a link that signs this user in once. The link replaces an earlier link.
     pub async fn sign_in_token(&self, user_id: UserId) -> Result<String, IdentityError> {
         let secret = Secret::new(CredentialKind::SignIn)?;
         let (token, expires_at) = (

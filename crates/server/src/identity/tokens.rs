@@ -1,4 +1,4 @@
-//! API tokens. Users create, list and revoke only their own.
+//! API tokens. Users create, list and revoke their own; administrators list and revoke those of others.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::{
     Identity, caller::Caller, change::AffectedRecords, directory::AccessDenied,
-    error::IdentityError, quotas::check_one_more, secret::Secret,
+    error::IdentityError, power::Actor, quotas::check_one_more, secret::Secret,
 };
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
@@ -159,26 +159,30 @@ impl Identity {
     pub async fn list_tokens(
         &self,
         caller: &Caller,
+        user: Option<UserId>,
         page: PageRequest,
     ) -> Result<api::Tokens, IdentityError> {
-        let user = caller.user.id;
-        let page = self
-            .store
-            .read(move |tx| tokens::list(tx, user, page))
-            .await?
-            .map(|row| self.token(row));
-        Ok(page.into_list())
+        let user = user.unwrap_or(caller.user.id);
+        caller.check_credentials_of(user)?;
+        let reading = self.store.read(move |tx| {
+            let owner = users::find(tx, user)?;
+            Ok((owner, tokens::list(tx, user, page)?))
+        });
+        let (owner, page) = reading.await?;
+        owner.ok_or_else(|| IdentityError::not_found("user", user))?;
+        Ok(page.map(|row| self.token(row)).into_list())
     }
 
-    /// Revokes one of the caller's tokens and all tokens made with it: the next request with any
-    /// of them is refused.
+    /// Revokes a token and all tokens made with it: the next request with any of them is refused.
+    /// The token is one of the caller's own or, for callers with `manage_users`, of a user who holds
+    /// no permission that the caller lacks.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), IdentityError> {
         let identity = self.clone();
         self.change_as(caller, move |tx, caller| {
-            let user = caller.user.id;
-            tokens::find(tx, id)?
-                .filter(|token| token.user_id == user)
-                .ok_or_else(|| IdentityError::not_found("token", id))?;
+            let not_found = || IdentityError::not_found("token", id);
+            let user = tokens::find(tx, id)?.ok_or_else(not_found)?.user_id;
+            caller.check_credentials_of(user).map_err(|_| not_found())?;
+            Actor::read(tx, caller)?.check_user(tx, user)?;
             for ended in tokens::delete(tx, id)? {
                 audit::append(tx, &identity.revoked_entry(caller, &ended, id))?;
             }

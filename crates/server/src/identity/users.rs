@@ -25,6 +25,7 @@ use super::{
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
     },
+    own_proof::end_begun_changes,
     passwords::Payer,
     power::Actor,
     quotas,
@@ -190,6 +191,7 @@ impl Identity {
         }
         if let Some(hash) = password_hash {
             users::set_password_hash(tx, id, &hash)?;
+            end_begun_changes(tx, id)?;
             sessions::delete_of_user(tx, id, None)?;
             note(tx, "user.password_changed", json!({}))?;
         }

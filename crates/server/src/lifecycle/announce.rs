@@ -36,6 +36,7 @@ pub fn announce(
         space_id: row.id,
         actor,
         data: JsonText::from(&transition.payload(&subject)),
+        trace: None,
     };
     let mut events = emit_in(tx, &event)?.raised;
     events.insert(0, Arc::new(event));

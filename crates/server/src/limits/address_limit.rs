@@ -1,4 +1,5 @@
-//! Limits the requests without a credential from one address.
+//! Limits how many requests of one kind come from one network: an IPv4 address, or the /64 network
+//! of an IPv6 address.
 
 use std::{
     collections::HashMap,

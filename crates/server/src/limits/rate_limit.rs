@@ -3,8 +3,9 @@
 //! In a zone, the limit applies to all servers together. Each server reports the use of its busy
 //! users and reads the reports of the others ([`RateLimit::report`], [`RateLimit::follow`]). From
 //! the reports, each server computes the level of one bucket of the zone, and takes its share of
-//! that level and of the limit. Every use is subtracted once, so the sum over some seconds is exact
-//! although reports arrive late. A request never waits for this exchange.
+//! that level and of the limit. Every reported use is subtracted once. So the sum over some seconds
+//! exceeds the limit by little, although reports arrive late and small use is not reported. A
+//! request never waits for this exchange.
 
 mod share;
 
@@ -53,7 +54,7 @@ struct Bucket {
     taken: u64,
     /// Tokens that were requested since the last report.
     requested: u64,
-    /// Tokens per second that were requested before the last report.
+    /// Tokens per second that were requested in the interval before the last report.
     demand: f64,
     /// `taken` of the other servers, as last reported.
     elsewhere: Vec<(ServerId, u64)>,

@@ -97,7 +97,6 @@ impl Links {
             link_refusal(refused)
         })?;
         self.note_declaring(space, declares);
-        // The shutdown signal does not end the link: the link is drained first.
         let learns_servers = self.lifecycle.store.is_shared() && hello.has_feature(FEATURE_LINKS);
         let (link, outgoing) = Link::new(LinkSetup {
             instance: hello.instance.clone(),

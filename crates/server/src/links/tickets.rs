@@ -1,7 +1,8 @@
 //! Keys that the servers of a zone share: for tickets and for the numbers of users.
 //!
 //! A ticket proves to the other servers that the agent's home server has accepted a registration.
-//! The agent carries it, so servers need not contact each other, and no server trusts an agent.
+//! The agent carries the ticket, so servers need not contact each other, and no server has to trust
+//! an agent.
 
 use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine as _};
 use ring::hmac;

@@ -12,7 +12,8 @@ use svc_store::{StoreError, spaces::SpaceRow};
 use super::{Links, side::side_goodbye};
 use crate::live::{Link, LiveSpace};
 
-/// How long the home link of an agent that has moved its home stays if no side link replaces it.
+/// The longest time that the home link of an agent that has moved its home stays if no side link
+/// replaces it. It is shorter if half of the grace period is shorter.
 const MOVE_MAX: Duration = Duration::from_secs(10);
 
 /// Links per second that agents make to a server that joins.
@@ -56,7 +57,8 @@ impl Links {
             return Ok(());
         };
         if row.state == State::Stopped {
-            // Another server declared this one dead. The new link deploys the space again.
+            // Another server declared this server dead and stopped the space. The new link makes
+            // the space deployed again.
             link.closing().end(Goodbye::Reconnect);
         } else if row.health == Health::Unknown {
             // The health check may have changed: a change makes the health unknown.

@@ -227,7 +227,7 @@ impl Link {
         self.calls.lock().is_empty()
     }
 
-    /// Queued behind the user's calls, so that the cancel frame does not overtake its call.
+    /// Queues a cancel frame behind the user's calls, so that the frame does not overtake its call.
     fn cancel(&self, user: UserNumber, id: u64) {
         // A link that accepts no frames is ending, which ends the call too.
         let _ = self.send_for(user, Frame::empty(id, FrameKind::Cancel));

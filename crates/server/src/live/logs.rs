@@ -25,13 +25,14 @@ pub struct SpaceLogs {
 struct Logs {
     spaces: HashMap<SpaceId, Log>,
     bytes: usize,
+    /// The number of the newest line of all spaces.
+    last_number: u64,
 }
 
 #[derive(Default)]
 struct Log {
     lines: VecDeque<NumberedLine>,
     bytes: usize,
-    last_number: u64,
     touched: Timestamp,
 }
 
@@ -90,13 +91,17 @@ impl Logs {
             let cut = line.line.floor_char_boundary(LINE_BYTES_MAX);
             line.line = line.line[..cut].to_owned();
         }
+        let now = svc_clock::now();
+        // Not below the time in milliseconds, so that numbers also grow from one server process to
+        // the next: a reader continues with the number of the last line that it read.
+        let time = u64::try_from(now.0).unwrap_or_default();
+        self.last_number = (self.last_number + 1).max(time);
         let log = self.spaces.entry(space).or_default();
-        log.last_number += 1;
-        log.touched = svc_clock::now();
+        log.touched = now;
         log.bytes += line.line.len();
         self.bytes += line.line.len();
         log.lines.push_back(NumberedLine {
-            n: log.last_number,
+            n: self.last_number,
             line,
         });
         while log.lines.len() > LINES_MAX || log.bytes > SPACE_BYTES_MAX {
@@ -144,13 +149,28 @@ mod tests {
         logs.append(space, (0..600).map(|n| line(&n.to_string())).collect(), 2);
         let all = logs.read(space, None, 1000);
         assert_eq!(all.len(), LINES_MAX);
-        assert_eq!(all.last().map(|l| l.n), Some(601));
-        assert!(
-            all.last()
-                .is_some_and(|l| l.line.line.starts_with("2 lines were left out"))
-        );
-        assert_eq!(logs.read(space, Some(600), 10).len(), 1);
-        assert_eq!(logs.read(space, None, 3).first().map(|l| l.n), Some(599));
+        assert!(all.is_sorted_by(|a, b| a.n < b.n));
+        let last = all.last().unwrap();
+        assert!(last.line.line.starts_with("2 lines were left out"));
+        let before = &all[all.len() - 2];
+        let next = logs.read(space, Some(before.n), 10);
+        assert_eq!(next.len(), 1);
+        assert_eq!(next[0].n, last.n);
+        assert_eq!(logs.read(space, None, 3)[1].n, before.n);
+        assert_eq!(before.line.line, "599");
+    }
+
+    #[test]
+    fn a_reader_continues_after_the_log_began_again() {
+        let space = SpaceId::NIL;
+        let logs = SpaceLogs::default();
+        logs.append(space, vec![line("before")], 0);
+        let last = logs.read(space, None, 1)[0].n;
+        logs.forget(space);
+        logs.append(space, vec![line("after")], 0);
+        let more = logs.read(space, Some(last), 10);
+        assert_eq!(more.len(), 1);
+        assert_eq!(more[0].line.line, "after");
     }
 
     #[test]

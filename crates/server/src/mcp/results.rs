@@ -41,7 +41,7 @@ struct Block<'a> {
     r#type: Cow<'a, str>,
 }
 
-/// The block types that clients know; with any other type, they drop the whole answer.
+/// The block types that clients know. Clients drop a whole answer that has any other type.
 const BLOCKS: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
 
 /// The error object of a method server, which may be malformed.

@@ -1,5 +1,5 @@
-//! Search mode: for users with hundreds of tools, the list has two tools that find and run the
-//! others.
+//! Search mode (`/mcp?tools=search`), for users with hundreds of tools: the list has only two
+//! tools, which find and run the others.
 
 mod index;
 
@@ -36,8 +36,8 @@ pub const TOOLS_JSON: &str = concat!(
 struct SearchArguments<'a> {
     #[serde(borrow, default)]
     query: Option<&'a RawValue>,
-    #[serde(default)]
-    limit: Option<f64>,
+    #[serde(borrow, default)]
+    limit: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -57,14 +57,15 @@ pub struct Query {
 impl Query {
     /// The error is a tool result, so that the model can correct itself.
     pub fn read(arguments: &str) -> Result<Self, ToolResult> {
-        let arguments: SearchArguments<'_> =
-            serde_json::from_str(arguments).map_err(|_| invalid_limit())?;
+        let arguments: SearchArguments<'_> = serde_json::from_str(arguments)
+            .map_err(|_| ToolResult::error("`query` and `limit` must occur only once"))?;
         let query = match arguments.query.map(text) {
             None => Cow::Borrowed(""),
             Some(Some(query)) => query,
             Some(None) => return Err(ToolResult::error("`query` must be a string")),
         };
-        let limit = match arguments.limit {
+        let limit = arguments.limit.map(|limit| limit.get().parse::<f64>());
+        let limit = match limit.transpose().map_err(|_| invalid_limit())? {
             None => LIMIT_DEFAULT,
             Some(limit) if limit.fract() == 0.0 && (1.0..=LIMIT_MAX as f64).contains(&limit) => {
                 limit as usize

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use svc_core::journal::{CallVia, trace_id};
+use svc_core::{TraceContext, journal::CallVia};
 use svc_protocol::{jsonrpc::RpcError, mcp::Params};
 
 use super::{
@@ -14,7 +14,10 @@ use super::{
     tools::{Tool, ToolSource, param_headers},
     view::{Page, View},
 };
-use crate::methods::calls::{CallFacts, outcome_of};
+use crate::{
+    methods::{calls::CallFacts, ended_call::Ending},
+    traces::RunningTrace,
+};
 
 /// A search in more tools than this takes more than a millisecond and runs on `App::compute`.
 const SMALL_SEARCH: usize = 100;
@@ -59,12 +62,15 @@ impl Mcp {
         let arguments = params
             .arguments()
             .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
-        let trace = params.traceparent().as_deref().and_then(trace_id);
+        let trace = params.trace();
         let view = self.views.get(&exchange.caller.user).await?;
         if exchange.mode == Mode::Search {
             return match &*name {
                 search::SEARCH => self.search(exchange, view, era, arguments).await,
-                search::EXECUTE => Ok(self.execute(exchange, era, &view, arguments, trace).await),
+                search::EXECUTE => {
+                    let trace = trace.as_ref();
+                    Ok(self.execute(exchange, era, &view, arguments, trace).await)
+                }
                 _ => Err(Refusal::unknown_tool(&name)),
             };
         }
@@ -74,7 +80,7 @@ impl Mcp {
         if era == Era::Modern {
             param_headers::check(&tool.headers, exchange.headers, arguments)?;
         }
-        self.run_tool(exchange, era, tool, arguments, trace)
+        self.run_tool(exchange, era, tool, arguments, trace.as_ref())
             .await
             .ok_or_else(|| Refusal::unknown_tool(&name))
     }
@@ -106,7 +112,7 @@ impl Mcp {
         era: Era,
         view: &View,
         arguments: &str,
-        trace: Option<u128>,
+        trace: Option<&TraceContext>,
     ) -> ToolResult {
         let (name, arguments) = match search::read_execution(arguments) {
             Ok(read) => read,
@@ -125,17 +131,18 @@ impl Mcp {
         result.unwrap_or_else(unknown)
     }
 
-    /// Runs a tool; `None` if it no longer exists. `trace` is the trace id of the message, which
-    /// precedes that of the HTTP request.
+    /// Runs a tool; `None` if it no longer exists. `trace` is the context of the message, and is used
+    /// instead of that of the HTTP request.
     async fn run_tool(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
         tool: &Tool,
         arguments: &str,
-        trace: Option<u128>,
+        trace: Option<&TraceContext>,
     ) -> Option<ToolResult> {
         let caller = exchange.caller;
+        let parent = trace.or(caller.trace.as_deref());
         let reply = match &tool.source {
             ToolSource::Method { visible, .. } => {
                 let call = CallFacts {
@@ -144,15 +151,23 @@ impl Mcp {
                     method: visible,
                     params: Some(arguments),
                     via: CallVia::Mcp,
-                    trace: trace.as_ref().or(caller.trace.as_deref()),
+                    trace: self.calls.traces.begin(caller.user.id, parent),
                 };
                 self.calls.call_one(&call, exchange.reports).await
             }
             ToolSource::Script(script) => {
-                let reply = Box::pin(self.scripts.run(caller, script, arguments)).await;
+                let user = caller.user.id;
+                let trace = self.calls.traces.begin(user, parent);
+                let context = trace.as_deref().map(RunningTrace::context);
+                let running = self.scripts.run(caller, script, arguments, context);
+                let reply = Box::pin(running).await;
                 let took = exchange.arrived.elapsed();
-                let outcome = outcome_of(&reply);
-                self.calls.stats.record(caller.user.id, outcome, took);
+                let ending = Ending::of(&reply);
+                self.calls.stats.record(user, ending.outcome(), took);
+                if let Some(trace) = &trace {
+                    let call = ending.traced(&script.name, CallVia::Mcp, took);
+                    self.calls.traces.record_call(user, trace, call);
+                }
                 reply
             }
         };

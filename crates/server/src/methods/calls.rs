@@ -40,6 +40,7 @@ use crate::{
     limits::{OverLimit, RateLimit},
     live::Reports,
     metrics::{CallOutcome, CallStats, Metrics},
+    traces::Traces,
 };
 
 /// Items of a batch that are started at a time.
@@ -55,6 +56,7 @@ pub struct Calls {
     pub rate_limit: Arc<RateLimit>,
     pub stats: Arc<CallStats>,
     pub journal: Arc<Journal>,
+    pub traces: Arc<Traces>,
 }
 
 /// Largest total size of the answers to one body. The link limits the size of a single answer.
@@ -191,7 +193,7 @@ impl Calls {
             return None;
         };
         let running = self.metrics.call_started();
-        let call = CallFacts::of(caller, request, shared);
+        let call = CallFacts::of(self, caller, request, shared);
         let Routed {
             reply,
             provider,
@@ -242,10 +244,13 @@ impl Calls {
 
     /// Forwards a notification. Notifications have no answer, not even an error.
     fn notify(&self, caller: &Caller, request: &Request<'_>, shared: &BodyState) {
+        let call = CallFacts::of(self, caller, request, shared);
+        let trace = call.trace.as_deref();
         let mut tried = Vec::new();
         let mut sent = None;
         while let Ok(provider) = self.pick(caller, &request.method, &tried) {
-            if provider.notify(caller.user.id, request.params).is_ok() {
+            let user = caller.user.id;
+            if provider.notify(user, request.params, trace).is_ok() {
                 sent = Some(provider);
                 break;
             }
@@ -256,7 +261,6 @@ impl Calls {
             None => CallOutcome::NotificationDropped,
         };
         self.metrics.count(outcome);
-        let call = CallFacts::of(caller, request, shared);
         let ending = Ending::unanswered(outcome);
         let took = shared.arrived.elapsed();
         self.record(&call, sent.as_deref(), ending, took, None);

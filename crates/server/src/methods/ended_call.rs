@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use svc_core::{
-    UserId,
+    Id, UserId,
     journal::{CallCredential, CallRow, CallTimes, CallVia, JournalLevel, short_name},
 };
 use svc_protocol::jsonrpc::RpcError;
+use tracing::debug;
 
 use super::{
     calls::{Reply, outcome_of},
@@ -16,8 +17,11 @@ use super::{
 use crate::{
     journal::{CallPayloads, Journal},
     metrics::{CallOutcome, Metrics},
+    traces::{RunningTrace, TracedCall, Traces},
 };
 
+/// The target of the log lines of calls: `SVC_LOG=svc_server::calls=debug,info` shows them.
+const CALLS_LOG: &str = "svc_server::calls";
 /// The code of a longer error object is not read.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
@@ -31,8 +35,7 @@ pub struct EndedCall<'a> {
     pub params: Option<&'a str>,
     /// `None` without an answer of the method.
     pub reply: Option<&'a Reply>,
-    /// 0 without a trace.
-    pub trace: u128,
+    pub trace: Option<&'a RunningTrace>,
 }
 
 /// The method of a call.
@@ -53,6 +56,8 @@ pub struct Ending {
     code: i32,
     result_bytes: usize,
     times: Option<CallTimes>,
+    /// Whether the method server may have got the call.
+    sent: bool,
 }
 
 impl Ending {
@@ -63,6 +68,7 @@ impl Ending {
             code: 0,
             result_bytes: 0,
             times: None,
+            sent: outcome == CallOutcome::Cancelled,
         }
     }
 
@@ -77,6 +83,12 @@ impl Ending {
             code,
             result_bytes,
             times: None,
+            sent: match reply {
+                Ok(_) => true,
+                Err(RpcError::TimedOut { sent, .. }) => *sent,
+                Err(RpcError::Unavailable | RpcError::MethodNotFound) => false,
+                Err(_) => true,
+            },
         }
     }
 
@@ -88,24 +100,64 @@ impl Ending {
     pub fn outcome(self) -> CallOutcome {
         self.outcome
     }
+
+    /// The call as its trace records it, without a space.
+    pub fn traced(self, method: &str, via: CallVia, took: Duration) -> TracedCall<'_> {
+        TracedCall {
+            method: Some(method),
+            space: None,
+            sent: false,
+            via,
+            outcome: self.outcome,
+            code: self.code,
+            took,
+            times: None,
+            id: None,
+        }
+    }
 }
 
 impl EndedCall<'_> {
-    pub fn record(self, metrics: &Metrics, journal: &Journal) {
+    pub fn record(self, metrics: &Metrics, journal: &Journal, traces: &Traces) {
         if let CallTarget::Provider(provider) = self.target {
             let meter = provider.meter(metrics);
             meter.record(self.ending.outcome, self.took);
         }
-        if !journal.is_on() {
-            return;
-        }
-        let Some(end) = self.ending.outcome.end() else {
-            return;
+        let id = match journal.is_on() {
+            true => self.write(journal),
+            false => None,
         };
+        self.log(id);
+        if let Some(trace) = self.trace {
+            traces.record_call(self.caller, trace, self.traced(id));
+        }
+    }
+
+    /// Nothing is formatted unless the level is enabled.
+    fn log(&self, id: Option<Id>) {
+        let provider = match self.target {
+            CallTarget::Provider(provider) => Some(provider),
+            CallTarget::Name { .. } => None,
+        };
+        debug!(
+            target: CALLS_LOG,
+            call_id = id.map(display),
+            trace_id = self.trace.map(|trace| display(trace.hex_id())),
+            method.name = provider.map(|provider| &*provider.name),
+            space.id = provider.map(|provider| display(provider.space.id)),
+            via = self.via.as_str(),
+            outcome = self.ending.outcome.label(),
+            micros = u64::try_from(self.took.as_micros()).unwrap_or(u64::MAX),
+            "a call ended"
+        );
+    }
+
+    /// Writes the call into the journal. Returns the id of the row.
+    fn write(&self, journal: &Journal) -> Option<Id> {
+        let end = self.ending.outcome.end()?;
         let (owner, method, space, payloads) = match self.target {
             CallTarget::Provider(provider) => {
                 let payloads = match provider.journal.level {
-                    JournalLevel::None => return,
                     JournalLevel::Outcome => None,
                     JournalLevel::Payloads => Some(self.payloads(provider)),
                 };
@@ -130,9 +182,9 @@ impl EndedCall<'_> {
             times: self.ending.times,
             params_bytes: saturate(self.params.map_or(0, str::len)),
             result_bytes: saturate(self.ending.result_bytes),
-            trace: self.trace,
+            trace: self.trace.map_or(0, RunningTrace::id),
         };
-        journal.record(owner, row, payloads);
+        journal.record(owner, row, payloads)
     }
 
     fn payloads<'b>(&'b self, provider: &'b Provider) -> CallPayloads<'b> {
@@ -144,6 +196,24 @@ impl EndedCall<'_> {
             answer,
             is_error: matches!(self.reply, Some(Reply::Error(_))),
             redact: &provider.journal.redact,
+        }
+    }
+
+    fn traced(&self, id: Option<Id>) -> TracedCall<'_> {
+        let provider = match self.target {
+            CallTarget::Provider(provider) => Some(provider),
+            CallTarget::Name { .. } => None,
+        };
+        TracedCall {
+            method: provider.map(|provider| &*provider.name),
+            space: provider.map(|provider| provider.space.id),
+            sent: self.ending.sent,
+            via: self.via,
+            outcome: self.ending.outcome,
+            code: self.ending.code,
+            took: self.took,
+            times: self.ending.times,
+            id,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::{BufMut, Bytes};
 use svc_core::{
-    UserId,
+    TraceContext, UserId,
     journal::MethodJournal,
     registration::{Acceptance, Mode},
     target::Candidate,
@@ -21,6 +21,7 @@ use svc_protocol::jsonrpc::fold_lines;
 use crate::{
     live::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber},
     metrics::{MethodMeter, Metrics},
+    traces::RunningTrace,
 };
 
 pub struct Provider {
@@ -41,6 +42,8 @@ pub struct Provider {
     pub journal: MethodJournal,
     /// The number of calls in flight. A new registration of the same space keeps the counter.
     pub in_flight: Arc<AtomicU32>,
+    /// Whether requests to the method server have the trace context.
+    pub gets_trace: bool,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
     pub prefix: Bytes,
     /// The counters of the method, opened before the first call waits for its answer.
@@ -87,27 +90,54 @@ impl Provider {
         &self,
         user: UserId,
         params: Option<&str>,
+        trace: Option<&RunningTrace>,
         reports: Option<&Reports>,
     ) -> Result<PendingCall, NotSent> {
         let link = self.link()?;
         let user = link.number_of(user);
+        let trace = self.context(trace, RunningTrace::method_context);
         // The agent appends its own id and the closing brace.
-        let payload = self.payload(&link, user, params, br#","id":"#);
+        let payload = self.payload(&link, user, (params, trace.as_ref()), br#","id":"#);
         let serial = self.mode == Mode::Serial;
         link.call(user, payload, &self.in_flight, serial, reports.cloned())
     }
 
-    pub fn notify(&self, user: UserId, params: Option<&str>) -> Result<(), NotSent> {
+    /// Sends a notification. It has no times, and so no spans below that of the server.
+    pub fn notify(
+        &self,
+        user: UserId,
+        params: Option<&str>,
+        trace: Option<&RunningTrace>,
+    ) -> Result<(), NotSent> {
         let link = self.link()?;
         let user = link.number_of(user);
-        link.notify(user, self.payload(&link, user, params, b"}"))
+        let trace = self.context(trace, |trace| trace.context().clone());
+        link.notify(
+            user,
+            self.payload(&link, user, (params, trace.as_ref()), b"}"),
+        )
+    }
+
+    /// The trace context for the method server, if the registration asks for it.
+    fn context(
+        &self,
+        trace: Option<&RunningTrace>,
+        of: impl FnOnce(&RunningTrace) -> TraceContext,
+    ) -> Option<TraceContext> {
+        trace.filter(|_| self.gets_trace).map(of)
     }
 
     fn link(&self) -> Result<Arc<Link>, NotSent> {
         self.space.link().ok_or(NotSent)
     }
 
-    fn payload(&self, link: &Link, user: UserNumber, params: Option<&str>, end: &[u8]) -> Bytes {
+    fn payload(
+        &self,
+        link: &Link,
+        user: UserNumber,
+        (params, trace): (Option<&str>, Option<&TraceContext>),
+        end: &[u8],
+    ) -> Bytes {
         let params = params.unwrap_or_default().as_bytes();
         let header = CALL_HEADER_BYTES + USER_BYTES;
         let mut out =
@@ -121,7 +151,23 @@ impl Provider {
             out.extend_from_slice(br#","params":"#);
             fold_lines(&mut out, params);
         }
+        if let Some(trace) = trace {
+            put_trace(&mut out, trace);
+        }
         out.extend_from_slice(end);
         out.into()
     }
+}
+
+/// The member `_meta` of a request, with the names that MCP uses.
+fn put_trace(out: &mut Vec<u8>, trace: &TraceContext) {
+    out.extend_from_slice(br#","_meta":{"traceparent":""#);
+    out.extend_from_slice(trace.traceparent().as_bytes());
+    out.push(b'"');
+    if let Some(state) = trace.tracestate() {
+        let state = serde_json::to_string(state).expect("a string is always JSON");
+        out.extend_from_slice(br#","tracestate":"#);
+        out.extend_from_slice(state.as_bytes());
+    }
+    out.push(b'}');
 }

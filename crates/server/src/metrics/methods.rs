@@ -1,6 +1,6 @@
 //! Metrics of each method. A call adds to the counters of its method; only the first call of a
-//! provider takes a lock. New counts are collected when metrics or statistics are requested, and
-//! each minute for the stored statistics.
+//! provider takes a lock. New counts are collected when the metrics are requested, and each minute
+//! for the stored statistics.
 
 mod meter;
 

@@ -73,9 +73,10 @@ INSERT INTO oidc_logins VALUES (X'0A', X'0B', 'op1', 'n', 'v', 'http://a/', '/',
 INSERT INTO oidc_logout_tokens VALUES (X'0C', 9);
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, charged_to, seq)
+INSERT INTO events (id, type, ts, owner_id, space_id, actor, data, charged_to, seq, trace)
     SELECT printf('e%05d', i), 'a', -i, 'u1', '', '{}',
-    '{"text":"Grüße 🦀 ' || i || '"}', CASE WHEN i = 7 THEN 'global' END, i FROM n;
+    '{"text":"Grüße 🦀 ' || i || '"}', CASE WHEN i = 7 THEN 'global' END, i,
+    CASE WHEN i = 8 THEN '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=1' END FROM n;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 450)
 INSERT INTO deliveries (lane_id, n, event_id, event_type, state, queued_at, finished_at)

@@ -35,7 +35,7 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// too early.
 const POLL_SECONDS: u32 = 5;
 const POLL_SECONDS_MAX: u32 = 60;
-/// Logins that wait for their user. A new login replaces the oldest one.
+/// The maximum number of logins that wait for their user. Above it, the oldest are removed.
 const WAITING_MAX: u32 = 10_000;
 
 /// The answer to a machine.

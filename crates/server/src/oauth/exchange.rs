@@ -44,7 +44,7 @@ pub struct CodeExchange {
     pub redirect_uri: Option<String>,
     pub resources: Vec<String>,
     pub issuer: String,
-    /// The name of the token that the command line gets.
+    /// The name of the machine of a command line. The token gets the name `cli@<machine>`.
     pub machine: Option<String>,
 }
 

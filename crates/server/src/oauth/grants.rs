@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use svc_core::{GrantId, Permission, UserId};
+use svc_core::{GrantId, UserId};
 use svc_protocol::api;
 use svc_store::{PageRequest, audit, oauth as rows, users};
 
@@ -19,7 +19,7 @@ impl OAuth {
         page: PageRequest,
     ) -> Result<api::Grants, IdentityError> {
         let user = user.unwrap_or(caller.user.id);
-        check_user(caller, user)?;
+        caller.check_credentials_of(user)?;
         let now = self.clock.now();
         let reading = self.store.read(move |tx| {
             let owner = users::find(tx, user)?;
@@ -59,7 +59,9 @@ impl OAuth {
             .change_as(caller, move |tx, caller| {
                 let not_found = || IdentityError::not_found("grant", id);
                 let grant = rows::grants::find(tx, id)?.ok_or_else(not_found)?;
-                check_user(caller, grant.user_id).map_err(|_| not_found())?;
+                caller
+                    .check_credentials_of(grant.user_id)
+                    .map_err(|_| not_found())?;
                 Actor::read(tx, caller)?.check_user(tx, grant.user_id)?;
                 rows::grants::delete(tx, id)?;
                 entry.detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
@@ -68,14 +70,4 @@ impl OAuth {
             })
             .await
     }
-}
-
-fn check_user(caller: &Caller, user: UserId) -> Result<(), IdentityError> {
-    if user == caller.user.id || caller.may(Permission::ManageUsers) {
-        return Ok(());
-    }
-    Err(IdentityError::forbidden(
-        "permission_denied",
-        "you see your own connected apps only; for others you need the permission `manage_users`",
-    ))
 }

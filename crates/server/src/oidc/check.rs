@@ -89,7 +89,7 @@ impl Oidc {
             Err(error) => report.bad(
                 "client",
                 error.to_string(),
-                "See whether the address of tokens can be reached from this server.",
+                "Check whether this server can reach the token endpoint of the provider.",
             ),
             Ok((_, Some(error))) if error == "invalid_grant" => {
                 report.good(
@@ -193,7 +193,7 @@ fn check_metadata(report: &mut Report, provider: &ProviderRow, metadata: &Metada
         report.note(
             "pkce",
             "the provider does not offer PKCE with S256",
-            "Sign-in works without, but is safer with PKCE.",
+            "Sign-in works without PKCE, but is safer with it.",
         );
     }
     if let Some(scopes) = &metadata.scopes_supported {

@@ -266,8 +266,8 @@ impl Oidc {
 fn needs_more(provider: &ProviderRow, claims: &Claims) -> bool {
     let groups = provider.groups_claim.iter();
     let used = groups.chain(provider.required_claims.keys());
-    let is_absent = |claim: &String| find_values(claims, claim) == ClaimValues::Unknown;
-    !claims.contains_key("preferred_username") || used.into_iter().any(is_absent)
+    let lacks = |claim: &String| !matches!(find_values(claims, claim), ClaimValues::Known(_));
+    !claims.contains_key("preferred_username") || used.into_iter().any(lacks)
 }
 
 /// Checks that the answer comes from this provider and not from another one (RFC 9207).

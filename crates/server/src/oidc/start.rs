@@ -69,13 +69,12 @@ impl Oidc {
         self.begin((name, origin), return_to, browser, None).await
     }
 
-    /// Begins to link an account with the user of a session. The user must enter the password
-    /// again.
+    /// Begins to link an account with the user of a session, who proves again who they are.
     pub async fn start_linking(
         &self,
         caller: &Caller,
         (name, origin): (&str, &str),
-        password: String,
+        proof: api::IdentityProof,
         browser: BrowserKey,
         address: IpAddr,
     ) -> Result<StartedLogin, OidcError> {
@@ -86,9 +85,7 @@ impl Oidc {
                 "only a signed-in browser can link an account; open the page “Account”",
             )
         })?;
-        self.identity
-            .confirm_password(caller, password, address)
-            .await?;
+        self.identity.prove(caller, proof.password, address).await?;
         self.begin(
             (name, origin),
             "/account#identities",

@@ -10,9 +10,11 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use parking_lot::RwLock;
-use svc_core::UserId;
+use svc_core::{TraceContext, UserId};
 use thiserror::Error;
 use tower_service::Service;
+
+use crate::traces::put_trace;
 
 /// Largest answer.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -28,7 +30,7 @@ impl ActingUser {
     }
 }
 
-/// The router of this server, while it runs.
+/// The router of this server, while the server runs.
 #[derive(Default)]
 pub struct InternalApi {
     /// Removed on close: the router holds the whole server, which holds this value.
@@ -73,8 +75,13 @@ impl InternalApi {
         *self.router.write() = None;
     }
 
-    /// Sends a request as a user, with the user's current permissions.
-    pub async fn send(&self, user: UserId, from_script: ApiRequest) -> Result<ApiReply, NoReply> {
+    /// Sends a request as a user, with the user's current permissions and as a part of a trace.
+    pub async fn send(
+        &self,
+        user: UserId,
+        from_script: ApiRequest,
+        trace: Option<&TraceContext>,
+    ) -> Result<ApiReply, NoReply> {
         let router = self.router.read().clone();
         let mut router = router.ok_or(NoReply::Closed)?;
         let is_json = from_script.body.is_some();
@@ -84,6 +91,9 @@ impl InternalApi {
         if is_json {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(header::CONTENT_TYPE, json);
+        }
+        if let Some(trace) = trace {
+            put_trace(request.headers_mut(), trace);
         }
         request.extensions_mut().insert(ActingUser(user));
         let Ok(response) = router.call(request).await;

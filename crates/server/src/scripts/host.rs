@@ -8,9 +8,9 @@ use std::sync::Arc;
 use http::{Method, Uri};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
-use svc_core::UserId;
+use svc_core::{TraceContext, UserId};
 use svc_protocol::{api::ScriptKind, document, problem::Problem};
-use svc_script::{Exception, Raise, Source, worker::JobHost};
+use svc_script::{Exception, Raise, Source, trace_json, worker::JobHost};
 use svc_store::{Store, scripts, sinks::GLOBAL};
 use tracing::error;
 
@@ -34,6 +34,8 @@ pub struct RunHost {
     pub libraries: Libraries,
     /// The event (JSON) of a sink's script; `None` for tools.
     pub event: Option<String>,
+    /// The trace that requests of the script continue.
+    pub trace: Option<Box<TraceContext>>,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +82,7 @@ impl JobHost for RunHost {
                 .event
                 .clone()
                 .ok_or_else(|| Raise::runtime("a tool script runs for a caller, not for an event")),
+            "trace" => Ok(trace_json(self.trace.as_deref())),
             "register" | "unregister" | "process" => Err(Raise::new(
                 Exception::PermissionError,
                 "this works only inside a space, not in a script on the server",
@@ -147,7 +150,7 @@ impl RunHost {
 
     async fn send(&self, request: ApiRequest) -> Result<ApiReply, Raise> {
         self.api
-            .send(self.user, request)
+            .send(self.user, request, self.trace.as_deref())
             .await
             .map_err(|error| Raise::runtime(error.to_string()))
     }

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
-use svc_core::{Permission, UserId};
+use svc_core::{Permission, TraceContext, UserId};
 use svc_script::{
     Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source,
     worker::{Job, Outcome, Pool, PoolOptions, Program},
@@ -31,6 +31,8 @@ pub struct Run {
     pub user: UserId,
     pub libraries: Libraries,
     pub script: Source,
+    /// The trace that requests of the script continue.
+    pub trace: Option<Box<TraceContext>>,
 }
 
 #[derive(Clone, Debug)]
@@ -226,7 +228,10 @@ impl ScriptRunner {
         };
         // The wait for the slot may have been long.
         self.check_user(run.user, None)?;
-        let host = self.host(run.user, run.libraries, event);
+        let host = RunHost {
+            trace: run.trace,
+            ..self.host(run.user, run.libraries, event)
+        };
         let _running = self.metrics.scripts.running();
         let job = Job {
             owner: run.user.0,
@@ -287,6 +292,7 @@ impl ScriptRunner {
             user,
             libraries,
             event,
+            trace: None,
         }
     }
 

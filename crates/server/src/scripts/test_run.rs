@@ -51,6 +51,7 @@ impl Scripts {
             user: caller.user.id,
             libraries: libraries_of(&script),
             script: source_of(script),
+            trace: caller.trace.clone(),
         };
         let outcome = self.runner.run(run).await?;
         let (result, error) = match outcome.result {

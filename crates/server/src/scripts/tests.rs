@@ -63,6 +63,7 @@ pub(crate) fn options(folder: &Path, agent_program: PathBuf) -> Options {
         scripts: ScriptOptions::default(),
         journal: Default::default(),
         metrics: Default::default(),
+        traces: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
         limits: Limits::default(),

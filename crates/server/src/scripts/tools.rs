@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use parking_lot::RwLock;
 use serde_json::{Value, json};
-use svc_core::{ScriptId, UserId, registration::Annotations};
+use svc_core::{ScriptId, TraceContext, UserId, registration::Annotations};
 use svc_protocol::{
     api::{Script, ScriptKind},
     jsonrpc::{RpcError, UNAVAILABLE},
@@ -55,7 +55,7 @@ pub struct StoredTools {
 
 /// The tool scripts of one owner, or the global ones.
 struct OwnerTools {
-    /// No two states of any list have the same version.
+    /// Unique: no other list, and no earlier state of this list, has the same version.
     version: u64,
     tools: Vec<Arc<ScriptTool>>,
 }
@@ -75,7 +75,7 @@ impl StoredTools {
     pub async fn load(&self) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
         let rows = self.store.read(scripts::list_tools).await?;
-        // An owner without tools has no rows.
+        // Begin with an empty list for each known owner: an owner who lost all tools has no rows.
         let known: Vec<_> = self.known.read().keys().copied().collect();
         let mut of_owner: HashMap<String, Vec<ToolRow>> = known
             .into_iter()
@@ -168,6 +168,7 @@ impl StoredTools {
         caller: &Caller,
         script: &ScriptTool,
         arguments: &str,
+        trace: Option<&TraceContext>,
     ) -> Result<Reply, RpcError> {
         // Nested scripts would each hold a worker while they wait for the next one.
         if caller.credential == Credential::Script {
@@ -202,6 +203,7 @@ impl StoredTools {
             user,
             libraries: libraries_of(&script),
             script: source_of(script),
+            trace: trace.cloned().map(Box::new),
         };
         Ok(match self.runner.run(run).await {
             Ok(outcome) => match outcome.result {

@@ -15,8 +15,8 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    CHALLENGE_LIFETIME, CHALLENGES_PER_USER, PASSKEYS_MAX, SecondFactors, check_unchanged,
-    end_enrolment, no_random_bytes,
+    CHALLENGE_LIFETIME, CHALLENGES_PER_USER, PASSKEYS_MAX, SecondFactors, end_enrolment,
+    no_random_bytes,
     recovery::NewCodes,
     remove_leftovers,
     webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
@@ -78,16 +78,14 @@ impl SecondFactors {
         origin: Option<String>,
     ) -> Result<api::PasskeyCreation, IdentityError> {
         let site = Site::at(origin)?;
-        let checking = self
-            .identity
-            .check_own_password(caller, proof.password, address);
-        let password_hash = checking.await?;
-        let user = caller.user.id;
+        let proving = self.identity.prove(caller, Some(proof.password), address);
+        let proof = proving.await?;
+        let (user, now) = (caller.user.id, self.clock.now());
         let challenge = self.new_challenge(Purpose::Register(user))?;
         let expires_at = challenge.row.expires_at;
         let writer = self.identity.writer();
-        let writing = writer.write(caller, move |tx, _| {
-            check_unchanged(tx, user, &password_hash)?;
+        let writing = writer.write(caller, move |tx, caller| {
+            proof.check(tx, caller, now)?;
             let held = rows::passkeys::list(tx, user)?;
             check_count(&held)?;
             rows::passkeys::insert_challenge(tx, &challenge.row, CHALLENGES_PER_USER)?;
@@ -197,19 +195,17 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<(), IdentityError> {
-        let checking = self
-            .identity
-            .check_own_password(caller, proof.password, address);
-        let password_hash = checking.await?;
-        let user = caller.user.id;
+        let proving = self.identity.prove(caller, Some(proof.password), address);
+        let proof = proving.await?;
+        let (user, now) = (caller.user.id, self.clock.now());
         let mut entry = self.identity.entry(
             caller,
             "second_factor.removed",
             ("user", user),
             json!({"kind": "passkey"}),
         );
-        let changing = self.identity.change_as(caller, move |tx, _| {
-            check_unchanged(tx, user, &password_hash)?;
+        let changing = self.identity.change_as(caller, move |tx, caller| {
+            proof.check(tx, caller, now)?;
             let passkey = find_own(tx, user, id)?;
             rows::passkeys::delete(tx, id)?;
             remove_leftovers(tx, user)?;
@@ -316,7 +312,7 @@ fn check_name(name: &str) -> Result<String, IdentityError> {
     Err(IdentityError::invalid(
         "invalid_name",
         format!(
-            "the name of a passkey has 1 to {NAME_CHARACTERS_MAX} characters and no control characters, such as `Phone`"
+            "the name of a passkey must have 1 to {NAME_CHARACTERS_MAX} characters and no control characters; an example is `Phone`"
         ),
     ))
 }
@@ -328,7 +324,7 @@ fn check_count(held: &[PasskeyRow]) -> Result<(), IdentityError> {
     Err(IdentityError::conflict(
         "too_many_passkeys",
         format!(
-            "you have {PASSKEYS_MAX} passkeys, which is the most; remove one that you do not use"
+            "you have {PASSKEYS_MAX} passkeys, which is the maximum; remove one that you do not use"
         ),
     ))
 }

@@ -16,7 +16,7 @@ use svc_store::{
     zone_changes::{self, ZoneChange},
 };
 
-use super::{RECOVERY_CODES, SecondFactors, check_unchanged, no_factor, no_random_bytes};
+use super::{RECOVERY_CODES, SecondFactors, no_factor, no_random_bytes};
 use crate::identity::{Actor, AffectedRecords, Caller, IdentityError, hash_secret};
 
 /// New recovery codes. Without `Debug`: they are secrets.
@@ -54,20 +54,18 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<api::RecoveryCodes, IdentityError> {
-        let checking = self
-            .identity
-            .check_own_password(caller, proof.password, address);
-        let password_hash = checking.await?;
+        let proving = self.identity.prove(caller, Some(proof.password), address);
+        let proof = proving.await?;
         let codes = NewCodes::draw()?;
         let shown = codes.shown();
-        let user = caller.user.id;
+        let (user, now) = (caller.user.id, self.clock.now());
         let action = "second_factor.recovery_codes_renewed";
         let entry = self
             .identity
             .entry(caller, action, ("user", user), json!({}));
         let writer = self.identity.writer();
-        let writing = writer.write(caller, move |tx, _| {
-            check_unchanged(tx, user, &password_hash)?;
+        let writing = writer.write(caller, move |tx, caller| {
+            proof.check(tx, caller, now)?;
             if !rows::exists(tx, user)? {
                 return Err(no_factor());
             }

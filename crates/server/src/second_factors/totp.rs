@@ -15,8 +15,8 @@ use svc_store::{
 };
 
 use super::{
-    ENROLMENT_LIFETIME, SecondFactors, aad, check_unchanged, end_enrolment, malformed_code,
-    no_random_bytes, recovery::NewCodes, remove_leftovers, wrong_code,
+    ENROLMENT_LIFETIME, SecondFactors, aad, end_enrolment, malformed_code, no_random_bytes,
+    recovery::NewCodes, remove_leftovers, wrong_code,
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError};
 
@@ -32,17 +32,15 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<api::TotpEnrolment, IdentityError> {
-        let checking = self
-            .identity
-            .check_own_password(caller, proof.password, address);
-        let password_hash = checking.await?;
+        let proving = self.identity.prove(caller, Some(proof.password), address);
+        let proof = proving.await?;
         let mut secret = [0; TOTP_SECRET_BYTES];
         getrandom::fill(&mut secret).map_err(|error| no_random_bytes(&error))?;
-        let user = caller.user.id;
+        let (user, now) = (caller.user.id, self.clock.now());
         let enrolment = EnrolmentRow {
             user_id: user,
             secret: self.secrets.encrypt(&secret, &aad(user)),
-            expires_at: self.clock.now().plus(ENROLMENT_LIFETIME),
+            expires_at: now.plus(ENROLMENT_LIFETIME),
         };
         let uri = uri(&self.place, caller.user.name.as_str(), &secret);
         let shown = api::TotpEnrolment {
@@ -52,8 +50,8 @@ impl SecondFactors {
             expires_at: enrolment.expires_at,
         };
         let writer = self.identity.writer();
-        let writing = writer.write(caller, move |tx, _| {
-            check_unchanged(tx, user, &password_hash)?;
+        let writing = writer.write(caller, move |tx, caller| {
+            proof.check(tx, caller, now)?;
             rows::totp::set_enrolment(tx, &enrolment)?;
             Ok::<_, IdentityError>(())
         });
@@ -112,19 +110,17 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<(), IdentityError> {
-        let checking = self
-            .identity
-            .check_own_password(caller, proof.password, address);
-        let password_hash = checking.await?;
-        let user = caller.user.id;
+        let proving = self.identity.prove(caller, Some(proof.password), address);
+        let proof = proving.await?;
+        let (user, now) = (caller.user.id, self.clock.now());
         let entry = self.identity.entry(
             caller,
             "second_factor.removed",
             ("user", user),
             json!({"kind": "totp"}),
         );
-        let changing = self.identity.change_as(caller, move |tx, _| {
-            check_unchanged(tx, user, &password_hash)?;
+        let changing = self.identity.change_as(caller, move |tx, caller| {
+            proof.check(tx, caller, now)?;
             if !rows::totp::delete(tx, user)? {
                 return Err(no_totp());
             }

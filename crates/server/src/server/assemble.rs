@@ -47,6 +47,7 @@ use crate::{
     spaces::{LogsElsewhere, Spaces, local::LocalRuntime, templates::Templates},
     stats::{Overview, methods::MethodStatistics},
     streams::Streams,
+    traces::Traces,
     zone::Zone,
 };
 
@@ -66,6 +67,8 @@ struct Base {
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
     journal: Arc<Journal>,
+    traces: Arc<Traces>,
+    secrets: Arc<SecretKey>,
     compute: FairPool,
     streams: Streams,
     hub: Hub,
@@ -85,7 +88,7 @@ pub fn assemble(
         true => stop_requested.clone(),
         false => CancellationToken::new(),
     };
-    let base = Base::new(options, &opened, identity, shutdown);
+    let base = Base::new(options, &opened, identity, shutdown)?;
     let internal_api = Arc::new(InternalApi::default());
     let runner = delivery::runner(&base, options, internal_api.clone());
     let deliverers = Arc::new(delivery::deliverers(&base, options, runner.clone())?);
@@ -149,6 +152,7 @@ pub fn assemble(
         registry: base.registry,
         metrics: base.metrics,
         journal: base.journal,
+        traces: base.traces,
         compute: base.compute,
         stop_requested,
         shutdown: base.shutdown,
@@ -166,11 +170,21 @@ impl Base {
         opened: &OpenDatabase,
         identity: Identity,
         shutdown: CancellationToken,
-    ) -> Self {
+    ) -> Result<Self, StartError> {
         let (store, metrics) = (opened.store.clone(), Metrics::new(options.metrics));
         let journal = Journal::new(store.clone(), metrics.clone(), options.journal);
-        Self {
+        let key = options.events.secret_key.clone();
+        let secrets = SecretKey::load_or_create(&options.data_dir, key)?;
+        let traces = Traces::new(
+            &options.traces,
+            &secrets.derive("the choice of recorded traces"),
+            opened.server_id,
+            metrics.clone(),
+        )?;
+        Ok(Self {
             store,
+            traces: Arc::new(traces),
+            secrets: Arc::new(secrets),
             journal: Arc::new(journal),
             directory: identity.directory().clone(),
             identity,
@@ -181,7 +195,7 @@ impl Base {
             hub: Hub::default(),
             server_id: opened.server_id,
             shutdown,
-        }
+        })
     }
 }
 
@@ -233,7 +247,7 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -
         logs,
         base.metrics.clone(),
         LinkPolicy {
-            takes_times: base.journal.is_on(),
+            takes_times: base.journal.is_on() || base.traces.is_on(),
             ..options.policy.links
         },
         keys,
@@ -279,6 +293,7 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         rate_limit: Arc::new(RateLimit::new(options.limits.calls_per_second)),
         stats: Arc::default(),
         journal: base.journal.clone(),
+        traces: base.traces.clone(),
     }
 }
 
@@ -323,6 +338,7 @@ fn emitter(base: &Base, options: &Options) -> Emitter {
             quotas: options.quotas,
             server_bytes: options.events.server_bytes,
         },
+        base.traces.clone(),
     )
 }
 

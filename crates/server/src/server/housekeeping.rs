@@ -29,7 +29,7 @@ pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
             warn!("cannot remove old sessions and audit entries: {error}");
         }
         if let Err(error) = app.oauth.prune().await {
-            warn!("cannot remove what apps no longer use: {error}");
+            warn!("cannot remove unused apps and expired records of apps: {error}");
         }
         if let Err(error) = app.oidc.prune().await {
             warn!("cannot remove old sign-ins with providers: {error}");
@@ -50,6 +50,7 @@ pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         tokio::spawn(follow_owners_of_sources(app.clone())),
         tokio::spawn(run_schedules(app.clone())),
         tokio::spawn(write_journal(app.clone())),
+        tokio::spawn(export_traces(app.clone())),
         tokio::spawn(write_method_stats(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(app.zone.clone().run(zone_handles(app))),
@@ -110,6 +111,11 @@ async fn run_schedules(app: App) {
 /// Writes the call journal.
 async fn write_journal(app: App) {
     app.journal.run(&app.shutdown).await;
+}
+
+/// Exports the spans of traces.
+async fn export_traces(app: App) {
+    app.traces.run(&app.shutdown).await;
 }
 
 /// Writes the statistics of methods.

@@ -25,7 +25,7 @@ const NETWORKS_MAX: usize = 256;
 /// Complete requests of a source that are handled at the same time.
 const IN_FLIGHT_MAX: usize = 64;
 
-/// The status of answers that count as faults of the sender.
+/// The statuses of answers that count as faults of the sender.
 const FAULTS: [u16; 5] = [400, 401, 404, 408, 413];
 
 pub(super) struct Activity {

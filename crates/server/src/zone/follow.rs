@@ -97,16 +97,13 @@ async fn look(
         let (changes, last) = zone_changes::list_after(tx, after, CHANGES_MAX)?;
         // Changes that were read before have disappeared: the database failed over to a standby
         // that lacked them.
-        let is_back = zone_changes::newest(tx)? < after;
+        let newest = zone_changes::newest(tx)?;
+        let is_back = newest < after;
         let is_cut = !changes.is_empty() && zone_changes::oldest(tx)? > after + 1;
-        let from = if is_back {
-            zone_changes::newest(tx)?
-        } else {
-            last
-        };
-        Ok((changes, from, is_back || is_cut))
+        let from = if is_back { newest } else { last };
+        Ok((changes, from, from < newest, is_back || is_cut))
     };
-    let (changes, last, must_reload) = handles.store.read(read).await?;
+    let (changes, last, more, must_reload) = handles.store.read(read).await?;
     if must_reload {
         warn!("changes of other servers were missed; all records are read again");
         handles.identity.reload().await?;
@@ -115,7 +112,6 @@ async fn look(
         handles.schedules.wake();
         changed.spaces.add(handles.links.spaces());
     }
-    let more = changes.len() >= CHANGES_MAX as usize;
     apply(handles, changes, changed).await?;
     *position = last;
     Ok(more)

@@ -1,4 +1,4 @@
-//! Answers requests of other servers for the logs of spaces that are linked to this one.
+//! Answers requests of other servers for the logs of spaces that are linked to this server.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -1,6 +1,7 @@
 //! Applies successful changes to the model.
 
 mod apps;
+mod factors;
 
 use std::collections::BTreeSet;
 
@@ -9,8 +10,8 @@ use svc_core::Timestamp;
 
 use crate::{
     model::{
-        Control, Cred, CredIx, Event, Group, Kind, Model, Role, Script, Sink, Space, Template,
-        User, UserIx,
+        Control, Cred, CredIx, Event, Factors, Group, Kind, Model, PendingLogin, Role, Script,
+        Sink, Space, Template, User, UserIx,
     },
     rules::Caller,
     steps::{Act, UserChange},
@@ -30,13 +31,23 @@ pub fn apply(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
 fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
     let subject = caller.subject;
     match act {
-        Act::BeginFactor { .. } | Act::ResetFactor { .. } => {}
+        Act::Factor(act) => return factors::apply(model, caller, act, answer),
         Act::Other | Act::Never(_) | Act::RunScript { .. } | Act::Call { .. } => {}
         Act::Login { user, .. } => {
-            let value = answer.cookie.clone().unwrap_or_default();
-            let expires_at = Some(model.now + SESSION_DAYS * DAY);
-            let kind = Kind::Session { id: String::new() };
-            return Some(add_cred(model, caller, value, user, kind, expires_at));
+            let pending = &answer.json["second_factor"];
+            if let Some(token) = pending["token"].as_str() {
+                model.pending.push(PendingLogin {
+                    token: token.to_owned(),
+                    user,
+                    holder: caller.person,
+                    expires_at: expiry(&pending["expires_at"]).unwrap_or_default(),
+                    ended: false,
+                });
+                return None;
+            }
+            let new = add_session(model, caller, user, answer);
+            model.creds[new].enrolling = model.requires_factor(user);
+            return Some(new);
         }
         Act::Logout => {
             let session = caller.cred.filter(|&cred| is_session(model, cred));
@@ -46,6 +57,7 @@ fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
         }
         Act::ChangePassword { password, .. } => {
             set_password(model, subject, password, caller.person);
+            model.end_begun(subject);
             model.end_sessions(subject, caller.cred);
         }
         Act::EndSession { cred } | Act::DeleteToken { cred } => model.creds[cred].ended = true,
@@ -69,6 +81,7 @@ fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
                 groups,
                 password,
                 known_by: BTreeSet::from([caller.person]),
+                factors: Factors::default(),
             });
         }
         Act::PatchUser(change) => patch_user(model, caller.person, change),
@@ -92,6 +105,7 @@ fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
                 id: answer.str("id"),
                 name,
                 perms,
+                requires_factor: false,
                 deleted: false,
             });
         }
@@ -260,6 +274,13 @@ fn add_cred(
     model.creds.len() - 1
 }
 
+fn add_session(model: &mut Model, caller: &Caller, user: UserIx, answer: &Answer) -> CredIx {
+    let value = answer.cookie.clone().unwrap_or_default();
+    let expires_at = Some(model.now + SESSION_DAYS * DAY);
+    let kind = Kind::Session { id: String::new() };
+    add_cred(model, caller, value, user, kind, expires_at)
+}
+
 fn control(model: &mut Model, author: UserIx, runs_as: UserIx) {
     model.controls.insert(Control { author, runs_as });
 }
@@ -289,12 +310,16 @@ fn patch_user(model: &mut Model, person: UserIx, change: UserChange) {
     }
     if let Some(password) = change.password {
         set_password(model, user, password, person);
+        model.end_begun(user);
         model.end_sessions(user, None);
     }
 }
 
 fn delete_user(model: &mut Model, user: UserIx) {
     model.users[user].deleted = true;
+    let linked = model.identities.iter_mut();
+    let own = linked.filter(|linked| linked.user == user);
+    own.for_each(|linked| linked.ended = true);
     let scripts = model.scripts.iter_mut();
     let own = scripts.filter(|script| script.owner == user && !script.global);
     own.for_each(|script| script.deleted = true);

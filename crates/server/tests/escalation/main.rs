@@ -11,6 +11,7 @@
 //! - `SVC_ESCALATION_SURVEY=1`: continue after a failure; list every broken rule with its first
 //!   seed.
 
+mod authenticator;
 mod directed;
 mod effects;
 mod model;
@@ -123,8 +124,6 @@ fn escalation_no_sequence_gives_a_user_more_than_they_hold() {
     let expected = [
         "POST /api/auth/setup",
         "POST /api/auth/sign-in",
-        // Sent with invented tokens only; `it second_factor` sends valid ones.
-        "POST /api/auth/second-factor",
         "POST /api/event-sinks/{id}/deliveries/{n}/resend",
     ];
     let never: Vec<_> = never

@@ -4,10 +4,12 @@
 //! `rules` and `views` repeat the rules about changes and views.
 
 mod apps;
+mod factors;
 mod perms;
 
 pub use self::{
     apps::{App, Device, Grant, Question},
+    factors::{AuthApp, Challenge, Enrolment, Factors, Identity, Passkey, PendingLogin, Purpose},
     perms::{PERMISSIONS, Perms},
 };
 
@@ -30,12 +32,14 @@ pub struct User {
     pub password: String,
     /// Users who know the password.
     pub known_by: BTreeSet<UserIx>,
+    pub factors: Factors,
 }
 
 pub struct Role {
     pub id: String,
     pub name: String,
     pub perms: Perms,
+    pub requires_factor: bool,
     pub deleted: bool,
 }
 
@@ -103,6 +107,10 @@ pub struct Cred {
     /// The creator of an agent token, if not the owner of the space. The token ends when the
     /// creator loses the permission to create it.
     pub creator: Option<UserIx>,
+    /// A session that may only set up a second factor.
+    pub enrolling: bool,
+    /// The account at the provider that opened the session.
+    pub identity: Option<usize>,
     /// Revoked, replaced or logged out.
     pub ended: bool,
 }
@@ -118,6 +126,8 @@ impl Cred {
             expires_at: None,
             parent: None,
             creator: None,
+            enrolling: false,
+            identity: None,
             ended: false,
         }
     }
@@ -206,6 +216,10 @@ pub struct Model {
     pub questions: Vec<Question>,
     pub grants: Vec<Grant>,
     pub devices: Vec<Device>,
+    pub passkeys: Vec<Passkey>,
+    pub challenges: Vec<Challenge>,
+    pub pending: Vec<PendingLogin>,
+    pub identities: Vec<Identity>,
     pub controls: BTreeSet<Control>,
     /// The owner of each marker. `views` explains markers.
     pub owners: BTreeMap<String, UserIx>,
@@ -272,7 +286,8 @@ impl Model {
             }
         }
         for (index, user) in self.users.iter().enumerate() {
-            if self.works(index) && user.known_by.contains(&person) {
+            let by_password = user.known_by.contains(&person) && self.passes_factor(person, index);
+            if self.works(index) && (by_password || self.passes_alone(person, index)) {
                 held = held.union(self.perms(index));
             }
         }

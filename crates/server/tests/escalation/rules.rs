@@ -2,6 +2,7 @@
 //! of the server. No request may give any user more permissions than the caller holds.
 
 mod changes;
+mod factors;
 
 pub use changes::judge;
 
@@ -90,6 +91,29 @@ const OPEN: [&str; 6] = [
     "/device_authorization",
 ];
 
+/// Routes that need no credential for this method only: the steps of a login.
+const OPEN_POSTS: [&str; 3] = [
+    "/api/auth/second-factor",
+    "/api/auth/passkeys/challenge",
+    "/api/auth/passkeys/login",
+];
+
+/// Whether a session that must set up a second factor may use a route.
+pub fn is_for_enrolling(method: &str, path: &str) -> bool {
+    let reads = ["/api/auth/me", "/api/auth/second-factor"];
+    let changes = [
+        "/api/auth/logout",
+        "/api/auth/totp",
+        "/api/auth/totp/confirm",
+        "/api/auth/passkeys/begin",
+        "/api/auth/passkeys",
+    ];
+    match method {
+        "GET" => reads.contains(&path),
+        _ => method == "POST" && changes.contains(&path),
+    }
+}
+
 /// Rules of the route itself: scopes, agent tokens, permissions.
 pub fn judge_route(
     model: &Model,
@@ -97,7 +121,8 @@ pub fn judge_route(
     (method, path): (&str, &str),
     answer: &Answer,
 ) -> Vec<Violation> {
-    if !answer.is_success() || OPEN.contains(&path) {
+    let is_open = OPEN.contains(&path) || method == "POST" && OPEN_POSTS.contains(&path);
+    if !answer.is_success() || is_open {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -114,6 +139,12 @@ pub fn judge_route(
         broken(
             rule,
             format!("{} has ended and was accepted", name_of(model, cred)),
+        );
+    }
+    if model.creds[cred].enrolling && !is_for_enrolling(method, path) {
+        broken(
+            "route.enrolling",
+            format!("{method} {path} with a session that lacks the required second factor"),
         );
     }
     if !caller.perms.has_any(needed(method, path)) {
@@ -167,6 +198,7 @@ pub fn ended_rule(model: &Model, cred: CredIx) -> &'static str {
 pub fn name_of(model: &Model, cred: CredIx) -> String {
     let record = &model.creds[cred];
     let kind = match &record.kind {
+        Kind::Session { .. } if record.enrolling => "an enrolling session",
         Kind::Session { .. } => "a session",
         Kind::Token { scopes, .. } if !scopes.is_empty() => "a scoped token",
         Kind::Token { .. } if record.expires_at.is_some() => "an expiring token",

@@ -3,6 +3,7 @@
 mod apps;
 mod credentials;
 mod population;
+mod provider;
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::{
     model::{CredIx, Kind, Model, UserIx},
     rng::Rng,
     rules::{self, Caller, Violation, needed},
-    steps::{Act, CHANGES, Draft, Plan},
+    steps::{Act, CHANGES, Draft, PRELUDES, Plan},
     views::{self, READS},
     world::{Answer, Auth, World},
 };
@@ -90,7 +91,9 @@ impl<'a> Sequence<'a> {
             let days = 1 + rng.below(12);
             self.pass_days(days as i64);
         }
-        if rng.percent(30) {
+        if rng.percent(6) {
+            self.use_provider(&mut rng).await?;
+        } else if rng.percent(30) {
             self.read(&mut rng).await?;
         } else {
             self.change(&mut rng).await?;
@@ -112,6 +115,7 @@ impl<'a> Sequence<'a> {
             !record.kind.is_scoped()
                 && (for_agents || !is_agent)
                 && self.model.is_alive(cred)
+                && (!record.enrolling || rules::is_for_enrolling(method, route))
                 && self.model.perms(record.subject).has_any(needs)
         };
         let opening: Vec<_> = all.iter().copied().filter(opens).collect();
@@ -160,10 +164,36 @@ impl<'a> Sequence<'a> {
         });
         let (method, route, _, generate) = row.expect("weights add up");
         let cred = self.choose(rng, (method, route));
+        // A grant of such a session ends with the account. `crates/svc/tests/it/oidc` tests this.
+        let grants = ["/api/oauth/requests/{id}", "/api/oauth/devices/{user_code}"];
+        if self.model.creds[cred].identity.is_some() && grants.contains(route) {
+            return Ok(());
+        }
+        let prelude = PRELUDES.iter().find(|(of, _)| of == route);
+        if let Some((_, first)) = prelude.filter(|_| *method == "POST" && rng.percent(70)) {
+            self.send_as(rng, cred, first).await?;
+        }
         let caller = self.caller(cred);
         if *route == "/api/oauth/requests/{id}" {
             self.ask(rng, &caller).await;
         }
+        self.model.now = self.world.now();
+        let plan = generate(&mut self.draft(rng, &caller));
+        match plan {
+            Some(plan) => self
+                .request(caller, (method, route), plan)
+                .await
+                .map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a request of the table of changes with a credential.
+    async fn send_as(&mut self, rng: &mut Rng, cred: CredIx, route: &str) -> Result<(), Failure> {
+        let row = CHANGES.iter().find(|row| row.0 == "POST" && row.1 == route);
+        let (method, route, _, generate) = row.expect("a route of the table");
+        let caller = self.caller(cred);
+        self.model.now = self.world.now();
         let plan = generate(&mut self.draft(rng, &caller));
         match plan {
             Some(plan) => self
@@ -199,14 +229,19 @@ impl<'a> Sequence<'a> {
             }
             made = effects::apply(&mut self.model, &caller, act, &answer);
             if let Some(cred) = made {
-                self.read_session_id(cred).await;
+                self.read_session_id(cred);
                 self.read_grant_id(cred).await;
                 found.extend(self.judge_new(&caller, anonymous, cred));
             }
             found.extend(self.judge_growth(&caller, &before));
         }
         // The answer to a login is for the user who logged in.
-        let logged_in = made.filter(|_| path == "/api/auth/login");
+        let logins = [
+            "/api/auth/login",
+            "/api/auth/second-factor",
+            "/api/auth/passkeys/login",
+        ];
+        let logged_in = made.filter(|_| logins.contains(&path.as_str()));
         let viewer = logged_in.map(|session| self.caller(session));
         found.extend(views::judge_markers(
             &self.model,
@@ -267,23 +302,12 @@ impl<'a> Sequence<'a> {
     }
 
     /// Reads the id of a new session, with which the session can be ended.
-    async fn read_session_id(&mut self, cred: CredIx) {
+    fn read_session_id(&mut self, cred: CredIx) {
         let record = &self.model.creds[cred];
         if !matches!(record.kind, Kind::Session { .. }) {
             return;
         }
-        let auth = Auth::Cred(record);
-        let answer = self
-            .world
-            .send("GET", "/api/auth/sessions", &auth, None)
-            .await;
-        let sessions = answer.json["sessions"].as_array();
-        let current = sessions
-            .into_iter()
-            .flatten()
-            .find(|session| session["current"] == true)
-            .and_then(|session| session["id"].as_str());
-        let id = current.unwrap_or_default().to_owned();
+        let id = self.world.find_session_id(&record.value);
         self.model.creds[cred].kind = Kind::Session { id };
     }
 

@@ -7,7 +7,8 @@ mod factors;
 mod identity;
 mod spaces;
 
-pub use act::{Act, UserChange};
+pub use act::{Act, FactorAct, UserChange};
+pub use factors::CodeProof;
 
 use serde_json::{Value, json};
 
@@ -44,9 +45,20 @@ pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/auth/sign-in", 1, identity::sign_in),
     ("POST",   "/api/auth/logout", 2, identity::logout),
     ("POST",   "/api/auth/password", 4, identity::password),
-    ("POST",   "/api/auth/second-factor", 1, factors::complete_login),
+    ("POST",   "/api/auth/second-factor", 8, factors::complete_login),
     ("POST",   "/api/auth/totp", 2, factors::begin_app),
+    ("POST",   "/api/auth/totp/confirm", 4, factors::confirm_app),
+    ("POST",   "/api/auth/totp/remove", 3, factors::remove_app),
+    ("POST",   "/api/auth/passkeys/challenge", 2, factors::challenge),
+    ("POST",   "/api/auth/passkeys/login", 6, factors::passkey_login),
+    ("POST",   "/api/auth/passkeys/begin", 2, factors::begin_passkey),
+    ("POST",   "/api/auth/passkeys", 4, factors::add_passkey),
+    ("PATCH",  "/api/auth/passkeys/{id}", 1, factors::rename_passkey),
+    ("POST",   "/api/auth/passkeys/{id}/remove", 4, factors::remove_passkey),
+    ("POST",   "/api/auth/recovery-codes", 2, factors::renew_codes),
     ("DELETE", "/api/users/{id}/second-factor", 4, factors::reset),
+    ("POST",   "/api/auth/identities/{id}/remove", 3, factors::unlink),
+    ("DELETE", "/api/auth/identities/{id}", 3, factors::unlink_other),
     ("DELETE", "/api/auth/sessions", 1, identity::end_other_sessions),
     ("DELETE", "/api/auth/sessions/{id}", 2, identity::end_session),
     ("POST",   "/api/users", 6, identity::new_user),
@@ -97,6 +109,14 @@ pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/oauth/devices/{user_code}", 5, apps::decide_device),
 ];
 
+/// For some routes, another request is usually sent first, which they need.
+pub const PRELUDES: &[(&str, &str)] = &[
+    ("/api/auth/second-factor", "/api/auth/login"),
+    ("/api/auth/totp/confirm", "/api/auth/totp"),
+    ("/api/auth/passkeys/login", "/api/auth/passkeys/challenge"),
+    ("/api/auth/passkeys", "/api/auth/passkeys/begin"),
+];
+
 /// Routes that are not tested here: preflights of browsers and registrations of apps, because they
 /// give no permissions; and routes whose records are not in the model.
 pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
@@ -104,28 +124,19 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("OPTIONS", "/token"),
     ("OPTIONS", "/register"),
     ("OPTIONS", "/revoke"),
+    ("OPTIONS", "/device_authorization"),
     ("OPTIONS", "/.well-known/oauth-protected-resource"),
     ("OPTIONS", "/.well-known/oauth-protected-resource/mcp"),
     ("OPTIONS", "/.well-known/oauth-authorization-server"),
     ("OPTIONS", "/.well-known/oauth-authorization-server/mcp"),
-    // Sign-in with providers. `crates/svc/tests/it/oidc` tests these routes.
+    // These routes need a provider, which `crates/svc/tests/it/oidc` starts. Here, `sequence/provider`
+    // links accounts and signs in with them behind these routes.
     ("POST", "/api/auth/oidc/{name}/backchannel-logout"),
     ("POST", "/api/auth/oidc/{name}/link"),
-    ("DELETE", "/api/auth/identities/{id}"),
+    // All sequences share the provider.
     ("POST", "/api/oidc/providers"),
     ("PATCH", "/api/oidc/providers/{id}"),
     ("DELETE", "/api/oidc/providers/{id}"),
-    // Second factors: the model cannot create their codes and answers.
-    // `crates/svc/tests/it/second_factor` tests these routes.
-    ("POST", "/api/auth/totp/confirm"),
-    ("POST", "/api/auth/totp/remove"),
-    ("POST", "/api/auth/passkeys/challenge"),
-    ("POST", "/api/auth/passkeys/login"),
-    ("POST", "/api/auth/passkeys/begin"),
-    ("POST", "/api/auth/passkeys"),
-    ("PATCH", "/api/auth/passkeys/{id}"),
-    ("POST", "/api/auth/passkeys/{id}/remove"),
-    ("POST", "/api/auth/recovery-codes"),
     // Sources and schedules emit events of their owner only. `crates/svc/tests/it/sources` tests
     // the sources.
     ("POST", "/in/{token}"),

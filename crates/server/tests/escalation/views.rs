@@ -3,6 +3,8 @@
 //! Every name, source and payload of the test contains a marker, `zq<kind><number>z`. No answer may
 //! contain the marker of something that the caller must not see.
 
+mod power;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -22,7 +24,8 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/metrics", |_| fixed("/metrics")),
     ("/api/auth/me", |_| fixed("/api/auth/me")),
     ("/api/auth/second-factor", |_| fixed("/api/auth/second-factor")),
-    ("/api/auth/sessions", |_| fixed("/api/auth/sessions")),
+    ("/api/auth/sessions", |draft| of_user(draft, "/api/auth/sessions")),
+    ("/api/auth/identities", |draft| of_user(draft, "/api/auth/identities")),
     ("/api/users", |_| fixed("/api/users")),
     ("/api/users/{id}", |draft| user(draft, "")),
     ("/api/users/{id}/access", |draft| user(draft, "/access")),
@@ -31,7 +34,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/roles", |_| fixed("/api/roles")),
     ("/api/roles/{id}", role),
     ("/api/permissions", |_| fixed("/api/permissions")),
-    ("/api/tokens", |_| fixed("/api/tokens")),
+    ("/api/tokens", |draft| of_user(draft, "/api/tokens")),
     ("/api/spaces", |_| fixed("/api/spaces")),
     ("/api/spaces/{id}", |draft| space(draft, "")),
     ("/api/spaces/{id}/logs", |draft| space(draft, "/logs")),
@@ -53,7 +56,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/event-sinks/{id}", |draft| sink(draft, "")),
     ("/api/event-sinks/{id}/deliveries", |draft| sink(draft, "/deliveries")),
     ("/api/audit", |_| fixed("/api/audit")),
-    ("/api/oauth/grants", grants),
+    ("/api/oauth/grants", |draft| of_user(draft, "/api/oauth/grants")),
     ("/api/oauth/clients", |_| fixed("/api/oauth/clients")),
     ("/api/oauth/requests/{id}", question),
 ];
@@ -84,11 +87,10 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/.well-known/oauth-authorization-server/mcp",
     // Any signed-in user may type any code. The number of attempts is limited.
     "/api/oauth/devices/{user_code}",
-    // Sign-in with providers. `crates/svc/tests/it/oidc` tests these routes.
+    // These routes need a provider, which `crates/svc/tests/it/oidc` starts.
     "/api/auth/oidc",
     "/api/auth/oidc/{name}/start",
     "/api/auth/oidc/{name}/callback",
-    "/api/auth/identities",
     "/api/oidc/providers",
     "/api/oidc/providers/{id}",
     "/api/oidc/providers/{id}/check",
@@ -102,11 +104,12 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/api/schedules/{id}/next",
 ];
 
-fn grants(draft: &mut Draft<'_>) -> Option<String> {
+/// The list of the caller, or of any user.
+fn of_user(draft: &mut Draft<'_>, path: &str) -> Option<String> {
     let user = draft.rng.pick(&draft.model.live_users())?;
     Some(match draft.rng.percent(50) {
-        true => format!("/api/oauth/grants?user={}", draft.model.users[user].id),
-        false => "/api/oauth/grants".to_owned(),
+        true => format!("{path}?user={}", draft.model.users[user].id),
+        false => path.to_owned(),
     })
 }
 
@@ -319,71 +322,40 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
             });
         }
         "/api/methods/{name}/stats" => each("", &|record| own(record) || all("view_audit")),
-        "/api/tokens" => each("tokens", &|record| has_credential(model, caller, record)),
-        "/api/auth/sessions" => each("sessions", &|record| has_credential(model, caller, record)),
+        "/api/tokens" => each("tokens", &|record| {
+            has_credential(model, caller, record) || all("manage_users")
+        }),
+        "/api/auth/sessions" => each("sessions", &|record| {
+            has_credential(model, caller, record) || all("manage_users")
+        }),
         "/api/oauth/grants" => {
             each("grants", &|record| {
                 record["user_id"] == id || all("manage_users")
+            });
+        }
+        "/api/auth/identities" => {
+            each("identities", &|record| {
+                let mut known = model.identities.iter();
+                let is_own = known.any(|known| {
+                    record["id"] == known.id.as_str()
+                        && known.user == caller.subject
+                        && !known.ended
+                });
+                is_own || all("manage_users")
+            });
+        }
+        "/api/auth/second-factor" => {
+            each("passkeys", &|record| {
+                let own = model.passkeys_of(caller.subject);
+                own.iter()
+                    .any(|&key| record["id"] == model.passkeys[key].id.as_str())
             });
         }
         "/api/auth/me" => each("", &|record| record["id"] == id),
         "/api/stats" => each("", &|_| all("view_audit")),
         _ => {}
     }
-    found.extend(judge_power(model, caller, route, answer));
-    found
-}
-
-/// Checks who sees the log of a space and the deliveries of a sink, and which scripts an agent
-/// receives.
-fn judge_power(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
-    let covers = |user| user == caller.subject || caller.perms.covers(model.perms(user));
-    let agent = caller
-        .cred
-        .is_some_and(|cred| matches!(model.creds[cred].kind, Kind::Agent { .. }));
-    let mut found = Vec::new();
-    let mut broken = |rule, text: String| found.push(Violation { rule, text });
-    match route {
-        "/api/spaces/{id}/logs" => {
-            let space = model
-                .spaces
-                .iter()
-                .find(|space| answer.path.contains(&space.id));
-            if let Some(space) = space.filter(|space| !covers(space.owner)) {
-                broken(
-                    "power.space",
-                    format!("the log of a space of user {}", space.owner),
-                );
-            }
-        }
-        "/api/event-sinks/{id}/deliveries" => {
-            let sink = model
-                .sinks
-                .iter()
-                .find(|sink| answer.path.contains(&sink.id));
-            if let Some(sink) = sink.filter(|sink| !covers(sink.owner)) {
-                broken(
-                    "power.sink",
-                    format!("deliveries of a sink of user {}", sink.owner),
-                );
-            }
-        }
-        "/api/scripts" | "/api/scripts/{id}" if agent => {
-            let given = model
-                .scripts
-                .iter()
-                .filter(|script| answer.text.contains(&script.id));
-            let given = given.filter(|script| script.global && script.saver != caller.subject);
-            for script in given.filter(|script| !script.saver_perms.covers(caller.perms)) {
-                let text = format!(
-                    "an agent of user {} with {} was given a script saved by user {} with {}",
-                    caller.subject, caller.perms, script.saver, script.saver_perms
-                );
-                broken("code.runs_for_stronger", text);
-            }
-        }
-        _ => {}
-    }
+    found.extend(power::judge(model, caller, route, answer));
     found
 }
 

@@ -1,5 +1,7 @@
 //! A server in this process, with a real store, the real router and a clock that the test controls.
 
+mod provider;
+
 use std::{
     path::{Path, PathBuf},
     sync::{
@@ -22,6 +24,7 @@ use svc_server::{
     live::LiveSpace,
     methods::publish::Publisher,
 };
+use svc_store::oidc::providers::ProviderRow;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
@@ -42,6 +45,8 @@ pub struct World {
     /// Ids of the built-in roles `user` and `admin`.
     pub builtin_roles: [String; 2],
     names: AtomicU64,
+    /// The provider at which users have accounts.
+    provider: Option<ProviderRow>,
     _folder: tempfile::TempDir,
 }
 
@@ -97,9 +102,11 @@ impl World {
             root: String::new(),
             builtin_roles: Default::default(),
             names: AtomicU64::new(0),
+            provider: None,
             _folder: folder,
         };
         world.log_in_root().await;
+        world.add_provider().await;
         world
     }
 
@@ -195,6 +202,17 @@ impl World {
         read(response, path).await
     }
 
+    /// The id of a session that has not ended.
+    pub fn find_session_id(&self, cookie: &str) -> String {
+        let caller = self.app.directory.authenticate(cookie, self.clock_now());
+        let id = caller.ok().and_then(|caller| caller.session_id());
+        id.map(|id| id.to_string()).unwrap_or_default()
+    }
+
+    fn clock_now(&self) -> Timestamp {
+        Timestamp(self.now())
+    }
+
     /// Publishes methods for a space, as its agent would.
     pub async fn publish(&self, space: &str, name: &str, owner: (&str, &str), methods: Value) {
         let (owner_id, owner) = owner;
@@ -261,7 +279,7 @@ async fn read(response: http::Response<Body>, path: &str) -> Answer {
     }
 }
 
-/// In memory if possible, so that thousands of commits do not wait for a disk.
+/// A temporary folder, in memory if possible, so that thousands of commits do not wait for a disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -293,6 +311,7 @@ fn options(folder: &Path) -> Options {
         scripts: ScriptOptions::default(),
         journal: Default::default(),
         metrics: Default::default(),
+        traces: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
         limits: Limits::default(),

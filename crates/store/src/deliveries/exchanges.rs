@@ -61,7 +61,8 @@ pub(super) fn count_removed(
 
 /// Removes the deliveries that have exchanges, of a lane that is about to be deleted.
 pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    // This update waits for a worker that is recording an attempt.
+    // Write transactions run one at a time, so no worker records an attempt meanwhile. Without that
+    // rule, the lock of this row would be necessary.
     tx.send("UPDATE lanes SET active = 0 WHERE id = ?1", values![lane])?;
     count_removed(
         tx,

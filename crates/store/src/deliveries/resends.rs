@@ -37,8 +37,8 @@ pub fn find_past(
     )
 }
 
-/// Dead deliveries since a time that were not sent again, in the order of their numbers: those after
-/// `after`, up to `until`.
+/// Dead deliveries that ended at `since` or later and were not sent again, in the order of their
+/// numbers. Only deliveries with a number after `after`, up to `until`.
 pub fn list_dead(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -52,7 +52,8 @@ pub fn list_dead(
     )
 }
 
-/// The number of dead deliveries since a time, up to `until`, that were not sent again.
+/// How many deliveries up to the number `until` are dead, ended at `since` or later, and were not
+/// sent again.
 pub fn count_dead(
     tx: &mut Tx<'_>,
     lane: LaneId,

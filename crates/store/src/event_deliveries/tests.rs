@@ -20,6 +20,7 @@ fn event(number: u128) -> Event {
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&json!({})),
+        trace: None,
     }
 }
 

@@ -103,7 +103,7 @@ fn matching(tx: &mut Tx<'_>, filter: &Filter, page: PageRequest) -> Result<Vec<I
 }
 
 /// Ids of events before `before` that a pattern matches, newest first. `|| ''` after a column keeps
-/// the database from using an index on this column, so that it uses a better one.
+/// the database from using an index on this column, so that the database uses a better index.
 fn older_sql(filter: &Filter, pattern: &Pattern, before: Id, limit: usize) -> (String, Vec<Value>) {
     let mut conditions = Conditions::new("id < ?", before);
     filter.add_without_patterns(&mut conditions);

@@ -1,7 +1,7 @@
-//! The lanes of method subscriptions. The registration of a space creates a lane. All spaces of its
-//! owner that register the same method share the lane. The end of the last of these registrations
-//! removes it (spec 6.4). The declaration of a lane that holds events stays while its space is
-//! stopped.
+//! The lanes of method subscriptions. The registration of a space creates a lane. All spaces of the
+//! same owner that register the same method share the lane. The end of the last of these
+//! registrations removes the lane (spec 6.4). A declaration records that a space has registered the
+//! method of a lane. If the lane holds events, the declaration stays while its space is stopped.
 
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;

@@ -53,18 +53,16 @@ pub fn redeem(
     )
 }
 
-/// Deletes the oldest codes of a user. Keeps the newest `keep` + 1, and those that expire at the
-/// same time as the last of these.
+/// Deletes the oldest codes of a user, so that at most `keep` are left.
 pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
     tx.execute(
-        "DELETE FROM oauth_codes WHERE user_id = ?1 AND expires_at <
-         (SELECT expires_at FROM oauth_codes WHERE user_id = ?1
-          ORDER BY expires_at DESC LIMIT 1 OFFSET ?2)",
+        "DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE user_id = ?1
+         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?2)",
         values![user, keep],
     )
 }
 
-/// Deletes codes that expired before this time.
+/// Deletes codes that expired at this time or before.
 pub fn delete_expired(tx: &mut Tx<'_>, before: Timestamp) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_codes WHERE expires_at <= ?1",

@@ -46,12 +46,11 @@ pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), St
     )
 }
 
-/// Deletes the oldest requests. Keeps the newest `keep` + 1, and those that expire at the same time
-/// as the last of these.
+/// Deletes the oldest requests, so that at most `keep` are left.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
-        "DELETE FROM oauth_consents WHERE expires_at <
-         (SELECT expires_at FROM oauth_consents ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
+        "DELETE FROM oauth_consents WHERE id IN (SELECT id FROM oauth_consents
+         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?1)",
         values![keep],
     )
 }

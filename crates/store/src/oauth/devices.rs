@@ -86,12 +86,11 @@ pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM oauth_devices WHERE hash = ?1", values![hash])
 }
 
-/// Deletes the oldest logins. Keeps the newest `keep` + 1, and those that expire at the same time
-/// as the last of these.
+/// Deletes the oldest logins, so that at most `keep` are left.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
-        "DELETE FROM oauth_devices WHERE expires_at <
-         (SELECT expires_at FROM oauth_devices ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
+        "DELETE FROM oauth_devices WHERE hash IN (SELECT hash FROM oauth_devices
+         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?1)",
         values![keep],
     )
 }

@@ -1,6 +1,6 @@
 //! Sign-ins that the provider has not answered yet.
 
-use svc_core::{OidcProviderId, SessionId, Timestamp};
+use svc_core::{OidcProviderId, SessionId, Timestamp, UserId};
 
 use crate::{
     error::StoreError,
@@ -51,13 +51,21 @@ pub fn take(
     Ok(found.filter(|_| is_first))
 }
 
-/// Deletes the oldest sign-ins. Keeps the newest `keep` + 1, and those that expire at the same time
-/// as the last of these.
+/// Deletes the oldest sign-ins, so that at most `keep` are left.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
-        "DELETE FROM oidc_logins WHERE expires_at <
-         (SELECT expires_at FROM oidc_logins ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
+        "DELETE FROM oidc_logins WHERE state_hash IN (SELECT state_hash FROM oidc_logins
+         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?1)",
         values![keep],
+    )
+}
+
+/// Deletes the sign-ins in which a user links an account.
+pub fn delete_links_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM oidc_logins WHERE link_session_id IN
+         (SELECT id FROM sessions WHERE user_id = ?1)",
+        values![user],
     )
 }
 

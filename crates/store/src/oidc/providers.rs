@@ -27,7 +27,7 @@ pub struct ProviderRow {
     pub sealed_secret: Option<Vec<u8>>,
     pub scopes: Vec<String>,
     pub enabled: bool,
-    /// Whether unknown users get an account.
+    /// Whether a sign-in with an unknown account creates a user.
     pub create_users: bool,
     /// Accepted values by claim, for new users.
     pub required_claims: BTreeMap<String, Vec<String>>,

@@ -20,6 +20,14 @@ pub fn insert(
     )
 }
 
+/// Whether a provider opened a session.
+pub fn exists(tx: &mut Tx<'_>, session: SessionId) -> Result<bool, StoreError> {
+    tx.exists(
+        "SELECT session_id FROM oidc_sessions WHERE session_id = ?1",
+        values![session],
+    )
+}
+
 /// Ends the sessions in svc that belong to an identity: all, or with `sid` only those that come
 /// from this session at the provider. Returns how many ended.
 pub fn end(

@@ -32,7 +32,7 @@ pub(super) type Messages =
 pub(super) struct ConnectError {
     why: String,
     /// Whether a database answered but refused the connection, for example because it has too many
-    /// connections. Such a database is not away.
+    /// connections. Such a database does not count as unreachable.
     pub(super) has_answered: bool,
 }
 

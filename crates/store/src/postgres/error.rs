@@ -43,8 +43,8 @@ fn is_outage(code: &SqlState, access: Access) -> bool {
     standby || class || transient.contains(code)
 }
 
-/// Whether a running database refused a connection for a reason of its own. A database that starts,
-/// stops or has lost its own connections (classes 57 and 08) counts as away.
+/// Whether a running database refused a connection, for example because of a wrong password. A
+/// database that starts, stops or has lost its own connections (classes 57 and 08) counts as away.
 pub(super) fn is_refusal(error: &tokio_postgres::Error) -> bool {
     let code = error.code().map(SqlState::code);
     code.is_some_and(|code| !matches!(&code[..2], "08" | "57"))

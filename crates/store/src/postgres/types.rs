@@ -14,7 +14,7 @@ pub(super) fn translate(sql: &str) -> String {
 }
 
 /// Converts the types of the schema. Texts are compared byte by byte, as in SQLite, and not by the
-/// collation of the database: ids and cursors rely on it.
+/// collation of the database: ids and cursors rely on the order of bytes.
 pub(super) fn translate_schema(sql: &str) -> String {
     sql.replace(" TEXT", " TEXT COLLATE \"C\"")
         .replace(" BLOB", " BYTEA")

@@ -63,6 +63,7 @@ impl Fixture {
             space_id: SpaceId::NIL,
             actor: Actor::system(),
             data: JsonText::from(&serde_json::json!({})),
+            trace: None,
         };
         let id = event.id;
         let emit = move |tx: &mut Tx<'_>| {

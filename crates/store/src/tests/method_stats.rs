@@ -97,7 +97,7 @@ async fn blocks_are_merged_as_they_get_older(engine: &TestEngine) {
     assert_eq!(calls(&store, ann, "b", first).await, 360);
     assert_eq!(calls(&store, ann, "c", first).await, 0);
     assert_eq!(calls(&store, bob, "a", first).await, 3);
-    // The last hour has its minutes, the time before quarters of an hour.
+    // The last hour stays in blocks of a minute. The time before is in longer blocks.
     let last_hour = StatsRange::Hour.first(now);
     assert_eq!(calls(&store, ann, "a", last_hour).await, 59);
     let left = blocks(&store).await;

@@ -59,8 +59,8 @@ pub(super) const COPIED: &[&str] = &[
     "method_stats",
 ];
 
-/// Tables about the servers of a zone, and requests of apps and sign-ins that are not answered yet.
-/// These tables start empty.
+/// Tables that only a zone uses, and tables of records that are valid for minutes only, such as
+/// unfinished logins and requests of apps. These tables start empty.
 pub(super) const NOT_COPIED: &[&str] = &[
     "servers",
     "zone_changes",

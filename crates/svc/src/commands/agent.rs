@@ -39,8 +39,9 @@ pub enum Command {
                    svc agent start --methods-file methods.toml"
 )]
 pub struct StartArgs {
-    /// Server to link to, or several servers of one zone, separated by commas. The agent uses only
-    /// these servers. If its server fails or stops, it links to another of them [env: SVC_URL]
+    /// Server to link to, or several servers of one zone, separated by commas. With several, the
+    /// agent uses only these servers, and links to another of them if its server fails or stops
+    /// [env: SVC_URL]
     #[arg(long, value_name = "ADDRESSES")]
     url: Option<String>,
     /// Registration file (TOML, or a script) to register once linked [env: SVC_METHODS_FILE]

@@ -147,7 +147,7 @@ async fn list(shell: &Shell, query: &CallQuery, args: ListArgs) -> Outcome {
     let document: Calls = client.recorded_calls(&args.page(), query).await?;
     if document.dropped > 0 {
         let dropped = document.dropped;
-        eprintln!("{dropped} calls are missing: they came faster than the server could write them");
+        eprintln!("{dropped} calls are missing: they came too fast, or could not be written");
     }
     if document.incomplete {
         eprintln!("some calls were not read; add a filter, such as --owner or --caller");

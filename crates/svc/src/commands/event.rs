@@ -84,11 +84,12 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 
 fn find_emitter(shell: &Shell, via: Option<Route>) -> Result<Emitter, Failure> {
     let named = shell.globals.context.as_deref();
-    Ok(match via {
+    let emitter = match via {
         Some(Route::Agent) => Emitter::Agent(context::find_agent(&shell.environment)?),
         Some(Route::Server) => Emitter::Server(context::to_server(named, &shell.environment)?),
         None => context::for_events(named, &shell.environment)?,
-    })
+    };
+    Ok(emitter.with_trace(shell.environment.trace()))
 }
 
 /// An event, its receiver and its key. All attempts with the same key emit one event.

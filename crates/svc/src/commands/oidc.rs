@@ -62,15 +62,18 @@ pub struct CreateArgs {
 
 /// Change a provider
 #[derive(clap::Args, Debug)]
-#[command(
-    before_help = "  svc oidc update corp --enabled false\n  svc oidc update corp --map admins=role:admin --map staff=group:ops"
-)]
+#[command(before_help = "  svc oidc update corp --enabled false\n  \
+                   svc oidc update corp --map admins=role:admin --map staff=group:ops\n  \
+                   svc oidc update corp --secret-stdin < secret.txt")]
 pub struct UpdateArgs {
     /// Name or id
     name: String,
     /// Client id that the provider gave to this server
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
+    /// Remove the client secret: the provider has this server as a public client
+    #[arg(long, conflicts_with = "secret_stdin")]
+    no_secret: bool,
     #[command(flatten)]
     settings: Settings,
 }
@@ -80,7 +83,7 @@ struct Settings {
     /// Text of the button on the sign-in page [default: the name]
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Read the client secret from stdin; an empty line removes it
+    /// Read the client secret from the first line of stdin
     #[arg(long)]
     secret_stdin: bool,
     /// Scope to ask for; may be repeated [default: openid, profile, email]
@@ -104,12 +107,8 @@ struct Settings {
 }
 
 impl Settings {
-    fn secret(&self) -> Result<Option<Option<String>>, Failure> {
-        if !self.secret_stdin {
-            return Ok(None);
-        }
-        let secret = prompt::read_secret()?;
-        Ok(Some((!secret.is_empty()).then_some(secret)))
+    fn secret(&self) -> Result<Option<String>, Failure> {
+        self.secret_stdin.then(prompt::read_secret).transpose()
     }
 
     fn required(&self) -> Result<Option<BTreeMap<String, Vec<String>>>, Failure> {
@@ -174,7 +173,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     let settings = args.settings;
     let new = NewOidcProvider {
-        client_secret: settings.secret()?.flatten(),
+        client_secret: settings.secret()?,
         required_claims: settings.required()?.unwrap_or_default(),
         mappings: settings.mappings()?.unwrap_or_default(),
         scopes: records::words_if_given(settings.scopes),
@@ -191,8 +190,12 @@ async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
 
 async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let settings = args.settings;
+    let client_secret = match args.no_secret {
+        true => Some(None),
+        false => settings.secret()?.map(Some),
+    };
     let patch = OidcProviderPatch {
-        client_secret: settings.secret()?,
+        client_secret,
         required_claims: settings.required()?,
         mappings: settings.mappings()?,
         scopes: records::words_if_given(settings.scopes),

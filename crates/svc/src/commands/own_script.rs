@@ -75,13 +75,15 @@ impl OwnScript {
         environment: &Environment,
     ) -> Result<SpaceHost, Failure> {
         let agent = find_agent_socket(context, environment);
-        let host = SpaceHost::new(self.path.clone(), agent);
+        let mut host = SpaceHost::new(self.path.clone(), agent);
         match (context::to_server(context, environment), context) {
-            (Ok(connection), _) => Ok(host.with_server(connection.client)),
+            (Ok(connection), _) => host = host.with_server(connection.client),
             // Most scripts need no server. An operation that needs a server raises an error.
-            (Err(_), None) => Ok(host),
-            (Err(failure), Some(_)) => Err(failure),
+            (Err(_), None) => {}
+            (Err(failure), Some(_)) => return Err(failure),
         }
+        host.set_trace(environment.trace());
+        Ok(host)
     }
 }
 

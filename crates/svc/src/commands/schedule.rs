@@ -48,7 +48,7 @@ pub enum Command {
         #[command(flatten)]
         settings: Settings,
     },
-    /// Change a schedule; a new time counts from now
+    /// Change a schedule; after a change of its time, the next run is computed from now
     #[command(before_help = "  svc schedule update nightly --cron '30 2 * * *'")]
     Update {
         /// Name or id

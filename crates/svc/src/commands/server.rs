@@ -13,13 +13,20 @@ use std::{
 };
 
 use clap::Subcommand;
+use http::HeaderMap;
 use svc_client::Target;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
     EventOptions, JournalOptions, Limits, MetricsOptions, Options, Policy, Quotas, ScriptOptions,
-    Server, SharedDatabase, StartError, TlsFiles, bootstrap::sign_in_link_of, events::lanes::Slots,
-    identity::PasswordLogin, oauth::OAuthPolicy, oidc::OidcPolicy, web::Web,
+    Server, SharedDatabase, StartError, TlsFiles,
+    bootstrap::sign_in_link_of,
+    events::lanes::Slots,
+    identity::PasswordLogin,
+    oauth::OAuthPolicy,
+    oidc::OidcPolicy,
+    traces::{ExportPolicy, TraceOptions, parse_headers},
+    web::Web,
 };
 use svc_store::DatabaseUrl;
 
@@ -155,8 +162,8 @@ pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
     })
 }
 
-/// If the user is not an administrator, prints the reason. The server continues without a link,
-/// because other users need it.
+/// Prints a sign-in link for an administrator, or the reason why there is none. An error does not
+/// stop the server, because other users need the server.
 async fn print_sign_in_link(server: &Server, user: &str) {
     match sign_in_link_of(server.app(), &server.url(), user).await {
         Ok(link) => {
@@ -223,6 +230,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             owner_label: config.metrics.owner_label,
             space_label: config.metrics.space_label,
         },
+        traces: traces(&config.traces)?,
         oauth: oauth(&config.oauth, &config.oidc),
         oidc: OidcPolicy {
             allow: config.oidc.allow.clone(),
@@ -235,6 +243,30 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             version: svc_web::VERSION,
             folder: shell.environment.get(env::WEB_FOLDER).map(PathBuf::from),
         },
+    })
+}
+
+/// Reads the file of headers, whose values are secrets.
+fn traces(config: &config::Traces) -> Result<TraceOptions, Failure> {
+    let headers = match &config.headers_file {
+        Some(path) => {
+            let name = path.display();
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("cannot read `headers_file` of traces `{name}`")).why(error)
+            })?;
+            parse_headers(&text).map_err(|error| {
+                Failure::usage(format!("`headers_file` of traces `{name}`: {error}"))
+            })?
+        }
+        None => HeaderMap::new(),
+    };
+    Ok(TraceOptions {
+        otlp_url: config.otlp_url.clone(),
+        sample: config.sample,
+        parents_per_second: config.parents_per_second,
+        headers,
+        ca_file: config.ca_file.clone(),
+        policy: ExportPolicy::default(),
     })
 }
 
@@ -255,12 +287,7 @@ fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
             "`advertise_url` has {bytes} bytes; at most {ADVERTISE_URL_BYTES_MAX} are allowed"
         )));
     }
-    // The certificate authorities of this machine do not matter, so the check needs no TLS.
-    let plain = match url.strip_prefix("https://") {
-        Some(rest) => format!("http://{rest}"),
-        None => url.clone(),
-    };
-    Target::parse(&plain, None)
+    Target::check(url)
         .map_err(|error| Failure::usage("`advertise_url` is not valid").why(error))?;
     Ok(Some(url.clone()))
 }
@@ -437,7 +464,7 @@ pub fn start_failure(error: StartError) -> Failure {
         }
         error => {
             let exit = match error {
-                StartError::WebhookAllow(_) => Exit::Usage,
+                StartError::WebhookAllow(_) | StartError::Traces(_) => Exit::Usage,
                 _ => Exit::Failure,
             };
             Failure::of_error(exit, &error)

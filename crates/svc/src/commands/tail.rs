@@ -124,7 +124,7 @@ fn read<S: TailSource>(message: &Message) -> Option<S::Record> {
 }
 
 /// Whether a retry can help.
-fn is_transient(error: &Error) -> bool {
+pub fn is_transient(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } | Error::Timeout { .. } => true,
         Error::Problem { status, .. } => {

@@ -35,7 +35,7 @@ pub enum Command {
         #[command(flatten)]
         content: Content,
     },
-    /// Change a template; each given option replaces the old value
+    /// Change a template; --port replaces all ports, --field changes only the named fields
     #[command(before_help = "  svc template update web --port web=3000 --port api=4000")]
     Update {
         /// Name or id

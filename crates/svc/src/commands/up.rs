@@ -1,7 +1,7 @@
 //! `svc up`: starts a server, a demo space and its agent, as one process tree.
 //!
-//! User and space are created once per data folder; a later start uses them again. Only the API
-//! token is new each time, because the server stores only its hash.
+//! User and space are created once per data folder; a later start uses them again. The API token
+//! is new each time, because the server stores only its hash.
 
 mod banner;
 mod demo;
@@ -148,7 +148,7 @@ struct Ready {
     discovery: Discovery,
     methods: Vec<String>,
     data_dir: PathBuf,
-    /// A link that signs in once; `None` if the server does not listen on a loopback address.
+    /// A link that signs in once; `None` if no loopback address leads to the server.
     sign_in_link: Option<String>,
 }
 

@@ -12,6 +12,7 @@ use std::{
 };
 
 use svc_client::{AgentClient, Client, Target, first_address};
+use svc_core::TraceContext;
 use svc_protocol::{
     agent_api::{DISCOVERY_FILE, Discovery, FOLDER},
     env,
@@ -50,13 +51,15 @@ pub fn connect(context: Option<&str>, environment: &Environment) -> Result<Conne
 
 /// The connection of `svc method`, which requires no login inside a space.
 pub fn for_calls(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
-    match explicit(context, environment)? {
-        Some(connection) => Ok(connection),
+    let mut connection = match explicit(context, environment)? {
+        Some(connection) => connection,
         None => match through_agent(environment) {
-            Some(connection) => Ok(connection),
-            None => saved(environment)?.ok_or_else(no_server),
+            Some(connection) => connection,
+            None => saved(environment)?.ok_or_else(no_server)?,
         },
-    }
+    };
+    connection.client.set_trace(environment.trace());
+    Ok(connection)
 }
 
 /// The receiver of an emit.
@@ -64,6 +67,18 @@ pub enum Emitter {
     /// The event belongs to the agent's space.
     Agent(AgentClient),
     Server(Connection),
+}
+
+impl Emitter {
+    /// Makes the events a part of a trace.
+    #[must_use]
+    pub fn with_trace(mut self, trace: Option<TraceContext>) -> Self {
+        match &mut self {
+            Self::Agent(agent) => agent.set_trace(trace),
+            Self::Server(connection) => connection.client.set_trace(trace),
+        }
+        self
+    }
 }
 
 /// The receiver of `svc event`: the agent, if one is found, even if the environment names a server.

@@ -1,4 +1,4 @@
-//! Calls of methods (spec 4.1, 7, 8): requests, answers, errors, costs, fairness, counts.
+//! Calls of methods (spec 4.1, 7, 8): requests, answers, errors, costs, fairness, counts, traces.
 
 mod budget;
 mod depth;
@@ -9,3 +9,4 @@ mod method_stats;
 mod requests;
 mod responses;
 mod stats;
+mod traces;

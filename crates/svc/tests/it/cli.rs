@@ -4,5 +4,6 @@ mod commands;
 mod context;
 mod doctor;
 mod forms;
+mod proxy;
 mod snapshots;
 mod up;

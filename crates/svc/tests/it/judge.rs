@@ -118,6 +118,52 @@ pub fn install_provider(script: &str) -> Option<Command> {
     found_or_skipped(installed, "SVC_REQUIRE_JUDGES", "a provider is missing")
 }
 
+/// The command that runs Keycloak. Maven downloads it, and it is large, so this needs
+/// `SVC_TEST_KEYCLOAK=1`. Then a missing program is an error.
+pub fn install_keycloak() -> Option<Command> {
+    if std::env::var(KEYCLOAK).is_ok_and(|set| set == "1") {
+        let folder = ["java", "mvn", "python3"]
+            .into_iter()
+            .try_for_each(require)
+            .and_then(|()| download_keycloak());
+        let folder = found_or_skipped(folder, KEYCLOAK, "Keycloak is missing")?;
+        let mut command = Command::new("bash");
+        command.arg(folder.join(KEYCLOAK_PROGRAM));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_proxy(name)) {
+            command.env_remove(name);
+        }
+        return Some(command);
+    }
+    eprintln!("SKIPPED: {KEYCLOAK}=1 runs the test with Keycloak");
+    None
+}
+
+const KEYCLOAK: &str = "SVC_TEST_KEYCLOAK";
+const KEYCLOAK_ARTIFACT: &str = "org.keycloak:keycloak-quarkus-dist:26.4.0:zip";
+const KEYCLOAK_ARCHIVE: &str = "keycloak-quarkus-dist-26.4.0.zip";
+const KEYCLOAK_PROGRAM: &str = "keycloak-26.4.0/bin/kc.sh";
+
+fn download_keycloak() -> Result<PathBuf, String> {
+    install(
+        "keycloak",
+        KEYCLOAK_PROGRAM,
+        KEYCLOAK_ARTIFACT,
+        None,
+        |to| {
+            let mut maven = Command::new("mvn");
+            maven
+                .args(["--quiet", "--batch-mode", "dependency:copy"])
+                .arg(format!("-Dartifact={KEYCLOAK_ARTIFACT}"))
+                .arg(format!("-DoutputDirectory={}", to.display()));
+            let mut unpack = Command::new("python3");
+            unpack
+                .args(["-m", "zipfile", "-e", KEYCLOAK_ARCHIVE, "."])
+                .current_dir(to);
+            vec![maven, unpack]
+        },
+    )
+}
+
 fn install_node() -> Result<PathBuf, String> {
     install_npm("node", NODE)
 }

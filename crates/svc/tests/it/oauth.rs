@@ -3,6 +3,7 @@
 mod apps;
 mod codes;
 mod consent;
+mod crashes;
 mod devices;
 mod discovery;
 mod documents;

@@ -1,8 +1,9 @@
-//! Sign-in with OpenID Connect providers: a real one (`oidc-provider`), and a broken one, whose
-//! answers a test controls (`oauth2-mock-server`).
+//! Sign-in with OpenID Connect providers: a real one (`oidc-provider`), a broken one, whose
+//! answers a test controls (`oauth2-mock-server`), and on request Keycloak.
 
 mod attacks;
 mod grants;
+mod keycloak;
 mod linking;
 mod logout;
 mod manage;

@@ -26,7 +26,7 @@ while read -r order port; do
       echo failed
     fi
     ;;
-  copy) # the running server at $port, as its standby
+  copy) # copies the running server at $port; the copy becomes its standby
     if "$@" "$programs/pg_basebackup" --pgdata="$folder/data" --host=127.0.0.1 --port="$port" \
       --username=svc --no-password --checkpoint=fast --no-sync </dev/null >>"$folder/log" 2>&1 &&
       "$@" touch "$folder/data/standby.signal" </dev/null; then
@@ -45,7 +45,7 @@ while read -r order port; do
     end INT
     echo done
     ;;
-  crash) # immediate shutdown, without a checkpoint
+  crash) # shuts down at once, without a checkpoint
     end QUIT
     echo done
     ;;

@@ -22,7 +22,7 @@ impl TestPostgres {
         self.synchronous_standby_on(None)
     }
 
-    /// Replaces a primary that was killed: promotes this standby, and starts a standby of it on the
+    /// Replaces a primary that was killed: promotes this standby, and starts a new standby on the
     /// port of the old primary. Returns the new standby.
     pub fn take_over(&self, old: Self) -> Self {
         let port = old.port;
@@ -74,7 +74,7 @@ impl TestPostgres {
         let note = std::fs::read_to_string(self.folder().join("data/postmaster.pid"));
         signal_all(id, Signal::KILL);
         self.stop();
-        // A killed server leaves its shared memory behind.
+        // A killed server leaves its main segment of shared memory behind.
         let note = note.unwrap_or_default();
         let memory = note.lines().nth(6).unwrap_or_default();
         if let Some(memory) = memory.split_whitespace().nth(1) {

@@ -124,8 +124,12 @@ impl TestServerBuilder {
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.env.push((name.to_owned(), value.to_owned()));
+        self.set_env(name, value);
         self
+    }
+
+    pub(super) fn set_env(&mut self, name: &str, value: &str) {
+        self.env.push((name.to_owned(), value.to_owned()));
     }
 
     pub fn args(mut self, args: &[&str]) -> Self {

@@ -29,6 +29,8 @@ ANSWER_BYTES_MAX = 8 * 1024 * 1024
 routes: Dict[str, str] = {}
 # Sends the progress reports of a request; None outside of a request.
 reporter: ContextVar[Optional[Callable[[Any], None]]] = ContextVar("svc_reporter", default=None)
+# The trace context of a request: `traceparent` and `tracestate`; None outside of a request.
+trace: ContextVar[Optional[Dict[str, str]]] = ContextVar("svc_trace", default=None)
 
 
 class RpcError(RuntimeError):
@@ -89,6 +91,25 @@ def _api(argument: Any) -> Any:
     return {"status": answer.status, "body": answer.body}
 
 
+def _trace(_argument: Any) -> Dict[str, str]:
+    """The trace that requests continue: of the handled request, or of the environment."""
+    found = trace.get()
+    if found is not None:
+        return dict(found)
+    named = {"traceparent": os.environ.get("TRACEPARENT"), "tracestate": os.environ.get("TRACESTATE")}
+    return trace_members(named)
+
+
+def trace_members(given: Any) -> Dict[str, str]:
+    """`traceparent` and `tracestate`, if they can be headers. Empty without a `traceparent`."""
+    members: Dict[str, str] = {}
+    for name in ("traceparent", "tracestate"):
+        value = given.get(name) if isinstance(given, dict) else None
+        if isinstance(value, str) and value and all(" " <= letter <= "~" for letter in value):
+            members[name] = value
+    return members if "traceparent" in members else {}
+
+
 def _event(_argument: Any) -> NoReturn:
     raise RuntimeError("event accessors are for sink scripts, which run on the server")
 
@@ -119,6 +140,7 @@ _OPERATIONS: Dict[str, Callable[[Any], Any]] = {
     "route": _route,
     "rpc_error": _rpc_error,
     "progress": _progress,
+    "trace": _trace,
 }
 
 
@@ -151,7 +173,7 @@ class _Peer:
         self._prefix = prefix
 
     def ask(self, method: str, path: str, body: Any, seconds: float) -> _Answer:
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": "application/json", **_trace(None)}
         data = None
         if body is not None:
             headers["Content-Type"] = "application/json"

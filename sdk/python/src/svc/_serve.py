@@ -129,10 +129,12 @@ class _Server:
             return _response("error", error, _id_of(request))
         # A context variable, because each thread has its own context.
         _host.reporter.set(lambda report: self._report(request, report))
+        _host.trace.set(_host.trace_members(request.get("_meta")))
         try:
             member, outcome = self._outcome(request["method"], request.get("params"))
         finally:
             _host.reporter.set(None)
+            _host.trace.set(None)
         if "id" in request:
             return _response(member, outcome, request["id"])
         if member == "error":

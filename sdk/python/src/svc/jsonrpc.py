@@ -19,6 +19,14 @@ A slow handler can report progress, for callers that ask for it:
         for done, name in enumerate(names):
             jsonrpc.progress(done, len(names), name)
 
+With `trace = true` in the registration, calls and events of a handler belong to the trace of its
+request. A handler can add spans of its own with OpenTelemetry:
+
+    def search(params):
+        context = propagate.extract(jsonrpc.trace())
+        with tracer.start_as_current_span("search", context):
+            ...
+
 `svc run-script --json-rpc setup.py` serves the handlers without an installed Python, each request
 in a fresh evaluator, so that handlers share only files. `python3 -m svc.jsonrpc setup.py` serves
 the same handlers on CPython, on threads of one process, where globals of a module are shared. Both
@@ -82,6 +90,16 @@ def progress(
     if message is not None:
         report["message"] = message[:MESSAGE_MAX]
     _host.call("progress", report)
+
+
+def trace() -> Dict[str, str]:
+    """The trace of the request: a dict with `traceparent`, and `tracestate` if there is one.
+
+    Outside of a handler, the trace of the variables `TRACEPARENT` and `TRACESTATE`. Empty without a
+    trace.
+    """
+    found: Dict[str, str] = _host.call("trace", None)
+    return found
 
 
 def serve() -> None:

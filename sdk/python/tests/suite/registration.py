@@ -19,6 +19,8 @@ show(
 show("max_in_flight", Server("x", max_in_flight=4))
 show("max_in_flight serial", Server("x", mode="serial", max_in_flight=1))
 show("max_in_flight absent", Server("x", max_in_flight=None))
+show("trace", Server("x", trace=True))
+show("trace off", Server("x", trace=False))
 
 server = Server("svc", args=["run-script", "--json-rpc", "setup.py"])
 server.method("a.b", description="least")
@@ -93,6 +95,7 @@ ATTEMPTS = [
     ("max_in_flight bool", lambda: Server("x", max_in_flight=True)),
     ("max_in_flight zero", lambda: Server("x", max_in_flight=0)),
     ("max_in_flight serial", lambda: Server("x", mode="serial", max_in_flight=2)),
+    ("trace text", lambda: Server("x", trace="yes")),
     ("server keyword", lambda: Server("x", cwd="/")),
     ("method keyword", lambda: server.method("x", description="d", parameters={})),
     ("no description", lambda: server.method("x")),

@@ -4,7 +4,7 @@ import { can, me } from './me.js';
 import { computed, signal } from './preact.js';
 import { isFailing } from './sinks.js';
 
-/** Sinks that are looked at. */
+/** The maximum number of sinks that are checked. */
 const SINKS_MAX = 1_000;
 
 /** The active sinks that the user manages and that fail; null before they are loaded. */

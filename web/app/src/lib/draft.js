@@ -1,7 +1,7 @@
 /**
  * Unsaved texts of a page in the session storage of the tab, so that they survive a reload, Back, and a sign-in at
- * another site. Never use it for secrets. A draft belongs to one user. It is removed when it is saved or discarded, or
- * when the user signs out.
+ * another site. A draft must never contain a secret. A draft belongs to one user. It is removed when it is saved or
+ * discarded, or when the user signs out.
  */
 import { me } from './me.js';
 import { useEffect, useRef, useState } from './preact.js';
@@ -13,6 +13,8 @@ const DRAFTS_MAX = 30;
 const SIZE_MAX = 500_000;
 /** Pause in typing before a draft is stored. */
 const PAUSE_MS = 300;
+/** Sign-outs since the tab was loaded. */
+let signOuts = 0;
 
 /**
  * A state that is stored while it differs from `initial`.
@@ -30,9 +32,14 @@ export function useStoredDraft(name, initial, { omit = [] } = {}) {
   const first = useRef(textOf(initial, omit));
   const text = textOf(state, omit);
   const pending = useRef(/** @type {() => void} */ (() => {}));
+  const began = useRef(signOuts);
   useEffect(() => {
     if (key === null) return undefined;
-    const store = () => (text === first.current ? sessionStorage.removeItem(key) : write(key, text));
+    const store = () => {
+      // The page of a user who has signed out still exists for a moment.
+      if (began.current !== signOuts || text === first.current) sessionStorage.removeItem(key);
+      else write(key, text);
+    };
     pending.current = store;
     const timer = setTimeout(store, PAUSE_MS);
     // Also stores the draft if the page is left or reloaded during the pause.
@@ -86,8 +93,9 @@ export const readDraft = (name) => read(keyOf(name));
 /** Stores a draft for a page that is opened later. @param {string} name @param {any} value */
 export const storeDraft = (name, value) => write(keyOf(name), JSON.stringify(value));
 
-/** Removes all drafts of this tab. */
+/** Removes all drafts of this tab, because the user signed out. */
 export function forgetDrafts() {
+  signOuts += 1;
   for (const key of stored()) sessionStorage.removeItem(key);
 }
 

@@ -79,7 +79,7 @@ export function plural(count, one, many = `${one}s`) {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** The first part of an id, enough to distinguish rows. @param {string} id */
+/** The first part of an id. Ids that were made within a minute may share it. @param {string} id */
 export const shortId = (id) => id.slice(0, 8);
 
 /**

@@ -20,7 +20,7 @@ export const me = signal(/** @type {Me | null} */ (null));
 /** Whether the user may create spaces that the server runs itself. */
 export const localSpaces = signal(false);
 
-/** Permissions that another permission includes. @type {Record<string, string[]>} */
+/** For a permission, the permissions that include it. @type {Record<string, string[]>} */
 const CONTAINED_IN = { manage_own_event_sinks: ['manage_global_event_sinks'] };
 
 /**

@@ -11,7 +11,7 @@ export function hasPasskeys() {
 }
 
 /**
- * Adds a passkey of this device, or of a key that the user connects.
+ * Adds a passkey of this device, or of a security key that the user connects.
  * @param {string} password
  * @param {string} name
  * @returns {Promise<{passkey: Passkey, recovery_codes: string[]}>}

@@ -10,7 +10,7 @@ export const QUOTAS = [
   ['schedules', 'Schedules'],
   ['methods', 'Methods on one server'],
   ['event_bytes', 'Bytes of stored events'],
-  ['streams', 'Open event streams'],
+  ['streams', 'Open streams'],
 ];
 
 /**

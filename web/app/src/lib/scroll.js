@@ -1,7 +1,7 @@
 /** Scroll positions of the entries of the browser history, so that Back and a reload return to the same rows. */
 
 const KEY = 'svc.scroll';
-/** Entries whose position is remembered. */
+/** The maximum number of entries whose position is remembered. */
 const ENTRIES_MAX = 50;
 /** How long a page may take until it is high enough to scroll to its position. */
 const LOADS_MS = 5_000;

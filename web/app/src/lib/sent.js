@@ -1,6 +1,6 @@
 /**
  * Params of the calls that this tab made, by trace id, so that a call can be made again: the journal may lack them.
- * They are kept like drafts. Never use it for secrets.
+ * The params are stored like drafts, so do not keep params that contain secrets.
  */
 import { readDraft, storeDraft } from './draft.js';
 

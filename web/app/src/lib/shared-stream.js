@@ -15,7 +15,7 @@ const ALIVE_MS = 15_000;
 /** @typedef {{signal: AbortSignal, headers: Record<string, string>}} OpenOptions */
 /** @typedef {(path: string, options: OpenOptions) => Promise<Response>} Open */
 
-/** The wanted streams. @type {Map<string, Set<Listener>>} */
+/** The listeners of each stream that this tab needs, by path. @type {Map<string, Set<Listener>>} */
 const wanted = new Map();
 /** Streams that this tab opened itself, because there is no worker. @type {Map<string, () => void>} */
 const own = new Map();

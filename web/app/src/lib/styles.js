@@ -1,4 +1,4 @@
-/** The files of pages: loads their stylesheets, and requests all of them early. */
+/** Loads the stylesheets of pages, and requests all files of a page early. */
 import { PAGE_FILES } from './page-files.js';
 
 /** @type {Map<string, Promise<void>>} */

@@ -4,18 +4,13 @@ import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { QUOTAS } from '../lib/quotas.js';
-import { useList } from '../lib/resource.js';
 import { Badge } from '../ui/badge.js';
-import { Button } from '../ui/button.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
-import { ConfirmDialog } from '../ui/dialog.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { IdentitiesCard } from './account/identities.js';
+import { SessionsCard } from './account/sessions.js';
 import { GrantsCard } from './apps/grants.js';
 import { SecondFactorCard } from './security/second-factor-card.js';
 
@@ -87,107 +82,4 @@ function PasswordCard() {
       </${Form}>
     </${Card}>
   `;
-}
-
-/**
- * @typedef {{id: string, created_at: string, expires_at: string, last_used_at: string | null, address: string,
- *   user_agent: string, current: boolean}} Session
- */
-
-function SessionsCard() {
-  const list = useList('/api/auth/sessions', 'sessions', { every: 15_000 });
-  const [asking, setAsking] = useState(false);
-  const [ending, setEnding] = useState(/** @type {Session | null} */ (null));
-  const others = (list.items ?? []).filter((one) => !one.current).length;
-  const columns = [
-    {
-      key: 'browser',
-      label: 'Browser',
-      cell: (/** @type {Session} */ one) =>
-        html`
-          <span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${
-            one.current &&
-            html`
-              <${Badge} tone="accent">this one</${Badge}>
-            `
-          }
-        `,
-    },
-    { key: 'address', label: 'Address', mono: true },
-    {
-      key: 'created_at',
-      label: 'Signed in',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.created_at} />`,
-    },
-    {
-      key: 'last_used_at',
-      label: 'Last used',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.last_used_at} none="never" />`,
-    },
-    {
-      key: 'expires_at',
-      label: 'Ends',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.expires_at} />`,
-    },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (/** @type {Session} */ one) =>
-        !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>`,
-    },
-  ];
-  return html`
-    <${Card} title="Sessions" id="sessions" flush description="Browsers that are signed in as you."
-      actions=${others > 0 && html`<${Button} onClick=${() => setAsking(true)}>End all others</${Button}>`}>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Sessions" columns=${columns} rows=${list.items} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
-    ${
-      ending &&
-      html`
-        <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)}
-          onConfirm=${() => endSessions(`/api/auth/sessions/${ending.id}`, list, 'Session ended')}>
-          <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
-        </${ConfirmDialog}>
-      `
-    }
-    ${
-      asking &&
-      html`
-        <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)}
-          onConfirm=${() => endSessions('/api/auth/sessions', list, 'Sessions ended')}>
-          <p>Every browser but this one has to sign in again.</p>
-        </${ConfirmDialog}>
-      `
-    }
-  `;
-}
-
-/** @param {string} path @param {{reload: () => Promise<void>}} list @param {string} message */
-async function endSessions(path, list, message) {
-  await api.del(path);
-  await list.reload();
-  toast(message);
-}
-
-/** A short name for a browser; the title shows the whole user agent. @param {string} agent */
-function browserOf(agent) {
-  const known = [
-    ['Edg/', 'Edge'],
-    ['Firefox/', 'Firefox'],
-    ['Chrom', 'Chrome'],
-    ['Safari/', 'Safari'],
-    ['curl/', 'curl'],
-  ];
-  const system = ['Windows', 'Android', 'iPhone', 'Mac OS X', 'Linux'].find((name) => agent.includes(name));
-  const browser = known.find(([mark]) => agent.includes(mark))?.[1] ?? (agent.slice(0, 40) || 'unknown');
-  return system ? `${browser} on ${system.replace(' OS X', '')}` : browser;
 }

@@ -83,7 +83,8 @@ export default function AuditPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Audit entries" columns=${columnsOf(names)} rows=${list.items} onRow=${setShown}
+          <${Table} label="Audit entries" choosable="audit" columns=${columnsOf(names)}
+            rows=${list.items} onRow=${setShown}
             selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
             empty=${html`
               <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}

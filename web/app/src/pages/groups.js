@@ -237,7 +237,7 @@ function DeleteGroup({ group, members, onDone, onClose }) {
   `;
 }
 
-/** Members whose access is read. The methods of a member are not in the member's own list, so one is not enough. */
+/** Members whose access is read. One is not enough, because a member's own methods are not in the member's list. */
 const ASKED_MAX = 3;
 
 /**

@@ -148,7 +148,7 @@ function Rows({ rows }) {
     },
   ];
   return html`
-    <${Table} label="Methods" columns=${columns} sorting=${sorting}
+    <${Table} label="Methods" choosable="methods" columns=${columns} sorting=${sorting}
       rows=${sortRows(rows, columns, sorting.order).slice(0, limit)}
       rowKey=${(/** @type {Method} */ method) => method.name}
       rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} />

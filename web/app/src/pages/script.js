@@ -123,8 +123,8 @@ function Editor({ path, script, stale, onSaved }) {
 }
 
 /**
- * The edited copy of the stored script. A change made elsewhere replaces an unedited copy; otherwise it is kept as
- * `theirs`.
+ * The edited copy of the stored script. If another version is saved elsewhere, it replaces an unedited copy. If the
+ * copy was edited, the other version is `theirs`.
  * @param {Script} script
  */
 function useDraft(script) {
@@ -166,7 +166,7 @@ function ConflictNotice({ edit }) {
   return html`
     <${Notice} tone="warn" icon="alert" title="Changed elsewhere"
       actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
-      <p>Another user saved this script <${Time} value=${theirs.updated_at} />. Saving replaces that version.</p>
+      <p>Another version was saved <${Time} value=${theirs.updated_at} />. Saving your draft replaces that version.</p>
     </${Notice}>
   `;
 }

@@ -105,7 +105,8 @@ export default function ScriptsPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Scripts" columns=${COLUMNS} rows=${rows} sorting=${list.hasMore ? null : sorting}
+          <${Table} label="Scripts" choosable="scripts" columns=${COLUMNS}
+            rows=${rows} sorting=${list.hasMore ? null : sorting}
             rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
             empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
           <${Pagination} list=${list} />

@@ -72,7 +72,8 @@ export default function SinksPage() {
         }
         <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Card} flush>
-          <${Table} label="Sinks" columns=${COLUMNS} rows=${rows} sorting=${list.hasMore ? null : sorting}
+          <${Table} label="Sinks" choosable="sinks" columns=${COLUMNS}
+            rows=${rows} sorting=${list.hasMore ? null : sorting}
             rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
           <${Pagination} list=${list} />
         </${Card}>

@@ -120,7 +120,7 @@ function Rows({ rows, isWhole }) {
     },
   ];
   return html`
-    <${Table} label="Spaces" columns=${columns} rows=${rows} sorting=${isWhole ? sorting : null}
+    <${Table} label="Spaces" choosable="spaces" columns=${columns} rows=${rows} sorting=${isWhole ? sorting : null}
       rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />
   `;
 }

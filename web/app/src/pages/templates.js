@@ -81,7 +81,7 @@ export default function TemplatesPage() {
       html`
         <${ConfirmDialog} title=${`Delete ${deleting.name}?`} action="Delete template"
           onConfirm=${() => remove(deleting, list)} onClose=${() => setDeleting(null)}>
-          <p>No new space can use it. The server rejects this while spaces use it.</p>
+          <p>No new space can use it. Spaces that were created from it stay, without its custom fields.</p>
         </${ConfirmDialog}>
       `
     }

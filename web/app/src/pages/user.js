@@ -17,11 +17,13 @@ import { Form } from '../ui/form.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { IdentitiesCard } from './account/identities.js';
+import { SessionsCard } from './account/sessions.js';
 import { GrantsCard } from './apps/grants.js';
 import { MethodsAccess, PermissionsAccess } from './users/access.js';
 import { useNames } from './users/directory.js';
 import { Choice, NewPassword } from './users/fields.js';
 import { QuotasCard } from './users/quotas.js';
+import { TokensCard } from './users/tokens.js';
 
 await loadStyles('users.css');
 
@@ -78,6 +80,8 @@ function Person({ path, user, stale, onChanged }) {
       }
       <${IdentitiesCard} user=${user} />
       <${GrantsCard} user=${user} />
+      <${SessionsCard} user=${user} />
+      <${TokensCard} user=${user} />
       <${QuotasCard} user=${user} onChange=${change} />
       <${Card} title="About">
         <${KeyValue}
@@ -179,7 +183,7 @@ function Head({ path, user, onChange, onReload }) {
           onConfirm=${remove} onClose=${close}>
           <p>
             Their tokens, sessions, sinks and scripts are deleted too. The server rejects this while they own spaces, or
-            while global sinks or scripts run as them.
+            while scripts of global sinks run as them.
           </p>
         </${ConfirmDialog}>
       `

@@ -94,7 +94,8 @@ export default function UsersPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Users" columns=${COLUMNS} rows=${rows} sorting=${list.hasMore ? null : sorting}
+          <${Table} label="Users" choosable="users" columns=${COLUMNS}
+            rows=${rows} sorting=${list.hasMore ? null : sorting}
             rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
           <${Pagination} list=${list} />
         `

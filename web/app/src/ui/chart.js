@@ -1,7 +1,6 @@
 /**
- * Small charts as SVG. The value that the pointer is at stands above the chart; a table has all values, for screen
- * readers and for everybody who wants the numbers. Failures are hatched, so that they differ from the rest without
- * colours.
+ * Small charts as SVG. The value at the pointer is shown above the chart. A table has all values, for screen readers
+ * and for users who want the numbers. Failures are hatched, so that they differ from the rest without colours.
  */
 import { cx, html, useId, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';

@@ -2,8 +2,9 @@ import { cx, html, useId, useLayoutEffect, useRef, useState } from '../lib/preac
 import { Icon } from './icon.js';
 
 /**
- * @typedef {{label: any, icon?: string, href?: string, onClick?: () => void, danger?: boolean, checked?: boolean} |
- *   'line'} MenuItem
+ * @typedef {{label: any, icon?: string, href?: string, onClick?: () => void, danger?: boolean, checked?: boolean,
+ *   toggles?: boolean} | 'line'} MenuItem `checked`: whether the item is the current choice; with `toggles`, whether it
+ *   is on. The menu stays open after a toggle.
  */
 
 /**
@@ -72,15 +73,16 @@ export function Menu({ items, label, children, up, class: className }) {
 /** @param {{item: MenuItem, onDone: () => void}} props */
 function Item({ item, onDone }) {
   if (item === 'line') return html`<li role="separator" class="menu-line"></li>`;
-  const { label, icon, href, onClick, danger, checked } = item;
-  const choice = checked === undefined ? { role: 'menuitem' } : { role: 'menuitemradio', 'aria-checked': checked };
+  const { label, icon, href, onClick, danger, checked, toggles } = item;
+  const role = checked === undefined ? 'menuitem' : toggles ? 'menuitemcheckbox' : 'menuitemradio';
+  const choice = { role, 'aria-checked': checked };
   const content = html`
     ${icon && html`<${Icon} name=${icon} />`}
     <span class="grow">${label}</span>
     ${checked && html`<${Icon} name="check" />`}
   `;
   const act = () => {
-    onDone();
+    if (!toggles) onDone();
     onClick?.();
   };
   return html`

@@ -1,8 +1,10 @@
+import { hiddenColumns, toggleColumn } from '../lib/columns.js';
 import { nextOrder, partsOf, sortRows } from '../lib/order.js';
 import { cx, html } from '../lib/preact.js';
 import { Button } from './button.js';
 import { ErrorNotice } from './error-notice.js';
 import { Icon } from './icon.js';
+import { Menu } from './menu.js';
 
 /**
  * @template T
@@ -47,10 +49,13 @@ import { Icon } from './icon.js';
  * @param {string} [props.class]
  * @param {Choice<T>} [props.choice] a first column of checkboxes
  * @param {Sorting | null} [props.sorting] lets users sort; only for a list that is complete
+ * @param {string} [props.choosable] lets users hide columns, except the first; the choice is stored under this name
  */
 export function Table(props) {
-  const { label, columns, rowKey, rowHref, onRow, selected, empty, plain, class: className, choice, sorting } = props;
+  const { label, rowKey, rowHref, onRow, selected, empty, plain, class: className, choice, sorting, choosable } = props;
   if (props.rows.length === 0 && empty) return empty;
+  const hidden = choosable ? hiddenColumns(choosable) : null;
+  const columns = props.columns.filter((column) => !hidden?.has(column.key) || !canHide(column, props.columns));
   const rows = sorting ? sortRows(props.rows, columns, sorting.order) : props.rows;
   const key = rowKey ?? ((/** @type {any} */ row) => row.id ?? row.name);
   return html`
@@ -71,6 +76,11 @@ export function Table(props) {
                   <th key=${column.key} scope="col" class=${cellClass(column)}
                     aria-sort=${sorting && column.sort ? directionOf(column, sorting.order) : undefined}>
                     ${headOf(column, sorting)}
+                    ${
+                      choosable &&
+                      column === columns.at(-1) &&
+                      html`<${ColumnMenu} table=${choosable} columns=${props.columns} hidden=${hidden} />`
+                    }
                   </th>
                 `,
             )}
@@ -100,6 +110,22 @@ export function Table(props) {
       </table>
     </div>
   `;
+}
+
+/** @param {Column<any>} column @param {Column<any>[]} columns */
+const canHide = (column, columns) => column !== columns[0] && !column.hideLabel;
+
+/** @param {{table: string, columns: Column<any>[], hidden: Set<string> | null}} props */
+function ColumnMenu({ table, columns, hidden }) {
+  const items = columns
+    .filter((column) => canHide(column, columns))
+    .map(({ key, label }) => ({
+      label,
+      checked: !hidden?.has(key),
+      toggles: true,
+      onClick: () => toggleColumn(table, key),
+    }));
+  return html`<${Menu} class="column-menu" label="Columns" items=${items} />`;
 }
 
 /** @param {Column<any>} column @param {string} order */

@@ -94,7 +94,7 @@ async function resend(page, scene, sink) {
   const replay = page.getByRole('dialog', { name: 'Replay past events' });
   await replay.getByRole('button', { name: 'Count' }).click();
   await see(replay.getByText('3 events match'));
-  await replay.getByLabel('Only what was not delivered').check();
+  await replay.getByLabel('Only events that were not delivered').check();
   await replay.getByRole('button', { name: 'Count' }).click();
   await see(replay.getByText('0 events match'));
   await page.keyboard.press('Escape');

@@ -1,4 +1,4 @@
-/** Hostile markup in data appears as text on every page and in every drawer. */
+/** Hostile markup in data appears as text, on every page and in every drawer that shows the data. */
 import assert from 'node:assert/strict';
 
 import { expectEveryRoute, nameOf, places, visit, windows } from '../pages.js';

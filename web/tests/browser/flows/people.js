@@ -47,6 +47,8 @@ export default async function people(scene) {
   await see(held.filter({ hasText: 'use_mcp' }).getByText('reader'));
   await see(held.filter({ hasText: 'view_audit' }).getByText('no', { exact: true }));
 
+  await credentials(page, dora);
+
   // Deactivation ends the session at once.
   await page.getByRole('button', { name: 'Deactivate', exact: true }).click();
   await page.getByRole('dialog', { name: 'Deactivate dora?' }).getByRole('button', { name: 'Deactivate' }).click();
@@ -55,6 +57,29 @@ export default async function people(scene) {
   await seePage(dora, 'Sign in to svc');
   scene.expectNoErrors(/the server responded with a status of 401/);
   await audit(page);
+}
+
+/** An administrator ends a session and revokes a token of another user. @param {Page} page @param {Page} dora */
+async function credentials(page, dora) {
+  await dora.goto('/tokens?new=1');
+  await dora.getByRole('dialog').getByLabel('Name').fill('backup');
+  await dora.getByRole('dialog').getByRole('button', { name: 'Create token' }).click();
+  await see(dora.getByRole('dialog').getByText('svc_'));
+  const tokens = page.getByRole('table', { name: 'Tokens' }).getByRole('row');
+  await page.reload();
+  await tokens.filter({ hasText: 'backup' }).getByRole('button', { name: 'Revoke backup' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke token' }).click();
+  await see(page.getByText('Token backup revoked'));
+  await see(page.getByText('dora has no tokens.'));
+  await page.getByRole('table', { name: 'Sessions' }).getByRole('button', { name: 'End', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'End session' }).click();
+  await see(page.getByText('No browser is signed in.'));
+  await dora.goto('/methods');
+  await seePage(dora, 'Sign in to svc');
+  await dora.getByLabel('Username').fill(DORA.username);
+  await dora.getByLabel('Password').fill(DORA.password);
+  await dora.getByRole('button', { name: 'Sign in' }).click();
+  await seePage(dora, 'Methods');
 }
 
 /** @param {Page} page */

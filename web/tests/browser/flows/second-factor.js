@@ -78,7 +78,7 @@ async function signInWithCode(scene, ben, secret, codes) {
   await page.getByRole('button', { name: 'Start again' }).click();
   await see(page.getByLabel('Password'));
   await password();
-  // The code of the current step was used for the setup.
+  // The setup used the code of the current 30 seconds, and a code works once: use the next code.
   await page.getByLabel('Code').fill(codeOf(secret, 1));
   await page.getByRole('button', { name: 'Continue' }).click();
   await seePage(page, 'Tokens');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
 
-/** The server's limit of failed attempts for one user. */
+/** The number of failed attempts for one user after which the server requires a wait. */
 const ATTEMPTS = 10;
 
 /** @param {import('../scene.js').Scene} scene */

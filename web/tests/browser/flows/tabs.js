@@ -1,4 +1,4 @@
-/** Eight tabs of a user who may have one event stream share it, and hidden tabs release it. */
+/** A user may have only one event stream. Eight tabs of the user share it, and hidden tabs release it. */
 import { see, seePage } from '../scene.js';
 
 /** A browser opens at most six connections to a server over HTTP/1.1. */
@@ -19,7 +19,7 @@ export default async function tabs(scene) {
   }
   await scene.meanwhile('emit', 'to.all');
   for (const page of all) await see(page.getByRole('main').getByText('custom.to.all').first());
-  await scene.meanwhile('no stream is left');
+  await scene.meanwhile('expect that the only stream is in use');
 
   // Hidden tabs release the stream; a tab that is shown again has missed nothing.
   for (const page of all) await setVisible(page, false);
@@ -27,7 +27,7 @@ export default async function tabs(scene) {
   await scene.meanwhile('emit', 'while.hidden');
   await setVisible(first, true);
   await see(first.getByRole('main').getByText('custom.while.hidden').first());
-  await scene.meanwhile('no stream is left');
+  await scene.meanwhile('expect that the only stream is in use');
 
   // A page without live data needs no stream.
   await first.goto('/tokens');

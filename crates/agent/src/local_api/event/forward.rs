@@ -45,17 +45,17 @@ impl Events {
         }
     }
 
-    /// Sends the event. While the servers cannot reach the database, sends the event again, with
-    /// the same key, for a limited time: servers detect duplicates by the key. `wait_max` shortens
-    /// that time. Only a limited number of events waits; for further events, the answer of the
-    /// server is returned at once.
+    /// Sends the event with these headers, which include its key. While the servers cannot reach the
+    /// database, sends the event again, with the same key, for a limited time: servers detect
+    /// duplicates by the key. `wait_max` shortens that time. Only a limited number of events waits;
+    /// for further events, the answer of the server is returned at once.
     pub(super) async fn emit(
         &self,
-        key: HeaderValue,
+        headers: HeaderMap,
         body: Vec<u8>,
         wait_max: Option<Duration>,
     ) -> Result<Answer, Failure> {
-        let mut answer = self.send(&key, &body).await;
+        let mut answer = self.send(&headers, &body).await;
         let limit = wait_max.map_or(self.retry.within, |wait| wait.min(self.retry.within));
         if !is_database_away(&answer) || limit.is_zero() {
             return answer;
@@ -73,17 +73,17 @@ impl Events {
         let deadline = Instant::now() + limit;
         while is_retryable(&answer) {
             if Instant::now() + self.retry.pause > deadline {
-                return Err(given_up(&key, limit));
+                return Err(given_up(headers.get(IDEMPOTENCY_KEY), limit));
             }
             sleep(self.retry.pause).await;
-            answer = self.send(&key, &body).await;
+            answer = self.send(&headers, &body).await;
         }
         answer
     }
 
     /// Sends the event to the current server. If that server cannot be reached, sends the event to
     /// it once more, and then to each of the other servers.
-    async fn send(&self, key: &HeaderValue, body: &[u8]) -> Result<Answer, Failure> {
+    async fn send(&self, headers: &HeaderMap, body: &[u8]) -> Result<Answer, Failure> {
         let link = self.link.borrow().clone();
         // With several servers, try them even without a link: the agent may be about to link to
         // another server.
@@ -97,8 +97,7 @@ impl Events {
         let servers = self.servers.in_turn();
         let mut unreachable = None;
         for server in servers.iter().take(1).chain(&servers) {
-            let headers = HeaderMap::from_iter([(IDEMPOTENCY_KEY, key.clone())]);
-            let body = Some(body.to_owned());
+            let (headers, body) = (headers.clone(), Some(body.to_owned()));
             let sending = server.send_raw(Method::POST, EMIT_PATH, headers, body, None);
             match sending.await {
                 Ok(answer) => return Ok(answer),
@@ -136,12 +135,13 @@ fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
 }
 
 /// The message contains the key, because the agent may have created it.
-fn given_up(key: &HeaderValue, after: Duration) -> Failure {
-    let key = key.to_str().unwrap_or_default();
+fn given_up(key: Option<&HeaderValue>, after: Duration) -> Failure {
+    let key = key.and_then(|key| key.to_str().ok());
+    let key = key.unwrap_or_default();
     unavailable(
         DATABASE_UNAVAILABLE,
         format!(
-            "the database of the server could not be reached for {} s; the event may or may not be stored. To retry without a duplicate, send it with `Idempotency-Key: {key}`",
+            "the server or its database could not be reached for {} s; the event may or may not be stored. To retry without a duplicate, send it with `Idempotency-Key: {key}`",
             after.as_secs_f64()
         ),
     )

@@ -110,7 +110,7 @@ impl Bench {
         found
     }
 
-    /// The lines written since the last call, as text.
+    /// The lines written since `lines` was last used, as text.
     fn lines(&mut self) -> Vec<String> {
         self.write();
         self.written.drain(..).map(text).collect()
@@ -204,7 +204,7 @@ fn calls_sent_to_a_dead_process_are_interrupted_and_the_others_wait() {
     bench.answers();
     bench.table.process_down(bench.now);
     bench.call(12);
-    assert_eq!(bench.answers(), [], "its last output may still come");
+    assert_eq!(bench.answers(), [], "the answer to 10 may still arrive");
     bench.table.interrupt_sent(&mut bench.effects);
     assert_eq!(bench.answers(), [(10, FrameKind::Interrupted)]);
     bench.lines();
@@ -312,7 +312,7 @@ fn a_serial_server_can_be_overdue_and_an_unlimited_concurrent_server_cannot() {
 }
 
 #[test]
-fn the_overdue_time_of_a_serial_call_starts_when_the_call_is_sent() {
+fn the_overdue_time_starts_at_the_first_check_if_that_is_after_the_timeout() {
     let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     let late = bench.now + TIMEOUT + OVERDUE_AFTER;
@@ -335,7 +335,7 @@ fn a_server_with_a_limit_hangs_when_every_slot_is_overdue() {
     assert_eq!(bench.lines(), ["12"]);
     assert!(
         !bench.table.is_overdue(bench.now + late),
-        "the newest call is not overdue yet"
+        "this is the first check of call 12"
     );
     assert!(bench.table.is_overdue(bench.now + late + OVERDUE_AFTER));
 }

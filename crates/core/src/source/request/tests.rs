@@ -53,7 +53,7 @@ fn data(event: &SourceEvent) -> Value {
 }
 
 #[test]
-fn the_type_comes_from_the_providers_place() {
+fn the_type_is_read_from_the_header_or_member_that_the_provider_uses() {
     let check = |kind, headers: &[(&'static str, &str)], body, expected: &str| {
         assert_eq!(
             event(kind, headers, body).event_type,
@@ -105,7 +105,7 @@ fn the_type_comes_from_the_providers_place() {
 }
 
 #[test]
-fn a_setting_chooses_another_place_of_the_type() {
+fn a_setting_chooses_another_header_or_member_or_a_fixed_type() {
     let read = |rule: TypeRule| {
         let headers = [JSON, ("x-kind", "..A b/é:")];
         let body = br#"{"a":{"b":"from.body"}}"#;

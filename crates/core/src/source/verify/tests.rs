@@ -23,7 +23,7 @@ struct Sample {
     secret: &'static str,
     headers: Vec<(&'static str, &'static str)>,
     body: &'static str,
-    /// When it was signed, in seconds. 0 if no time is signed.
+    /// When the request was signed, in seconds. 0 if the signature covers no time.
     signed_at: i64,
     signed_id: Option<&'static str>,
 }

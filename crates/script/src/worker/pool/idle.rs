@@ -112,7 +112,7 @@ impl Drop for Idle {
 }
 
 /// Ends workers that were idle for too long. The task ends when it finds no worker twice in a row.
-/// It does not end the first time, so that not every script starts a new task.
+/// The task does not end the first time, so that not every script starts a new task.
 async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
     let mut looked = false;
     loop {

@@ -1,5 +1,5 @@
-//! A global sink receives the events of all users. Therefore a global webhook delivers only while
-//! its creator holds the permission to manage global sinks. `attempt_script` checks the same for
+//! A global sink receives the events of all users. Therefore a global webhook does not deliver while
+//! its creator lacks the permission to manage global sinks. `attempt_script` checks the same for
 //! script sinks.
 
 use svc_core::Permission;

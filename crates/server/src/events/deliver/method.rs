@@ -31,6 +31,7 @@ use crate::{
         registry::{PickError, Registry},
     },
     metrics::Metrics,
+    traces::Traces,
 };
 
 /// Bytes of a method's answer that are stored with the attempt.
@@ -40,6 +41,7 @@ pub struct MethodDelivery {
     registry: Arc<Registry>,
     journal: Arc<Journal>,
     metrics: Arc<Metrics>,
+    traces: Arc<Traces>,
     /// The providers at which the current event of a method failed, so that the next attempt uses
     /// another provider if possible. One entry per method, because a method has one delivery in
     /// flight.
@@ -92,11 +94,17 @@ impl<P> FailedProviders<P> {
 }
 
 impl MethodDelivery {
-    pub fn new(registry: Arc<Registry>, journal: Arc<Journal>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        registry: Arc<Registry>,
+        journal: Arc<Journal>,
+        metrics: Arc<Metrics>,
+        traces: Arc<Traces>,
+    ) -> Self {
         Self {
             registry,
             journal,
             metrics,
+            traces,
             failed: Mutex::new(FailedProviders::new()),
         }
     }
@@ -107,11 +115,11 @@ impl MethodDelivery {
         &self,
         owner: UserId,
         method: &str,
-        event: EventId,
+        event: &Event,
         params: &str,
     ) -> AttemptResult {
         let key = (owner, method.to_owned());
-        let mut failed = self.failed.lock().take(&key, event);
+        let mut failed = self.failed.lock().take(&key, event.id);
         let began = Instant::now();
         let mut unsent = Vec::new();
         let error = loop {
@@ -119,13 +127,18 @@ impl MethodDelivery {
                 Ok(provider) => provider,
                 // Nothing was sent: no provider is linked or registered yet, or each one lost its
                 // link before the call was sent.
-                Err(_) if unsent.iter().all(is_unlinked) => return AttemptResult::Paused,
+                Err(_) if unsent.iter().all(is_unlinked) => {
+                    self.failed.lock().insert(key, event.id, &failed);
+                    return AttemptResult::Paused;
+                }
                 Err(PickError::NotFound | PickError::Unavailable) => {
                     break (RpcError::Unavailable.message().to_owned(), None);
                 }
             };
             let now = tokio::time::Instant::now();
-            let Ok(mut pending) = provider.call(owner, Some(params), None) else {
+            let trace = self.traces.begin(owner, event.trace.as_deref());
+            let trace = trace.as_deref();
+            let Ok(mut pending) = provider.call(owner, Some(params), trace, None) else {
                 unsent.push(provider);
                 continue;
             };
@@ -153,9 +166,9 @@ impl MethodDelivery {
                 took: now.elapsed(),
                 params: Some(params),
                 reply: outcome.as_ref().ok(),
-                trace: 0,
+                trace,
             };
-            call.record(&self.metrics, &self.journal);
+            call.record(&self.metrics, &self.journal, &self.traces);
             match outcome {
                 Ok(Reply::Result(result)) => {
                     return AttemptResult::Delivered(detail(began, None, Some(&result)));
@@ -170,7 +183,7 @@ impl MethodDelivery {
                 }
             }
         };
-        self.failed.lock().insert(key, event, &failed);
+        self.failed.lock().insert(key, event.id, &failed);
         let (error, output) = error;
         AttemptResult::Failed(detail(began, Some(error), output.as_deref()))
     }

@@ -68,15 +68,16 @@ impl Deliverers {
             Ok(Err(result)) => return Ok(result),
             Err(error) => return failed(error.to_string()),
         };
-        let event = match self.event_of(event).await {
-            Ok(event) => event,
+        let json = match self.event_of(event).await {
+            Ok(json) => json,
             Err(error) => return failed(error.to_string()),
         };
         let run = Run {
-            what: RunInput::Sink { event },
+            what: RunInput::Sink { event: json },
             user: sink.owner_id,
             libraries,
             script,
+            trace: event.trace.clone(),
         };
         self.scripts.run_in(turn, run).await.map(judge)
     }

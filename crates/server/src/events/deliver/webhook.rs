@@ -206,7 +206,7 @@ impl Webhook {
     }
 
     fn proxy_authorization(&self) -> Option<String> {
-        self.proxy.as_ref()?.authorization.clone()
+        self.proxy.as_ref()?.at.authorization.clone()
     }
 
     /// The kept connection of a lane, if it can be used for a request with these settings.

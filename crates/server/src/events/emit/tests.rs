@@ -58,6 +58,7 @@ impl Fixture {
                 clock,
                 per_second,
                 storage,
+                Arc::new(Traces::off()),
             ),
             _folder: folder,
             store,
@@ -277,6 +278,7 @@ async fn an_emit_over_the_quota_is_refused_when_no_event_can_be_removed() {
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&json!({})),
+        trace: None,
     };
     let emitting = fixture.store.write(move |tx| emit_in(tx, &event));
     emitting.await.expect("committed");

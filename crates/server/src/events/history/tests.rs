@@ -86,6 +86,7 @@ impl Fixture {
             space_id: SpaceId::NIL,
             actor: Actor::system(),
             data: JsonText::from(&json!({})),
+            trace: None,
         };
         let stored = event.clone();
         let write = self.history.store.write(move |tx| emit_in(tx, &stored));

@@ -59,8 +59,8 @@ impl ReadyJobs {
         Some(next.n)
     }
 
-    /// The earliest time when a delivery may be sent; `None` if one may be sent now or is in
-    /// progress, or if there is none.
+    /// The earliest time when a delivery may be sent; `None` if a delivery may be sent now or is in
+    /// progress, or if there are no deliveries.
     pub(super) fn blocked_until(&self, now: Timestamp) -> Option<Timestamp> {
         if !self.busy.is_empty() || self.next(now).is_some() {
             return None;
@@ -109,6 +109,7 @@ mod tests {
                 space_id: SpaceId::NIL,
                 actor: Actor::system(),
                 data: JsonText::parse("{}").expect("JSON"),
+                trace: None,
             },
             destination: Destination::Method {
                 owner_id: UserId::NIL,

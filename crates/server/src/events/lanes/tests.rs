@@ -375,6 +375,7 @@ impl Fixture {
             space_id: SpaceId::NIL,
             actor: Actor::system(),
             data: JsonText::from(&json!({})),
+            trace: None,
         }
     }
 

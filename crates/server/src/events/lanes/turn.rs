@@ -323,8 +323,8 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         self.release(next_at)
     }
 
-    /// Keeps the lane. The lease is renewed once a third of it has passed. Earlier it is left as it
-    /// is, because a new value would have to be written to an index.
+    /// Keeps the lane. The lease is renewed once a third of it has passed. Before that, its end is
+    /// not changed, because an index contains the end.
     fn keep(mut self, next: LaneNext) -> Result<LaneProgress, StoreError> {
         let third = self.time.lease_until.since(self.time.now) / 3;
         let until = match self.lane.lease_until.plus(third) < self.time.lease_until {

@@ -34,6 +34,7 @@ use crate::{
     metrics::{Metrics, MetricsOptions},
     options::Limits,
     scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
+    traces::Traces,
 };
 
 struct Fixture {
@@ -80,7 +81,9 @@ impl Fixture {
                     JournalOptions::default(),
                 )),
                 metrics.clone(),
+                Arc::new(Traces::off()),
             ),
+            traces: Arc::new(Traces::off()),
             metrics,
             scripts: Arc::new(scripts),
             withheld: Default::default(),
@@ -156,6 +159,7 @@ impl Fixture {
             space_id: SpaceId::NIL,
             actor: owner.actor(),
             data: JsonText::from(&json!({"n": n})),
+            trace: None,
         };
         let events: Vec<_> = (0..times).map(event).collect();
         let write = self.service.store.write(move |tx| {

@@ -35,6 +35,7 @@ async fn a_removed_subscription_is_audited_if_deliveries_were_waiting() {
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&serde_json::json!({})),
+        trace: None,
     };
     let audited = store.write(move |tx| {
         declare(tx, owner, one, &subscribe(&["a", "b"]))?;

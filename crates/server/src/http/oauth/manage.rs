@@ -3,7 +3,7 @@
 use axum::extract::Path;
 use svc_core::{ConsentId, GrantId, OAuthClientId};
 use svc_protocol::api::{
-    self, AppPatch, Apps, Consent, Decision, DecisionResult, DeviceLogin, GrantQuery, Grants,
+    self, AppPatch, Apps, Consent, CredentialQuery, Decision, DecisionResult, DeviceLogin, Grants,
     NewApp,
 };
 use svc_store::PageRequest;
@@ -58,7 +58,7 @@ pub async fn decide_device(
 pub async fn list_grants(
     app: App,
     caller: Caller,
-    Query(query): Query<GrantQuery>,
+    Query(query): Query<CredentialQuery>,
     page: PageRequest,
 ) -> ApiResult<Json<Grants>> {
     let listing = app.oauth.list_grants(&caller, query.user, page);

@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use svc_core::{
-    OidcIdentityId, OidcProviderId, Permission, SessionId, UserId, oidc::LogoutSubject,
-};
+use svc_core::{OidcIdentityId, OidcProviderId, SessionId, UserId, oidc::LogoutSubject};
 use svc_protocol::api;
 use svc_store::{
     Hash, Tx,
@@ -23,7 +21,7 @@ use svc_store::{
 use super::{ExternalAccount, check_provider, mapping};
 use crate::identity::{
     Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
-    power::Actor,
+    own_proof::OwnProof, power::Actor,
 };
 
 /// Accounts that one user may link.
@@ -84,32 +82,6 @@ impl Identity {
         .await
     }
 
-    /// Checks the password of a caller who links an account. A wrong password counts as a failed
-    /// login.
-    pub async fn confirm_password(
-        &self,
-        caller: &Caller,
-        password: String,
-        address: IpAddr,
-    ) -> Result<(), IdentityError> {
-        let (user, username) = (caller.user.id, caller.user.name.as_str());
-        let limit = &self.login_limit;
-        limit.begin(username, address, self.clock.now()).await?;
-        let found = self.store.read(move |tx| users::find(tx, user)).await?;
-        let stored = found.map(|user| user.password_hash);
-        let stored = stored.filter(|hash| !hash.is_empty());
-        let payer = crate::identity::passwords::Payer::User(user);
-        if self.passwords.verify(payer, password, stored).await? {
-            limit.succeed(username, address).await?;
-            return Ok(());
-        }
-        limit.fail(username, address, self.clock.now()).await?;
-        Err(IdentityError::forbidden(
-            "wrong_password",
-            "the password is not right",
-        ))
-    }
-
     /// The accounts of the caller or, for callers with `manage_users`, of any user.
     pub async fn list_identities(
         &self,
@@ -117,7 +89,7 @@ impl Identity {
         user: Option<UserId>,
     ) -> Result<api::LinkedIdentities, IdentityError> {
         let user = user.unwrap_or(caller.user.id);
-        check_user(caller, user)?;
+        caller.check_credentials_of(user)?;
         let reading = self.store.read(move |tx| {
             let stored = users::find(tx, user)?;
             let mut linked = Vec::new();
@@ -144,13 +116,35 @@ impl Identity {
         })
     }
 
-    /// Unlinks an account of the caller or, for callers with `manage_users`, of a user who holds no
-    /// permission that the caller lacks. Removes the groups and roles that the provider
-    /// gave, and ends the sessions that were opened with the account.
+    /// Unlinks an account of the caller, who proves again who they are.
+    pub async fn unlink_own_identity(
+        &self,
+        caller: &Caller,
+        id: OidcIdentityId,
+        proof: api::IdentityProof,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        let proof = self.prove(caller, proof.password, address).await?;
+        self.unlink(caller, id, Some(proof)).await
+    }
+
+    /// Unlinks an account of another user, for callers with `manage_users` who hold every permission
+    /// of that user.
     pub async fn unlink_identity(
         &self,
         caller: &Caller,
         id: OidcIdentityId,
+    ) -> Result<(), IdentityError> {
+        self.unlink(caller, id, None).await
+    }
+
+    /// Removes the groups and roles that the provider gave, and ends the sessions that were opened
+    /// with the account.
+    async fn unlink(
+        &self,
+        caller: &Caller,
+        id: OidcIdentityId,
+        proof: Option<OwnProof>,
     ) -> Result<(), IdentityError> {
         let now = self.clock.now();
         let mut entry = self.entry(
@@ -163,16 +157,22 @@ impl Identity {
             let not_found = || IdentityError::not_found("identity", id);
             let known = identities::find(tx, id)?.ok_or_else(not_found)?;
             let user = known.user_id;
-            check_user(caller, user).map_err(|_| not_found())?;
-            Actor::read(tx, caller)?.check_user(tx, user)?;
-            let stored = users::find(tx, user)?;
-            let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
-            let is_own = user == caller.user.id;
-            if is_own && !has_password && identities::list_of_user(tx, user)?.len() == 1 {
-                return Err(IdentityError::conflict(
-                    "last_identity",
-                    "you have no password, so you could not sign in again; ask an administrator for a password first",
-                ));
+            caller.check_credentials_of(user).map_err(|_| not_found())?;
+            match (proof, user == caller.user.id) {
+                (Some(proof), true) => {
+                    proof.check(tx, caller, now)?;
+                    check_can_sign_in_without(tx, &known)?;
+                }
+                (None, false) => Actor::read(tx, caller)?.check_user(tx, user)?,
+                (Some(_), false) => return Err(not_found()),
+                (None, true) => {
+                    return Err(IdentityError::forbidden(
+                        "proof_required",
+                        format!(
+                            "your own account is unlinked with POST /api/auth/identities/{id}/remove, which asks for your password"
+                        ),
+                    ));
+                }
             }
             entry.target_id = user.to_string();
             entry.detail = json!({"issuer": known.issuer, "sub": known.sub});
@@ -224,13 +224,17 @@ impl Identity {
     }
 }
 
-fn check_user(caller: &Caller, user: UserId) -> Result<(), IdentityError> {
-    if user == caller.user.id || caller.may(Permission::ManageUsers) {
+/// Rejects that a user without a password unlinks the last account.
+fn check_can_sign_in_without(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
+    let user = known.user_id;
+    let stored = users::find(tx, user)?;
+    let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
+    if has_password || identities::list_of_user(tx, user)?.len() > 1 {
         return Ok(());
     }
-    Err(IdentityError::forbidden(
-        "permission_denied",
-        "you see your own accounts only; for others you need the permission `manage_users`",
+    Err(IdentityError::conflict(
+        "last_identity",
+        "you have no password, so you could not sign in again; ask an administrator for a password first",
     ))
 }
 

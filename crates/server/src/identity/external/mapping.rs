@@ -34,14 +34,18 @@ pub(super) fn apply(
     let provider = &account.provider;
     let values = match &provider.groups_claim {
         Some(claim) => find_values(&account.claims, claim),
-        None => ClaimValues::Known(Vec::new()),
+        None => ClaimValues::Absent,
     };
-    let ClaimValues::Known(values) = values else {
-        tracing::warn!(
-            provider = %provider.name,
-            "the provider sent no complete groups claim: the groups of the user stay, and roles with more permissions than `user` are taken away"
-        );
-        return withdraw_powerful(tx, holder);
+    let values = match values {
+        ClaimValues::Known(values) => values,
+        ClaimValues::Absent => Vec::new(),
+        ClaimValues::Incomplete => {
+            tracing::warn!(
+                provider = %provider.name,
+                "the provider did not send the whole groups claim: the groups of the user stay, and roles with more permissions than `user` are taken away"
+            );
+            return withdraw_powerful(tx, holder);
+        }
     };
     let meant = |mapping: &&ClaimMapping| values.contains(&mapping.value);
     let meant: Vec<_> = provider.mappings.iter().filter(meant).collect();

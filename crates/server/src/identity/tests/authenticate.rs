@@ -140,14 +140,14 @@ async fn users_see_and_revoke_only_their_own_tokens() {
     let token = fixture.token(&fixture.admin, &[]).await;
     let anns = fixture
         .identity
-        .list_tokens(&ann, PageRequest::default())
+        .list_tokens(&ann, None, PageRequest::default())
         .await;
     assert!(anns.expect("read").tokens.is_empty());
     let revoked = fixture.identity.delete_token(&ann, token.id).await;
     assert_code(revoked, "not_found");
     let listed = fixture
         .identity
-        .list_tokens(&fixture.admin, PageRequest::default())
+        .list_tokens(&fixture.admin, None, PageRequest::default())
         .await
         .expect("read");
     assert_eq!(listed.tokens[0].token, None, "the secret is shown once");
@@ -165,7 +165,7 @@ async fn last_use_is_visible_at_once_and_stored_by_the_flush() {
         .authenticate(&token.token.expect("shown once"), used_at)
         .expect("the credential is accepted");
     let last_used = async |identity: &Identity| -> Option<Timestamp> {
-        let listed = identity.list_tokens(&fixture.admin, PageRequest::default());
+        let listed = identity.list_tokens(&fixture.admin, None, PageRequest::default());
         listed.await.expect("read").tokens[0].last_used_at
     };
     assert_eq!(last_used(&fixture.identity).await, Some(used_at));

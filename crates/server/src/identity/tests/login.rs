@@ -117,7 +117,7 @@ async fn a_session_ends_with_its_lifetime_and_is_pruned() {
 async fn sessions(fixture: &Fixture, caller: &Caller) -> Vec<api::Session> {
     let listed = fixture
         .identity
-        .list_sessions(caller, PageRequest::default());
+        .list_sessions(caller, None, PageRequest::default());
     listed.await.expect("read").sessions
 }
 

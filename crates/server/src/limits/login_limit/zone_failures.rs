@@ -13,10 +13,11 @@ use uuid::Uuid;
 
 use super::{LoginPolicy, LoginRefused};
 
-/// The key in `meta` of the salt for the slots of a zone. Without the salt, a client could find a
-/// name that shares the slots of another name, and reset its counter.
+/// The key in `meta` of the salt that chooses the slots of a zone. Without the salt, a client could
+/// find a name that shares the slots of another name, and reset the counter of the other name.
 const SALT: &str = "login_salt";
-/// Rows of each table, as in memory.
+/// Each table of counters has two rows, like the tables in memory (`login_limit`). A key has one
+/// slot in each row.
 const ROWS: u8 = 2;
 
 pub(super) struct ZoneFailures {

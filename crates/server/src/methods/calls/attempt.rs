@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{CallFacts, Reply};
 use crate::{
-    live::{Answer, PendingCall, Reports},
+    live::{Answer, NotSent, PendingCall, Reports},
     methods::{provider::Provider, registry::PickError},
 };
 
@@ -90,8 +90,7 @@ pub(super) async fn try_providers(route: impl Route, reports: Option<&Reports>) 
             let reply = Err(timed_out(&provider, false));
             return Routed::at(provider, reply, None);
         }
-        let user = route.call().caller.user.id;
-        let Ok(mut pending) = provider.call(user, route.call().params, reports) else {
+        let Ok(mut pending) = put_on_link(&provider, route.call(), reports) else {
             tried.push(provider);
             continue;
         };
@@ -108,6 +107,16 @@ pub(super) async fn try_providers(route: impl Route, reports: Option<&Reports>) 
             Ok(None) => tried.push(provider),
         }
     }
+}
+
+/// A function of its own, so that the future of a call does not store its variables.
+fn put_on_link(
+    provider: &Provider,
+    call: &CallFacts<'_>,
+    reports: Option<&Reports>,
+) -> Result<PendingCall, NotSent> {
+    let trace = call.trace.as_deref();
+    provider.call(call.caller.user.id, call.params, trace, reports)
 }
 
 /// Waits for the answer to a call that was put on the link of a provider. Returns the reply and the

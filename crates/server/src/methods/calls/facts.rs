@@ -4,8 +4,8 @@ use svc_core::journal::CallVia;
 use svc_protocol::jsonrpc::Request;
 use tokio::time::Instant;
 
-use super::BodyState;
-use crate::identity::Caller;
+use super::{BodyState, Calls};
+use crate::{identity::Caller, traces::RunningTrace};
 
 pub struct CallFacts<'a> {
     pub caller: &'a Caller,
@@ -14,19 +14,25 @@ pub struct CallFacts<'a> {
     pub method: &'a str,
     pub params: Option<&'a str>,
     pub via: CallVia,
-    /// The trace id. By reference, because the future of a call must stay small.
-    pub trace: Option<&'a u128>,
+    /// Boxed, because the future of a call must stay small.
+    pub trace: Option<Box<RunningTrace>>,
 }
 
 impl<'a> CallFacts<'a> {
-    pub(super) fn of(caller: &'a Caller, request: &'a Request<'_>, shared: &BodyState) -> Self {
+    /// Begins the trace of the call.
+    pub(super) fn of(
+        calls: &Calls,
+        caller: &'a Caller,
+        request: &'a Request<'_>,
+        shared: &BodyState,
+    ) -> Self {
         Self {
             caller,
             arrived: shared.arrived,
             method: &request.method,
             params: request.params,
             via: shared.via,
-            trace: caller.trace.as_deref(),
+            trace: calls.traces.begin(caller.user.id, caller.trace.as_deref()),
         }
     }
 }

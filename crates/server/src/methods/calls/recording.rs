@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use svc_core::journal::JournalLevel;
-
 use super::{CallFacts, Calls, Reply};
 use crate::{
     identity::Caller,
@@ -15,10 +13,11 @@ use crate::{
 };
 
 impl Calls {
-    /// Counts a call for its method, and writes it into the journal of the method's owner. A call
-    /// that no provider got is written into the caller's own journal, unless it ended as
-    /// `Unavailable`, which means that the method exists: a caller must not fill the journal of
-    /// another user with names that do not exist.
+    /// Counts a call for its method, and writes it into the journal of the method's owner. If no
+    /// provider got the call, the method may not exist. Such a call is written into the journal of
+    /// the caller, so that a caller cannot fill the journal of another user with invented names.
+    /// A call that ended as `Unavailable` is an exception: its method exists, so the call is written
+    /// into the journal of the method's owner.
     pub(super) fn record(
         &self,
         call: &CallFacts<'_>,
@@ -31,9 +30,7 @@ impl Calls {
         let own = (caller.user.id, call.method);
         let (owner, name) = match (provider, ending.outcome()) {
             (None, CallOutcome::Unavailable) => {
-                if self.count_unavailable(caller, call.method, took) == JournalLevel::None {
-                    return;
-                }
+                self.count_unavailable(caller, call.method, took);
                 self.resolve(caller, call.method).unwrap_or(own)
             }
             _ => own,
@@ -48,25 +45,21 @@ impl Calls {
             took,
             params: call.params,
             reply,
-            trace: call.trace.copied().unwrap_or_default(),
+            trace: call.trace.as_deref(),
         }
-        .record(&self.metrics, &self.journal);
+        .record(&self.metrics, &self.journal, &self.traces);
     }
 
-    /// Counts a call of a method whose providers cannot take calls now. Returns what the journal
-    /// records of the method's calls.
-    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) -> JournalLevel {
-        let resolved = self.resolve(caller, method);
-        let entry = resolved
-            .and_then(|(owner, name)| self.registry.find_visible(caller.viewer(), owner, name));
-        let Some(entry) = entry else {
-            return JournalLevel::default();
+    /// Counts a call of a method whose providers cannot take calls now.
+    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) {
+        let Some((owner, name)) = self.resolve(caller, method) else {
+            return;
         };
-        if let Some(provider) = entry.providers.first() {
+        let entry = self.registry.find_visible(caller.viewer(), owner, name);
+        if let Some(provider) = entry.as_ref().and_then(|entry| entry.providers.first()) {
             let meter = provider.meter(&self.metrics);
             meter.record(CallOutcome::Unavailable, took);
         }
-        entry.definition.journal.level
     }
 
     /// Records that the caller left while a space worked on the call.

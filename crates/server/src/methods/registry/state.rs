@@ -114,6 +114,7 @@ impl State {
                 timeout,
                 mode: publication.server.mode,
                 journal: definition.journal.clone(),
+                gets_trace: publication.server.trace,
                 in_flight,
                 meter: OnceLock::new(),
             };

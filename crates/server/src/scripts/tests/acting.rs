@@ -152,6 +152,7 @@ async fn a_script_of_a_user_who_is_deactivated_is_rejected() {
             file: "t.py".to_owned(),
             text: String::new(),
         },
+        trace: None,
     };
     let unstarted = fixture.app.scripts.runner.run(run).await;
     assert!(
@@ -164,7 +165,11 @@ async fn a_script_of_a_user_who_is_deactivated_is_rejected() {
         uri: http::Uri::from_static("/api/methods"),
         body: None,
     };
-    let reply = host.api.send(ann.user.id, request).await.expect("answered");
+    let reply = host
+        .api
+        .send(ann.user.id, request, None)
+        .await
+        .expect("answered");
     assert_eq!(reply.status, 401);
     fixture.close().await;
 }

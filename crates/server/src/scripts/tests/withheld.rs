@@ -53,6 +53,7 @@ impl Fixture {
             space_id: SpaceId::NIL,
             actor: owner.actor(),
             data: JsonText::from(&json!({})),
+            trace: None,
         };
         let id = row.id;
         let write = self.app.store.write(move |tx| {

@@ -7,7 +7,6 @@ use crate::{
     events::{
         deliver::{Deliverers, method::MethodDelivery},
         lanes::{Engine, LanePolicy, Retention, Slots},
-        secrets::SecretKey,
         sinks::SinksService,
     },
     limits::{MinuteLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
@@ -62,10 +61,9 @@ pub(super) fn deliverers(
     scripts: Arc<ScriptRunner>,
 ) -> Result<Deliverers, StartError> {
     let events = &options.events;
-    let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
     Ok(Deliverers {
         store: base.store.for_delivery(),
-        secrets: Arc::new(secrets),
+        secrets: base.secrets.clone(),
         webhook: guarded_web(options, &events.webhook_allow)?,
         quotas: options.quotas,
         server_event_bytes: events.server_bytes,
@@ -73,11 +71,13 @@ pub(super) fn deliverers(
             base.registry.clone(),
             base.journal.clone(),
             base.metrics.clone(),
+            base.traces.clone(),
         ),
         scripts,
         withheld: Default::default(),
         compute: base.compute.clone(),
         metrics: base.metrics.clone(),
+        traces: base.traces.clone(),
     })
 }
 

@@ -8,21 +8,26 @@ use crate::{
 };
 
 /// Collects the violations of one successful change.
-struct Judge<'a> {
-    model: &'a Model,
-    caller: &'a Caller,
+pub(super) struct Judge<'a> {
+    pub(super) model: &'a Model,
+    pub(super) caller: &'a Caller,
     found: Vec<Violation>,
 }
 
 impl Judge<'_> {
-    fn require(&mut self, holds: bool, rule: &'static str, text: impl FnOnce() -> String) {
+    pub(super) fn require(
+        &mut self,
+        holds: bool,
+        rule: &'static str,
+        text: impl FnOnce() -> String,
+    ) {
         if !holds {
             self.found.push(Violation { rule, text: text() });
         }
     }
 
     /// Acting on a user, or for a user, requires all permissions of that user.
-    fn power(&mut self, user: UserIx, rule: &'static str, what: &str) {
+    pub(super) fn power(&mut self, user: UserIx, rule: &'static str, what: &str) {
         let other = self.model.perms(user);
         let caller = self.caller;
         let holds = user == caller.subject || caller.perms.covers(other);
@@ -52,12 +57,14 @@ impl Judge<'_> {
 
     fn check_decision(&mut self, question: usize) {
         self.check_session("an app was connected");
-        let question = &self.model.questions[question];
-        let caller = self.caller.cred;
+        let (model, caller) = (self.model, self.caller.cred);
+        let question = &model.questions[question];
+        // After the end of the session that was asked, another session may answer.
+        let asked = question.asked.filter(|&asked| model.is_alive(asked));
         self.require(
-            !question.answered && question.asked.is_none_or(|asked| Some(asked) == caller),
+            !question.answered && asked.is_none_or(|asked| Some(asked) == caller),
             "app.question",
-            || "a question was answered twice, or by another session than was asked".to_owned(),
+            || "a question was answered twice, or by a session that was not asked".to_owned(),
         );
     }
 
@@ -168,7 +175,7 @@ impl Judge<'_> {
         }
     }
 
-    fn role_change(&mut self, role: usize, after: Perms) {
+    pub(super) fn role_change(&mut self, role: usize, after: Perms) {
         let before = self.model.roles[role].perms;
         let changed = Perms(before.0 ^ after.0);
         self.holds(changed, "power.role", "a role gained or lost");
@@ -253,28 +260,24 @@ impl Judge<'_> {
                 self.require(right, "credential.login", || {
                     format!("login as user {user}")
                 });
+                let is_complete = answer.cookie.is_none() || !model.has_factor(*user);
+                self.require(is_complete, "credential.second_factor", || {
+                    format!("the password alone opened a session of user {user}")
+                });
             }
             Act::ChangePassword { right, .. } => {
                 self.require(*right, "credential.password", || {
                     "a password was changed without the current one".to_owned()
                 });
             }
-            Act::BeginFactor { right } => {
-                self.require(*right, "credential.factor", || {
-                    "a second factor was begun without the password".to_owned()
-                });
-            }
-            Act::ResetFactor { user } => {
-                self.require(*user != subject, "credential.factor", || {
-                    format!("user {user} reset the own second factor without the password")
-                });
-                self.power(*user, "power.user", "the reset of a second factor");
-            }
+            Act::Factor(act) => self.judge_factor(act),
             Act::EndSession { cred } | Act::DeleteToken { cred } => {
                 let owner = model.creds[*cred].subject;
-                self.require(owner == subject, "view.credential", || {
+                let may = owner == subject || self.caller.perms.has("manage_users");
+                self.require(may, "view.credential", || {
                     format!("a credential of user {owner} was ended by user {subject}")
                 });
+                self.power(owner, "power.credential", "the end of a credential");
             }
             Act::NewUser { roles, groups, .. } => {
                 for &role in roles {

@@ -50,7 +50,8 @@ impl Sequence<'_> {
                 id: id.to_owned(),
                 app,
                 scopes: vec![scope.to_owned()],
-                asked: session.filter(|&cred| self.model.is_alive(cred)),
+                asked: session
+                    .filter(|&cred| self.model.is_alive(cred) && !self.model.creds[cred].enrolling),
                 answered: false,
             });
         }

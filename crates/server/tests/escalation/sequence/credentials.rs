@@ -84,6 +84,9 @@ impl Sequence<'_> {
         if answer.path != "/token" {
             kinds.push("svc_ort_");
         }
+        if answer.path != "/api/auth/login" {
+            kinds.push("svc_lgn_");
+        }
         if answer.path != "/device_authorization" {
             kinds.push("svc_odc_");
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Failure, OWNER, Sequence};
 use crate::{
-    model::{Cred, Group, Kind, Method, Perms, ROLE_ADMIN, ROLE_USER, Role, User, UserIx},
+    model::{Cred, Factors, Group, Kind, Method, Perms, ROLE_ADMIN, ROLE_USER, Role, User, UserIx},
     rng::Rng,
     rules::needed,
     steps::CHANGES,
@@ -61,6 +61,7 @@ impl Sequence<'_> {
                 id,
                 name,
                 perms,
+                requires_factor: false,
                 deleted: false,
             });
         }
@@ -77,6 +78,7 @@ impl Sequence<'_> {
             id: answer.str("id"),
             name: role.clone(),
             perms,
+            requires_factor: false,
             deleted: false,
         });
         // Some roles have two holders.
@@ -111,6 +113,7 @@ impl Sequence<'_> {
             groups,
             password: password.clone(),
             known_by: BTreeSet::from([user]),
+            factors: Factors::default(),
         });
         let login = json!({"username": name, "password": password});
         let answer = world
@@ -121,7 +124,7 @@ impl Sequence<'_> {
             expires_at: Some(world.now() + 30 * 24 * 60 * 60 * 1_000),
             ..Cred::new(value, user, Kind::Session { id: String::new() })
         });
-        self.read_session_id(user).await;
+        self.read_session_id(user);
     }
 
     /// Creates spaces, methods, tokens and scripts of a user, with their session.
@@ -163,6 +166,18 @@ impl Sequence<'_> {
             }
         }
         self.publish(rng, person).await;
+        if rng.percent(35) {
+            self.send_as(rng, session, "/api/auth/totp").await?;
+            self.send_as(rng, session, "/api/auth/totp/confirm").await?;
+        }
+        if rng.percent(35) {
+            self.send_as(rng, session, "/api/auth/passkeys/begin")
+                .await?;
+            self.send_as(rng, session, "/api/auth/passkeys").await?;
+        }
+        if rng.percent(40) {
+            self.link(rng, session).await?;
+        }
         if rng.percent(40) {
             self.connect(rng, session).await?;
         }

@@ -1,5 +1,6 @@
 //! The effects of requests.
 
+use super::CodeProof;
 use crate::model::{CredIx, Perms, UserIx};
 
 /// The effect of a request if it succeeds.
@@ -17,15 +18,7 @@ pub enum Act {
         password: String,
         right: bool,
     },
-    /// Begins to set up a second factor.
-    BeginFactor {
-        /// Whether the password is correct.
-        right: bool,
-    },
-    /// Removes the second factors of another user.
-    ResetFactor {
-        user: UserIx,
-    },
+    Factor(FactorAct),
     EndSession {
         cred: CredIx,
     },
@@ -180,8 +173,80 @@ impl Act {
                 | Self::Revoke { .. }
                 | Self::StartDevice
                 | Self::Poll { .. }
+                | Self::Factor(
+                    FactorAct::Complete { .. }
+                        | FactorAct::Challenge { .. }
+                        | FactorAct::PasskeyLogin { .. }
+                )
         )
     }
+}
+
+/// Changes of second factors and linked accounts, and logins with second factors. `right` is
+/// whether the request has what it needs: a correct password, or a valid code, challenge and
+/// signature.
+pub enum FactorAct {
+    BeginApp {
+        right: bool,
+    },
+    ConfirmApp {
+        right: bool,
+        step: i64,
+    },
+    RemoveApp {
+        right: bool,
+    },
+    RenewCodes {
+        right: bool,
+    },
+    BeginPasskey {
+        right: bool,
+    },
+    AddPasskey {
+        right: bool,
+        challenge: usize,
+        seed: u64,
+    },
+    RenamePasskey {
+        passkey: usize,
+    },
+    RemovePasskey {
+        passkey: usize,
+        right: bool,
+    },
+    /// Removes the second factors of another user.
+    Reset {
+        user: UserIx,
+    },
+    /// The second step of a login, with a code.
+    Complete {
+        pending: usize,
+        proof: CodeProof,
+    },
+    Challenge {
+        pending: Option<usize>,
+    },
+    PasskeyLogin {
+        right: bool,
+        passkey: usize,
+        challenge: usize,
+        pending: Option<usize>,
+        counter: u32,
+    },
+    /// Unlinks an own account.
+    Unlink {
+        identity: usize,
+        right: bool,
+    },
+    /// Unlinks an account of another user.
+    UnlinkOther {
+        identity: usize,
+    },
+    /// A role begins or ceases to require a second factor.
+    Require {
+        role: usize,
+        required: bool,
+    },
 }
 
 pub struct UserChange {

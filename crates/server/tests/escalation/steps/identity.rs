@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{Act, Draft, Plan, UserChange, bare, plan};
-use crate::model::{Kind, PERMISSIONS, Perms, ROLE_USER};
+use super::{Act, Draft, FactorAct, Plan, UserChange, bare, plan};
+use crate::model::{Kind, PERMISSIONS, Perms, ROLE_ADMIN, ROLE_USER};
 
 pub fn setup(draft: &mut Draft<'_>) -> Option<Plan> {
     let name = draft.world.name("u");
@@ -188,6 +188,14 @@ pub fn new_role(draft: &mut Draft<'_>) -> Option<Plan> {
 
 pub fn patch_role(draft: &mut Draft<'_>) -> Option<Plan> {
     let role = draft.role()?;
+    let path = format!("/api/roles/{}", draft.model.roles[role].id);
+    // All sequences share the built-in roles.
+    if role > ROLE_ADMIN && draft.rng.percent(25) {
+        let required = draft.rng.percent(70);
+        let act = FactorAct::Require { role, required };
+        let body = json!({"require_second_factor": required});
+        return plan(path, body, Act::Factor(act));
+    }
     let before = draft.model.roles[role].perms;
     let one = Perms(1 << draft.rng.below(PERMISSIONS.len()));
     let perms = match draft.rng.below(3) {
@@ -195,7 +203,6 @@ pub fn patch_role(draft: &mut Draft<'_>) -> Option<Plan> {
         1 => Perms(before.0 & !one.0),
         _ => before.union(one),
     };
-    let path = format!("/api/roles/{}", draft.model.roles[role].id);
     plan(
         path,
         json!({"permissions": perms.names()}),

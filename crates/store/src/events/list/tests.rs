@@ -35,6 +35,7 @@ fn event(number: u32, owner: UserId, event_type: &str) -> Event {
         },
         actor: Actor::system(),
         data: JsonText::from(&json!({})),
+        trace: None,
     }
 }
 

@@ -29,6 +29,7 @@ fn event(number: u32, actor: &str, data: &serde_json::Value) -> Event {
             ..Actor::system()
         },
         data: JsonText::from(data),
+        trace: None,
     }
 }
 

@@ -30,6 +30,7 @@ fn event(number: u32) -> Event {
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&json!({"text": "x".repeat(477)})),
+        trace: None,
     }
 }
 

@@ -48,6 +48,7 @@ fn event(at: i64, owner: UserId) -> Event {
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&json!({})),
+        trace: None,
     }
 }
 

@@ -22,7 +22,7 @@ struct Started {
     interval: u64,
 }
 
-/// Logs in with a code. `machine` is the name of the token.
+/// Logs in with a code. The token gets the name `cli@<machine>`.
 pub async fn log_in(client: &Client, machine: &str) -> Result<NewToken, Failure> {
     let fields = [("client_id", CLIENT_ID), ("machine", machine)];
     let started: Started = post_form(client, "/device_authorization", &fields).await??;

@@ -213,9 +213,10 @@ impl ClientKind {
             }
             (Self::Codex, Secret::Login) => "then log in: codex mcp login".to_owned(),
             (_, Secret::Login) => {
-                "the client opens your browser to log in; --create-token works without".to_owned()
+                "the client opens your browser to log in; --create-token needs no browser"
+                    .to_owned()
             }
-            (_, Secret::Written(_)) => "it contains the token: keep it secret".to_owned(),
+            (_, Secret::Written(_)) => "this contains the token: keep it secret".to_owned(),
             (Self::ClaudeDesktop | Self::Stdio, _)
             | (Self::Json, Secret::Variable { chosen: false, .. }) => {
                 format!(

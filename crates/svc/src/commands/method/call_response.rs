@@ -49,7 +49,7 @@ pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
 
 fn no_response(_: serde_json::Error) -> Failure {
     Failure::failed("the answer is not a JSON-RPC response")
-        .why("does the URL lead to a svc server, without a proxy that changes answers?")
+        .why("does the URL lead to an svc server, without a proxy that changes answers?")
 }
 
 impl Response<'_> {

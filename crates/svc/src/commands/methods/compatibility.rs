@@ -1,5 +1,5 @@
-//! Compares a new registration with the current methods of the space. Names the callers that the
-//! new registration breaks.
+//! Compares a new registration with the current methods of the space. Names the recent callers of
+//! each method that the new registration breaks.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -112,8 +112,9 @@ pub fn record(
     host.recorded.ok_or_else(|| nothing(script))
 }
 
-/// Every refusal of a registration has exit code 6. The exit code differs only if the agent or the
-/// server is unreachable or does not answer in time.
+/// The failure of a refused registration, with exit code 6. The exit code differs if the agent or
+/// the server is unreachable or does not answer in time. [`register`] replaces it by 1 if the
+/// script has registered methods before.
 pub fn refused(error: Error) -> Failure {
     let mut failure = Failure::from(error);
     if !matches!(failure.exit, Exit::Unreachable | Exit::Timeout) {

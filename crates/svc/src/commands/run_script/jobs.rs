@@ -1,7 +1,8 @@
-//! The queue between the reader and the seats, bounded by bytes and by jobs.
+//! The queue between the reader of requests and the seats, which run one job at a time each. The
+//! queue is limited in bytes and in jobs.
 //!
-//! The queue is short on purpose. The agent orders the jobs so that users alternate; it can no
-//! longer reorder jobs that were read into this queue.
+//! The queue is short on purpose. The agent orders the jobs so that users alternate, and cannot
+//! reorder jobs that are already in this queue.
 
 use std::{
     collections::VecDeque,
@@ -19,17 +20,23 @@ pub struct Job {
     pub params: Option<String>,
     /// JSON text; `None` for a notification.
     pub id: Option<String>,
+    /// The trace context in `_meta`, as the text of `TraceContext`.
+    pub trace: Option<String>,
     pub arrived: Instant,
 }
 
 /// Memory of a job without its texts: its entry in the queue, and the allocator's overhead of each
-/// text. If it were not counted, a small budget would admit millions of empty notifications.
+/// text. Without this number, a small `bytes_max` would admit millions of empty notifications.
 const JOB_BYTES: usize = size_of::<Job>() + 64;
 
 impl Job {
     fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        JOB_BYTES + self.method.len() + length(&self.params) + length(&self.id)
+        JOB_BYTES
+            + self.method.len()
+            + length(&self.params)
+            + length(&self.id)
+            + length(&self.trace)
     }
 }
 
@@ -135,6 +142,7 @@ mod tests {
             method: method.to_owned(),
             params: None,
             id: None,
+            trace: None,
             arrived: Instant::now(),
         }
     }

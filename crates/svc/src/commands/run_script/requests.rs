@@ -1,14 +1,21 @@
 //! Requests from the agent: one JSON-RPC request per line.
 
 use std::{
+    borrow::Cow,
     io::{self, BufRead, Read},
     time::Instant,
 };
 
+use serde::Deserialize;
+use svc_core::TraceContext;
 use svc_protocol::jsonrpc::{Body, Invalid, RpcError, error_response, parse_body};
 
 use super::jobs::{Job, Jobs};
 
+/// The member that holds the trace context of a request.
+const META: &[u8] = br#""_meta""#;
+/// The maximum size of the end of a line with the members `_meta` and `id`.
+const META_BYTES_MAX: usize = 2_048;
 /// After each line, the line buffer is shrunk to this size.
 const LINE_BUFFER_KEPT: usize = 64 * 1024;
 
@@ -80,6 +87,7 @@ fn parse_line(line: &[u8]) -> InputLine {
             method: request.method.into_owned(),
             params: request.params.map(str::to_owned),
             id: request.id.map(str::to_owned),
+            trace: find_trace(line),
             arrived: Instant::now(),
         }),
         Ok(Body::Single(Err(Invalid { error, id }))) => refuse(&error, id),
@@ -90,6 +98,30 @@ fn parse_line(line: &[u8]) -> InputLine {
         Err(RpcError::Parse) => InputLine::Ignored("not JSON"),
         Err(error) => refuse(&error, None),
     }
+}
+
+/// The trace context in the member `_meta`. The server writes this member behind the params.
+fn find_trace(line: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        #[serde(borrow, rename = "_meta")]
+        meta: Meta<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow)]
+        traceparent: Cow<'a, str>,
+        #[serde(borrow, default)]
+        tracestate: Option<Cow<'a, str>>,
+    }
+    let tail = &line[line.len().saturating_sub(META_BYTES_MAX)..];
+    // Most lines have no `_meta`, and are not parsed a second time.
+    if !tail.windows(META.len()).any(|bytes| bytes == META) {
+        return None;
+    }
+    let Line { meta } = serde_json::from_slice(line).ok()?;
+    let trace = TraceContext::parse(&meta.traceparent, meta.tracestate.as_deref())?;
+    Some(trace.to_string())
 }
 
 fn refuse(error: &RpcError, id: Option<&str>) -> InputLine {
@@ -142,6 +174,28 @@ mod tests {
             ]
         );
         assert!(answers.is_empty(), "{answers:?}");
+    }
+
+    #[test]
+    fn the_trace_of_a_request_is_read() {
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let trace_of = |meta: &str| {
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","method":"a","params":{{"_meta":1}}{meta},"id":1}}"#);
+            find_trace(line.as_bytes())
+        };
+        let meta = format!(r#","_meta":{{"traceparent":"{parent}","tracestate":"a=\"1\""}}"#);
+        assert_eq!(trace_of(&meta), Some(format!("{parent} a=\"1\"")));
+        let meta = format!(r#","_meta":{{"traceparent":"{parent}"}}"#);
+        assert_eq!(trace_of(&meta).as_deref(), Some(parent));
+        for without in [
+            "",
+            r#","_meta":{}"#,
+            r#","_meta":1"#,
+            r#","_meta":{"traceparent":"x"}"#,
+        ] {
+            assert_eq!(trace_of(without), None, "{without}");
+        }
     }
 
     #[test]

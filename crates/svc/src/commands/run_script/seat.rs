@@ -100,6 +100,7 @@ impl Seat {
         let work = ToWorker::Invoke {
             handler: handler.clone(),
             params: job.params.clone().unwrap_or_else(|| "{}".to_owned()),
+            trace: job.trace.clone(),
         };
         let patience = WorkTimeout {
             time: Some(until.saturating_duration_since(Instant::now())),

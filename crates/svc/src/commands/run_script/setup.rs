@@ -17,7 +17,7 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// Time that the setup script itself may take.
+/// Time that the setup script may take, unless `--timeout` is longer.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The routes and the snapshot that every worker uses.

@@ -105,7 +105,7 @@ fn python_files(folder: &Path) -> BTreeMap<PathBuf, Stamp> {
 pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sender<Arc<Program>>) {
     let mut watched = WatchedFiles::at(files);
     let folder = setup.folder();
-    // If the last run failed: the Python files that existed before it. A file that appears or
+    // The Python files that existed before the last run, if that run failed. A file that appears or
     // changes later may correct the failure. Listed before the run, so that a change during the run
     // is noticed.
     let mut failed: Option<BTreeMap<PathBuf, Stamp>> = None;
@@ -124,7 +124,7 @@ pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sende
         let again = Arc::clone(&setup);
         // The host blocks, so it needs a thread outside of the runtime.
         thread::spawn(move || {
-            // An error means that the server has ended.
+            // An error means that the watch was cancelled.
             let _ = done.send(again.run());
         });
         let Ok(ran) = ran.await else { continue };

@@ -86,11 +86,14 @@ fn report(result: &BacktestResult) {
         eprintln!("{}", crate::output::clean(&text));
     }
     if !result.complete {
-        let through = result.through.map(|at| format!(" --since {at}"));
-        eprintln!(
-            "there are more events than one backtest looks at; continue with{}",
-            through.unwrap_or_default()
-        );
+        match result.through {
+            Some(at) => {
+                eprintln!("the backtest ended before the last event; continue with --since {at}")
+            }
+            None => eprintln!(
+                "the time limit of the backtest ended before an event was found; use a later --since"
+            ),
+        }
     }
 }
 

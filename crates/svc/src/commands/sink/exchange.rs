@@ -64,11 +64,12 @@ pub async fn show(
         .checked_sub(1)
         .and_then(|at| delivery.attempts.get(at));
     let attempt = attempt.ok_or_else(|| {
-        let made = delivery.attempts.len();
-        Failure::new(
-            Exit::NotFound,
-            format!("delivery {} has {made} attempts, not {number}", which.n),
-        )
+        let n = which.n;
+        let text = match delivery.attempts.len() {
+            0 => format!("delivery {n} has no attempts"),
+            made => format!("delivery {n} has no attempt {number}; the last is {n}.{made}"),
+        };
+        Failure::new(Exit::NotFound, text)
     })?;
     if shell.output.format != Format::Table && !as_curl {
         return shell.output.data(attempt);
@@ -107,7 +108,7 @@ fn describe(attempt: &Attempt, exchange: &Exchange) -> String {
     let mut lines = vec![format!("* {}", attempt.at)];
     let timing = &exchange.timing;
     let parts = [
-        ("name", timing.dns),
+        ("DNS", timing.dns),
         ("connect", timing.connect),
         ("TLS", timing.tls),
         ("first byte", timing.first_byte),
@@ -209,7 +210,7 @@ mod tests {
         let attempt = attempt();
         let text = describe(&attempt, attempt.exchange.as_ref().expect("kept"));
         for line in [
-            "* name 0.4 ms, connect 1.0 ms, first byte 9.5 ms, total 11.2 ms",
+            "* DNS 0.4 ms, connect 1.0 ms, first byte 9.5 ms, total 11.2 ms",
             "* sent to 192.0.2.1:443",
             "* failed: the receiver answered 503",
             "> POST /hook?a=it's HTTP/1.1",

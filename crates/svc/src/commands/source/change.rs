@@ -221,7 +221,10 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         active: !args.inactive,
     };
     let source: Source = shell.client()?.create(&new).await?;
-    eprintln!("keep the URL and the secret now: they are not shown again");
+    match args.verify {
+        Verify::None => eprintln!("keep the URL now: it is not shown again"),
+        _ => eprintln!("keep the URL and the secret now: they are not shown again"),
+    }
     records::show(shell, &source)
 }
 

@@ -85,9 +85,10 @@ impl SpaceAgent {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The agent, if it is running and linked and has registered the file in its own folder. If it
-    /// registered that file later, the methods of the given file would be replaced. The discovery
-    /// file may belong to an earlier agent.
+    /// The agent, if it is running and linked, and has finished the registration of the methods
+    /// file in its own folder. Otherwise the agent could register that file later and replace the
+    /// methods that `svc up` registers. The discovery file may belong to an earlier agent, so the
+    /// process ids are compared.
     async fn find_linked(&self) -> Option<(Discovery, AgentClient)> {
         let discovery = self.find()?;
         let agent = AgentClient::new(&discovery.agent_socket);

@@ -23,35 +23,35 @@ use crate::SOON;
 
 /// An address that forwards to a server, or to no server for a while. Dropping this value closes
 /// the address and all connections through it.
-struct Door {
+struct Forwarder {
     url: String,
-    leads_to: Arc<Mutex<Option<SocketAddr>>>,
+    target: Arc<Mutex<Option<SocketAddr>>>,
     passing: JoinHandle<()>,
 }
 
-impl Door {
+impl Forwarder {
     async fn open(to: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let leads_to = Arc::new(Mutex::new(to));
-        let passing = tokio::spawn(pass(listener, Arc::clone(&leads_to)));
+        let target = Arc::new(Mutex::new(to));
+        let passing = tokio::spawn(pass(listener, Arc::clone(&target)));
         Self {
             url,
-            leads_to,
+            target,
             passing,
         }
     }
 
-    fn lead_to(&self, server: SocketAddr) {
-        *self.leads_to.lock().unwrap() = Some(server);
+    fn forward_to(&self, server: SocketAddr) {
+        *self.target.lock().unwrap() = Some(server);
     }
 }
 
-async fn pass(listener: TcpListener, leads_to: Arc<Mutex<Option<SocketAddr>>>) {
+async fn pass(listener: TcpListener, target: Arc<Mutex<Option<SocketAddr>>>) {
     let mut connections = JoinSet::new();
     loop {
         let (mut near, _) = listener.accept().await.unwrap();
-        let Some(server) = *leads_to.lock().unwrap() else {
+        let Some(server) = *target.lock().unwrap() else {
             continue;
         };
         connections.spawn(async move {
@@ -62,7 +62,7 @@ async fn pass(listener: TcpListener, leads_to: Arc<Mutex<Option<SocketAddr>>>) {
     }
 }
 
-impl Drop for Door {
+impl Drop for Forwarder {
     fn drop(&mut self) {
         self.passing.abort();
     }
@@ -103,8 +103,8 @@ async fn addresses_without_a_server_are_skipped_at_once() {
     let space = ann.space("lab").await;
     let mut urls = Vec::new();
     for _ in 0..12 {
-        let door = Door::open(None).await;
-        urls.push(door.url.clone());
+        let forwarder = Forwarder::open(None).await;
+        urls.push(forwarder.url.clone());
     }
     urls.push(server.url().to_owned());
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
@@ -123,15 +123,15 @@ async fn losing_one_address_keeps_the_methods_and_their_process() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    let doors = [
-        Door::open(Some(server.address())).await,
-        Door::open(Some(server.address())).await,
+    let forwarders = [
+        Forwarder::open(Some(server.address())).await,
+        Forwarder::open(Some(server.address())).await,
     ];
-    let agent = linked_agent(&space, &[&doors[0].url, &doors[1].url]).await;
+    let agent = linked_agent(&space, &[&forwarders[0].url, &forwarders[1].url]).await;
     agent.register(fixture().plain("pid")).await.expect(0);
     let pid = agent.method_server_pid().await;
     let first = agent.status().await["server_url"].clone();
-    let [a, b] = doors;
+    let [a, b] = forwarders;
     let (closed, left) = if first == a.url.as_str() {
         (a, b)
     } else {
@@ -174,8 +174,8 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
     let (quick, slow) = (ann.space("quick").await, ann.space("slow").await);
     let (mut second, second_url) = copy_of(&mut server).await;
     // The second address forwards to no server yet, so that no agent moves early.
-    let door = Door::open(None).await;
-    let urls = [server.url(), &door.url];
+    let forwarder = Forwarder::open(None).await;
+    let urls = [server.url(), &forwarder.url];
     let (idle, busy) = (
         linked_agent(&quick, &urls).await,
         linked_agent(&slow, &urls).await,
@@ -188,15 +188,15 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
     );
     let call = ann.start_call("sleep", json!({"ms": 8_000}));
     ann.wait_for_in_flight("sleep", 1).await;
-    door.lead_to(second_url.trim_start_matches("http://").parse().unwrap());
+    forwarder.forward_to(second_url.trim_start_matches("http://").parse().unwrap());
     server.process().signal(rustix::process::Signal::TERM);
     // The idle agent moves while the other one still has a call.
-    wait_until_linked_to(&idle, &door.url).await;
+    wait_until_linked_to(&idle, &forwarder.url).await;
     let there = ann.at_url(&second_url);
     wait_until_served_by(&there, idle_pid).await;
     assert!(!call.is_finished());
     assert_eq!(result(&call.await.unwrap())["slept"], 8_000);
-    wait_until_linked_to(&busy, &door.url).await;
+    wait_until_linked_to(&busy, &forwarder.url).await;
     assert_eq!(busy.method_server_pid().await, busy_pid);
     eventually("its methods are there too", SOON, || async {
         there.method_names().await.len() == 2

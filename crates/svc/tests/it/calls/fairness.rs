@@ -140,7 +140,7 @@ async fn next_user(link: &mut RawLink) -> u32 {
         assert_ne!(
             frame.kind,
             FrameKind::Call,
-            "the agent takes users' numbers"
+            "the agent has announced that it understands users' numbers"
         );
         if frame.kind == FrameKind::UserCall {
             let user = &frame.payload[CALL_HEADER_BYTES..CALL_HEADER_BYTES + 4];

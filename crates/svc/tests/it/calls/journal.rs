@@ -4,6 +4,7 @@ mod access;
 mod callers;
 mod durable;
 mod payloads;
+mod top;
 
 use serde_json::{Value, json};
 use svc_testkit::{SseStream, TestServer, TestUser, fixture, get_eventually, method};

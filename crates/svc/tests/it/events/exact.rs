@@ -183,7 +183,7 @@ async fn wait_for_lines(folder: &std::path::Path, count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn s6_2_templates_and_scripts_see_exact_numbers() {
+async fn s6_2_templates_see_exact_numbers() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;

@@ -148,7 +148,7 @@ async fn the_cli_prints_an_attempt_and_its_curl_command() {
             received[0].header("webhook-id")
         );
     }
-    for (attempt, said) in [("2", "no delivery 2"), ("1.2", "1 attempts, not 2")] {
+    for (attempt, said) in [("2", "no delivery 2"), ("1.2", "no attempt 2")] {
         let args = ["sink", "deliveries", "hook", "--attempt", attempt];
         let out = server.cli(&ann).run(&args).await;
         assert_ne!(out.code, 0);

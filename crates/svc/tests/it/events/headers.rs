@@ -38,7 +38,7 @@ async fn s2_3_header_values_are_masked_and_a_mask_keeps_the_stored_value() {
     assert!(!list.contains("cl3ar"), "{list}");
     assert_eq!(sent(&ann, &receiver, 1).await, [TOKEN, TEAM]);
 
-    // The masked record is written back, with one header changed and one added.
+    // The masked record is written back, with one header changed.
     let mut webhook = sink.record().await["webhook"].clone();
     webhook.as_object_mut().unwrap().remove("secret");
     webhook["headers"]["X-Team"] = json!("green");
@@ -56,7 +56,7 @@ async fn s2_3_header_values_are_masked_and_a_mask_keeps_the_stored_value() {
     );
     assert_eq!(sent(&ann, &receiver, 3).await, [TOKEN, ""]);
 
-    // A mask is not accepted as a value.
+    // A mask is refused for a header without a stored value.
     let body = json!({"webhook": {"headers": {"X-New": MASK}}});
     let refused = ann.patch(&sink.path(), body).await.expect(400);
     assert_eq!(refused.code(), "invalid_header");

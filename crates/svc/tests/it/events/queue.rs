@@ -108,7 +108,8 @@ async fn s6_5_deleting_a_sink_drops_its_queue_and_audits_the_number_of_events() 
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["detail"]["queued"], 3, "{}", entries[0]);
     receiver.set("/hook", Reply::Status(200));
-    // A new sink may have the name of the deleted sink. It gets no event of the old queue.
+    // A new sink may have the name of the deleted sink. The new sink gets no event of the old
+    // queue.
     let again = ann.webhook("hook", "*", &receiver.url("/again")).await;
     ann.emit("n", json!({"n": 7})).await;
     again.wait_for("delivered", 1, SOON).await;

@@ -56,6 +56,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("OPTIONS", "/token", "oooo oo oo o o"),
     ("OPTIONS", "/register", "oooo oo oo o o"),
     ("OPTIONS", "/revoke", "oooo oo oo o o"),
+    ("OPTIONS", "/device_authorization", "oooo oo oo o o"),
     ("GET",    "/api/auth/oidc/{name}/start",   "oooo 33 oo o o"),
     ("GET",    "/api/auth/oidc/{name}/callback", "oooo 33 oo o o"),
     ("POST",   "/api/auth/oidc/{name}/backchannel-logout", "oooo oo oo o o"),
@@ -83,8 +84,9 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("DELETE", "/api/auth/sessions",            "1111 33 oo 3 3"),
     ("DELETE", "/api/auth/sessions/{id}",       "1111 33 oo 3 3"),
     ("GET",    "/api/auth/oidc",                "oooo 33 oo o o"),
-    ("POST",   "/api/auth/oidc/{name}/link",    "1111 33 oo 3 3"), // this request lacks the password
+    ("POST",   "/api/auth/oidc/{name}/link",    "1111 33 33 3 3"), // sessions only
     ("GET",    "/api/auth/identities",          "1111 33 oo o 3"),
+    ("POST",   "/api/auth/identities/{id}/remove", "1111 33 33 3 3"), // this request lacks the password
     ("DELETE", "/api/auth/identities/{id}",     "1111 33 oo 3 3"),
     ("GET",    "/api/users",                    "1111 33 3o o 3"),
     ("POST",   "/api/users",                    "1111 33 3o 3 3"),

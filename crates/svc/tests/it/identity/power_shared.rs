@@ -155,7 +155,7 @@ async fn a_template_runs_no_script_for_users_with_more_permissions_than_its_edit
         refused(&kim.delete(&path).await, "view_audit");
         admin.patch(&path, json!({"ports": []})).await.expect(200);
     }
-    // A template without a script is usable by all users.
+    // A template without a script and without a command is usable by all users.
     let plain = kim.post("/api/templates", json!({"name": "plain"})).await;
     let plain = plain.expect(201).json();
     let space = json!({"name": "plain", "template_id": plain["id"]});

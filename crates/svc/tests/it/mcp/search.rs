@@ -57,7 +57,7 @@ async fn search_mode_finds_and_runs_tools() {
         .json();
     assert_eq!(error_code(&answer), -32602);
 
-    // Exact name, words of the name, keywords, description.
+    // The order of the results: exact name, words of the name, keywords, description.
     assert_eq!(
         find(&ann, "search").await,
         ["search", "tool_search", "notes_find", "web_crawl"]

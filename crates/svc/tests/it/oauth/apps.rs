@@ -73,6 +73,25 @@ async fn registration_can_be_switched_off_and_apps_limited_to_hosts() {
 }
 
 #[tokio::test]
+async fn an_app_of_a_host_that_is_no_longer_allowed_gets_no_new_tokens() {
+    let mut server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let tokens = flow.connect(&[]).await;
+    let code = flow.code(&[]).await;
+    server.terminate().await;
+    server.set_env("SVC_OAUTH_CLIENT_HOSTS", "claude.ai");
+    server.start_again().await;
+    for refused in [
+        flow.refresh(text(&tokens, "refresh_token"), &[]).await,
+        flow.exchange(&code, &[]).await,
+        flow.authorize(&[]).await,
+    ] {
+        let text = refused.expect(400).text();
+        assert!(text.contains("client_hosts"), "{text}");
+    }
+}
+
+#[tokio::test]
 async fn administrators_add_block_and_delete_apps() {
     let server = TestServer::start().await;
     let admin = server.admin().await;

@@ -1,4 +1,4 @@
-//! The user's answer to the consent question (groups 14, 16 and 17 of the attacks in docs/AUTH.md).
+//! The user's answer to the consent question (groups 14, 16 and 19 of the attacks in docs/AUTH.md).
 
 use serde_json::json;
 use svc_testkit::TestServer;
@@ -63,6 +63,34 @@ async fn only_the_browser_that_was_asked_can_answer_and_only_once() {
         .await
         .expect(401);
     flow.decide(&request, false).await.expect(200);
+}
+
+#[tokio::test]
+async fn two_tabs_of_a_browser_are_asked_and_answered_separately() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let first = flow.ask(&[("state", "first"), ("scope", "methods")]).await;
+    let second = flow.ask(&[("state", "second")]).await;
+    for (request, state, scope) in [(second, "second", "mcp"), (first, "first", "methods")] {
+        let decided = flow.decide(&request, true).await.expect(200).json();
+        let told = fields_of(text(&decided, "redirect_to"));
+        assert_eq!(field(&told, "state"), state);
+        let tokens = flow.exchange(&field(&told, "code"), &[]).await;
+        assert_eq!(tokens.expect(200).json()["scope"], scope);
+    }
+}
+
+#[tokio::test]
+async fn no_other_site_can_show_the_question_in_a_frame() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let request = flow.ask(&[]).await;
+    let path = format!("/connect?request={request}");
+    let headers = [("cookie", flow.cookie.as_str()), ("accept", "text/html")];
+    let page = flow.http().request("GET", &path, &headers, "").await;
+    let page = page.expect(200);
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
 }
 
 #[tokio::test]

@@ -52,7 +52,8 @@ async fn every_discovery_path_returns_a_document_of_this_server() {
         }
     }
     http.request("HEAD", SERVER, &[], "").await.expect(200);
-    for path in [SERVER, RESOURCE, "/token", "/register", "/revoke"] {
+    let endpoints = ["/token", "/register", "/revoke", "/device_authorization"];
+    for path in [SERVER, RESOURCE].into_iter().chain(endpoints) {
         let headers = [
             ("origin", "http://localhost:6274"),
             ("access-control-request-method", "POST"),
@@ -66,6 +67,16 @@ async fn every_discovery_path_returns_a_document_of_this_server() {
             Some("*"),
             "{path}"
         );
+    }
+    // A page of another site can also read why its request was refused.
+    for path in endpoints {
+        let headers = [
+            ("origin", "http://localhost:6274"),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        let answer = http.request("POST", path, &headers, "").await.expect(400);
+        let allowed = answer.header("access-control-allow-origin");
+        assert_eq!(allowed, Some("*"), "{path}");
     }
     // A browser gets an error in JSON and not a page.
     let html = [("accept", "text/html")];

@@ -113,6 +113,35 @@ async fn a_login_with_a_code_waits_for_the_user_and_a_logout_revokes_its_token()
 }
 
 #[tokio::test]
+async fn two_logins_at_once_save_two_contexts() {
+    let server = TestServer::start().await;
+    let (ann, ben) = (
+        Flow::new(&server, "ann").await,
+        Flow::new(&server, "ben").await,
+    );
+    let start = |name: &str| {
+        let args = ["login", server.url(), "--device", "--name", name];
+        server.anonymous_cli().spawn(&args)
+    };
+    let mut logins = [("ann", &ann, start("ann")), ("ben", &ben, start("ben"))];
+    for (_, flow, login) in &logins {
+        let path = format!("/api/oauth/devices/{}", shown_code(login).await);
+        flow.page("POST", &path, json!({"approve": true}))
+            .await
+            .expect(204);
+    }
+    for (_, _, login) in &mut logins {
+        let ended = login.wait_for_exit(SOON).await;
+        assert!(ended.success(), "{}", login.stderr());
+    }
+    for (name, ..) in &logins {
+        let whoami = ["--context", *name, "whoami", "-o", "json"];
+        let me = server.anonymous_cli().run(&whoami).await.expect(0).json();
+        assert_eq!(me["username"], *name);
+    }
+}
+
+#[tokio::test]
 async fn a_declined_login_and_a_server_without_oauth_are_explained() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;

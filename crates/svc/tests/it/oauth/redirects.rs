@@ -79,6 +79,86 @@ async fn apps_on_the_users_machine_may_use_any_port() {
     flow.authorize(&other).await.expect(400);
 }
 
+/// What widely used apps send, with the redirect addresses that they use.
+#[tokio::test]
+async fn the_requests_of_known_apps_are_accepted() {
+    // The documents of the apps cannot be read, so that the built-in copies are used.
+    let server = TestServer::builder()
+        .config_table("webhooks", "proxy = \"http://127.0.0.1:9\"")
+        .start()
+        .await;
+    let mut flow = Flow::new(&server, "ann").await;
+    let resource = format!("{}/mcp", server.url());
+    for (client_id, name, address, scope) in [
+        (
+            "https://claude.ai/oauth/mcp-oauth-client-metadata",
+            "Claude",
+            "https://claude.ai/api/mcp/auth_callback",
+            "mcp offline_access",
+        ),
+        (
+            "https://claude.ai/oauth/mcp-oauth-client-metadata",
+            "Claude",
+            "https://claude.com/api/mcp/auth_callback",
+            "mcp",
+        ),
+        (
+            "https://claude.ai/oauth/claude-code-client-metadata",
+            "Claude Code",
+            "http://localhost:54545/callback",
+            "mcp",
+        ),
+        (
+            "https://chatgpt.com/oauth/client.json",
+            "ChatGPT",
+            "https://chatgpt.com/connector_platform_oauth_redirect",
+            "mcp",
+        ),
+        (
+            "https://chatgpt.com/oauth/codex/client.json",
+            "Codex",
+            "http://127.0.0.1:1455/callback",
+            "openid profile email offline_access",
+        ),
+        (
+            "https://vscode.dev/oauth/client-metadata.json",
+            "Visual Studio Code",
+            "http://127.0.0.1:33418/",
+            "mcp",
+        ),
+        (
+            "https://vscode.dev/oauth/client-metadata.json",
+            "Visual Studio Code",
+            "https://insiders.vscode.dev/redirect",
+            "",
+        ),
+    ] {
+        flow.client_id = client_id.to_owned();
+        let fields = [
+            ("redirect_uri", address),
+            ("scope", scope),
+            ("resource", resource.as_str()),
+            ("prompt", "consent"),
+        ];
+        let request = flow.ask(&fields).await;
+        let path = format!("/api/oauth/requests/{request}");
+        let shown = flow.page("GET", &path, json!({})).await.expect(200).json();
+        assert_eq!(shown["app"]["name"], name);
+        assert_eq!(shown["app"]["kind"], "metadata");
+        assert_eq!(shown["scopes"], json!(["mcp"]));
+        let decided = flow.decide(&request, true).await.expect(200).json();
+        let target = text(&decided, "redirect_to");
+        assert!(target.starts_with(&format!("{address}?code=")), "{target}");
+        let code = super::field(&super::fields_of(target), "code");
+        let fields = [("redirect_uri", address), ("resource", &resource)];
+        let tokens = flow.exchange(&code, &fields).await.expect(200).json();
+        // Some apps renew without `resource` and `scope`.
+        flow.refresh(text(&tokens, "refresh_token"), &[])
+            .await
+            .expect(200);
+    }
+}
+
 #[tokio::test]
 async fn a_registration_keeps_the_usable_addresses_and_is_refused_without_one() {
     let server = TestServer::start().await;

@@ -19,13 +19,17 @@ async fn a_client_may_repeat_a_renewal_at_once_and_a_later_reuse_ends_the_grant(
         flow.ping(text(&renewed, "access_token")).await.expect(200);
         newest = text(&renewed, "refresh_token").to_owned();
     }
+    // An app whose answer was lost asks again half a minute later.
+    let past = |seconds: u32| {
+        format!(
+            "UPDATE oauth_tokens SET replaced_at = replaced_at - {seconds}000 WHERE replaced_at > 0"
+        )
+    };
+    edit(&mut server, &past(30)).await;
+    flow.refresh(token, &[]).await.expect(200);
     let renewed = flow.refresh(&newest, &[]).await.expect(200).json();
     // A later use of the first token means that another program has a copy.
-    edit(
-        &mut server,
-        "UPDATE oauth_tokens SET replaced_at = replaced_at - 61000 WHERE replaced_at > 0",
-    )
-    .await;
+    edit(&mut server, &past(61)).await;
     let copy = flow.refresh(token, &[]).await.expect(400);
     assert_eq!(copy.json()["error"], "invalid_grant");
     flow.ping(text(&renewed, "access_token")).await.expect(401);

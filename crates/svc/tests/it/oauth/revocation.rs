@@ -88,6 +88,25 @@ async fn a_user_who_loses_the_permission_or_the_account_loses_the_apps() {
 }
 
 #[tokio::test]
+async fn a_new_password_keeps_apps_and_ends_the_questions_of_other_sessions() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let tokens = flow.connect(&[]).await;
+    let request = flow.ask(&[]).await;
+    let elsewhere = Flow {
+        cookie: flow.user.login().await,
+        client_id: flow.client_id.clone(),
+        user: flow.user.clone(),
+    };
+    let change = json!({"current_password": flow.user.password, "new_password": "a new password"});
+    let changed = elsewhere.page("POST", "/api/auth/password", change).await;
+    assert!(changed.status < 300, "{}", changed.text());
+    flow.decide(&request, true).await.expect(401);
+    elsewhere.decide(&request, true).await.expect(404);
+    flow.ping(text(&tokens, "access_token")).await.expect(200);
+}
+
+#[tokio::test]
 async fn open_streams_of_an_app_end_with_its_connection() {
     let server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;

@@ -44,12 +44,14 @@ async fn tokens_of_apps_are_not_valid_after_a_restored_backup() {
     let mut server = TestServer::start().await;
     let flow = Flow::new(&server, "ann").await;
     let tokens = flow.connect(&[]).await;
+    let (used, unused) = (flow.code(&[]).await, flow.code(&[]).await);
     let folder = tempfile::tempdir().unwrap();
     let backup = folder.path().join("svc.backup");
     let (file, data) = (backup.to_str().unwrap(), server.data_dir());
     let data = data.to_str().unwrap();
     let create = ["backup", "create", file, "--data-dir", data];
     server.anonymous_cli().run(&create).await.expect(0);
+    flow.exchange(&used, &[]).await.expect(200);
     let refresh_token = text(&tokens, "refresh_token");
     let revoke = [("token", refresh_token)];
     super::form(&flow.http(), "/revoke", revoke)
@@ -63,4 +65,7 @@ async fn tokens_of_apps_are_not_valid_after_a_restored_backup() {
     flow.user.get("/api/methods").await.expect(200);
     flow.ping(text(&tokens, "access_token")).await.expect(401);
     flow.refresh(refresh_token, &[]).await.expect(400);
+    for code in [used, unused] {
+        flow.exchange(&code, &[]).await.expect(400);
+    }
 }

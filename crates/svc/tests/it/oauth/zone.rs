@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use svc_testkit::{TestPostgres, TestServer, TestZone};
 
-use super::{Flow, ping, text};
+use super::{Flow, form, ping, text};
 
 /// A revocation is in effect everywhere within this time.
 const EFFECT_MAX: Duration = Duration::from_secs(1);
@@ -69,6 +69,56 @@ async fn codes_and_tokens_are_valid_at_every_server_and_each_code_once() {
             "the other server still accepts the token"
         );
         tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_machine_gets_one_token_of_many_polls_at_two_servers() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = zone(postgres).await;
+    let here = Flow::new(zone.server(0), "ann").await;
+    let servers = [zone.server(0).http(), zone.server(1).http()];
+    let fields = [("client_id", "svc-cli"), ("machine", "laptop")];
+    let started = form(&servers[0], "/device_authorization", fields).await;
+    let started = started.expect(200).json();
+    let path = format!("/api/oauth/devices/{}", text(&started, "user_code"));
+    let approved = here.page("POST", &path, json!({"approve": true})).await;
+    approved.expect(204);
+    let poll = [
+        ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+        ("client_id", "svc-cli"),
+        ("device_code", text(&started, "device_code")),
+    ];
+    let polls = join_all((0..16).map(|n| form(&servers[n % 2], "/token", poll))).await;
+    let good = polls.iter().filter(|answer| answer.status == 200);
+    assert_eq!(good.count(), 1);
+    let tokens = here.user.get("/api/tokens").await.expect(200).text();
+    assert_eq!(tokens.matches("cli@laptop").count(), 1, "{tokens}");
+}
+
+#[tokio::test]
+async fn renewals_at_two_servers_at_once_do_not_end_the_grant() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = zone(postgres).await;
+    let here = Flow::new(zone.server(0), "ann").await;
+    let tokens = here.connect(&[]).await;
+    let servers = [zone.server(0).http(), zone.server(1).http()];
+    let fields = [
+        ("grant_type", "refresh_token"),
+        ("client_id", here.client_id.as_str()),
+        ("refresh_token", text(&tokens, "refresh_token")),
+    ];
+    let renewals = join_all((0..8).map(|n| form(&servers[n % 2], "/token", fields))).await;
+    for renewed in renewals {
+        let renewed = renewed.expect(200).json();
+        for server in &servers {
+            let pinged = ping(server, text(&renewed, "access_token")).await;
+            pinged.expect(200);
+        }
     }
 }
 

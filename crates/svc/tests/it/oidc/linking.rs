@@ -28,7 +28,7 @@ async fn an_account_with_the_name_or_the_address_of_a_user_is_not_that_user() {
     let (browser, answer) = site.sign_in("mallory").await;
     expect_refused(&browser, &answer, "`admin` is taken");
     for (preferred, why) in [
-        // A Cyrillic letter in place of the first one.
+        // A Cyrillic letter in place of the first letter.
         ("\u{430}dmin", "no user name can be made"),
         ("Admin@corp.example", "`admin` is taken"),
         ("...", "no user name can be made"),
@@ -45,13 +45,15 @@ async fn a_user_links_an_account_with_the_password_and_unlinks_it() {
     let Some(site) = Site::start(json!({})).await else {
         return;
     };
-    let (mut ann, password) = signed_in(&site, "ann").await;
+    let (mut ann, ann_password) = signed_in(&site, "ann").await;
     let wrong = ann
         .send("POST", LINK, json!({"password": "not this one"}))
         .await;
     assert_eq!(wrong.expect(403).code(), "wrong_password");
+    let missing = ann.send("POST", LINK, json!({})).await;
+    assert_eq!(missing.expect(403).code(), "proof_required");
     let started = ann
-        .send("POST", LINK, json!({ "password": password }))
+        .send("POST", LINK, json!({ "password": ann_password }))
         .await;
     let url = started.expect(200).json()["redirect_to"]
         .as_str()
@@ -89,8 +91,22 @@ async fn a_user_links_an_account_with_the_password_and_unlinks_it() {
     assert_eq!(linked["has_password"], true);
     let id = linked["identities"][0]["id"].as_str().unwrap();
     let path = format!("/api/auth/identities/{id}");
+    let remove = format!("{path}/remove");
     ben.send("DELETE", &path, json!({})).await.expect(404);
-    ann.send("DELETE", &path, json!({})).await.expect(204);
+    let of_ben = json!({ "password": password });
+    ben.send("POST", &remove, of_ben.clone()).await.expect(404);
+    // A session that was stolen cannot unlink the account: it lacks Ann's password.
+    for (method, path, proof, code) in [
+        ("DELETE", &path, json!({}), "proof_required"),
+        ("POST", &remove, json!({}), "proof_required"),
+        ("POST", &remove, of_ben, "wrong_password"),
+    ] {
+        let refused = ann.send(method, path, proof).await.expect(403);
+        assert_eq!(refused.code(), code, "{method} {path}");
+    }
+    browser.get("/api/auth/me").await.expect(200);
+    let proof = json!({ "password": ann_password });
+    ann.send("POST", &remove, proof).await.expect(204);
     browser.get("/api/auth/me").await.expect(401);
     let (browser, answer) = site.sign_in("ann-at-corp").await;
     expect_refused(&browser, &answer, "not linked");
@@ -138,15 +154,43 @@ async fn a_user_without_a_password_cannot_unlink_the_last_account() {
     let (mut ann, _) = site.sign_in("ann").await;
     let linked = ann.get("/api/auth/identities").await.expect(200).json();
     let id = linked["identities"][0]["id"].as_str().unwrap();
-    let refused = ann
-        .send("DELETE", &format!("/api/auth/identities/{id}"), json!({}))
-        .await;
+    let remove = format!("/api/auth/identities/{id}/remove");
+    let refused = ann.send("POST", &remove, json!({})).await;
     assert_eq!(refused.expect(409).code(), "last_identity");
-    let refused = ann.send("POST", LINK, json!({"password": ""})).await;
-    assert_eq!(refused.expect(403).code(), "wrong_password");
+    for path in [LINK, &remove, "/api/auth/totp"] {
+        let refused = ann.send("POST", path, json!({"password": ""})).await;
+        assert_eq!(refused.expect(403).code(), "no_password", "{path}");
+    }
     // A token cannot link an account.
     let refused = site.admin.post(LINK, json!({"password": "x"})).await;
     assert_eq!(refused.expect(403).code(), "session_required");
+}
+
+#[tokio::test]
+async fn a_user_without_a_password_changes_accounts_only_after_a_recent_sign_in() {
+    let Some(mut site) = Site::start(json!({"open": true})).await else {
+        return;
+    };
+    let (mut ann, _) = site.sign_in("ann").await;
+    let started = ann.send("POST", LINK, json!({})).await.expect(200).json();
+    let url = started["redirect_to"].as_str().unwrap();
+    let callback = at_provider(&site, url, "ann-at-home").await;
+    ann.get(&callback).await.expect(303);
+    let linked = ann.get("/api/auth/identities").await.expect(200).json();
+    let id = linked["identities"][1]["id"].as_str().unwrap();
+    let remove = format!("/api/auth/identities/{id}/remove");
+
+    let age = "UPDATE sessions SET created_at = created_at - 11 * 60000";
+    site.server.edit_database(age).await;
+    site.server.start_again().await;
+    for path in [LINK, &remove] {
+        let refused = ann.send("POST", path, json!({})).await.expect(403);
+        assert_eq!(refused.code(), "proof_required", "{path}");
+        let text = refused.text();
+        assert!(text.contains("sign in again with your provider"), "{text}");
+    }
+    let (mut ann, _) = site.sign_in("ann").await;
+    ann.send("POST", &remove, json!({})).await.expect(204);
 }
 
 #[tokio::test]

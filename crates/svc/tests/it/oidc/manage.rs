@@ -70,6 +70,33 @@ async fn a_provider_is_managed_on_the_command_line_and_its_secret_is_never_shown
 }
 
 #[tokio::test]
+async fn a_client_secret_is_replaced_and_removed_on_the_command_line() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let cli = || server.cli(&admin);
+    let issuer = ["--issuer", "https://id.example.com", "--client-id", "svc"];
+    let create = [&["oidc", "create", "corp"][..], &issuer].concat();
+    cli().run(&create).await.expect(0);
+    let has_secret = async || {
+        let get = ["oidc", "get", "corp", "-o", "json"];
+        cli().run(&get).await.expect(0).json()["has_secret"] == true
+    };
+    assert!(!has_secret().await);
+    let replace = ["oidc", "update", "corp", "--secret-stdin"];
+    cli().input("a secret\n").run(&replace).await.expect(0);
+    assert!(has_secret().await);
+    // An empty file is a mistake and removes nothing.
+    let refused = cli().input("\n").run(&replace).await.expect(2);
+    assert!(refused.stderr.contains("is empty"), "{}", refused.stderr);
+    let both = [&replace[..], &["--no-secret"]].concat();
+    cli().input("a secret\n").run(&both).await.expect(2);
+    assert!(has_secret().await);
+    let remove = ["oidc", "update", "corp", "--no-secret"];
+    cli().run(&remove).await.expect(0);
+    assert!(!has_secret().await);
+}
+
+#[tokio::test]
 async fn invalid_settings_are_refused() {
     let server = TestServer::start().await;
     let admin = server.admin().await;

@@ -192,3 +192,39 @@ async fn a_provider_that_is_down_is_reported_and_passwords_still_work() {
     let options = browser.get("/api/auth/oidc").await.expect(200).json();
     assert_eq!(options["providers"][0]["name"], "corp");
 }
+
+#[tokio::test]
+async fn a_provider_that_goes_down_during_a_sign_in_signs_no_user_in() {
+    let Some(mut site) = Site::start(json!({"open": true})).await else {
+        return;
+    };
+    let mut browser = site.browser();
+    let callback = browser.callback(&site, "ann").await;
+    site.provider.kill9();
+    let answer = browser.get(&callback).await;
+    expect_refused(&browser, &answer, "cannot be used");
+    assert!(site.user("ann").await.is_none(), "no user was created");
+}
+
+#[tokio::test]
+async fn a_sign_in_survives_a_crash_of_the_server_after_each_step() {
+    let Some(mut site) = Site::start(json!({"open": true})).await else {
+        return;
+    };
+    let mut browser = site.browser();
+    let url = browser.start("").await;
+    crash(&mut site).await;
+    let callback = at_provider(&site, &url, "ann").await;
+    crash(&mut site).await;
+    browser.get(&callback).await.expect(303);
+    crash(&mut site).await;
+    assert_eq!(site.me(&mut browser).await["username"], "ann");
+    // The crash did not make the answer of the provider valid again.
+    let again = browser.get(&callback).await;
+    assert_eq!(again.status, 400, "{}", again.text());
+}
+
+async fn crash(site: &mut Site) {
+    site.server.kill9();
+    site.server.start_again().await;
+}

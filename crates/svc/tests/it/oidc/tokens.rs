@@ -45,6 +45,35 @@ async fn an_invalid_token_signs_no_user_in() {
     assert_eq!(site.me(&mut browser).await["username"], "johndoe");
 }
 
+#[tokio::test]
+async fn a_token_of_the_provider_opens_nothing_here() {
+    let Some(site) = Site::start_broken(json!({"open": true})).await else {
+        return;
+    };
+    site.sign_in_broken().await;
+    // Signed by the provider, for a user of this server: an id_token, and an access token for
+    // `/mcp`.
+    let (now, url) = (now_in_seconds(), site.server.url());
+    for audience in ["svc".to_owned(), format!("{url}/mcp")] {
+        let claims = json!({"iss": site.issuer, "sub": "johndoe", "aud": audience, "iat": now,
+            "exp": now + 300, "scope": "mcp"});
+        let token = site.tell("/logout-token", claims).await["token"].clone();
+        let bearer = format!("Bearer {}", token.as_str().unwrap());
+        let headers = [
+            ("authorization", bearer.as_str()),
+            ("content-type", "application/json"),
+        ];
+        let http = site.server.http();
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+        let refused = http.request("POST", "/mcp", &headers, body).await;
+        let challenge = refused.expect(401);
+        let challenge = challenge.header("www-authenticate").unwrap();
+        assert!(challenge.contains("invalid_token"), "{challenge}");
+        let me = http.request("GET", "/api/auth/me", &headers, "").await;
+        me.expect(401);
+    }
+}
+
 fn now_in_seconds() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.unwrap().as_secs()

@@ -208,7 +208,8 @@ fn assert_signed(received: &Received, secret: &str) {
 const NEWER: &str =
     "INSERT INTO schema_migrations (version, name, applied_at) VALUES (999, 'later', 0)";
 
-/// Checks that the refusal names both versions and what to do, and that the database is unchanged.
+/// Checks that an older server does not start, and that its message names both versions and the
+/// remedy.
 async fn check_refusal(server: &TestServer) {
     let command = server.second_server(&server.data_dir());
     let mut refused = Process::spawn("older server", command);

@@ -1,5 +1,5 @@
-//! Script sinks of several users: no user waits for the scripts of another, and no script reads
-//! events that its owner may no longer see.
+//! Script sinks of several users: the scripts of one user do not stop the deliveries of others, and
+//! no script reads events that its owner may no longer see.
 
 use std::time::{Duration, Instant};
 

@@ -84,7 +84,7 @@ fn indented(source: &str) -> String {
     lines.collect()
 }
 
-/// A variant of an attack: the same source in other code. `dress` selects the variant.
+/// A variant of an attack: the same source inside other code. `dress` selects the variant.
 fn dressed(attack: &Attack, dress: usize) -> Attack {
     let (source, inner) = (&attack.source, indented(&attack.source));
     let swallows = dress == 0;

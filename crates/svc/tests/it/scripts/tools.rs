@@ -244,7 +244,7 @@ def main(params):
     assert!(error.contains("403 permission_denied"), "{error}");
 }
 
-/// Not even a script of an administrator reaches them.
+/// Not even a script of an administrator reaches credentials or user accounts.
 #[tokio::test]
 async fn a_script_cannot_reach_credentials_or_user_accounts() {
     let server = TestServer::start().await;

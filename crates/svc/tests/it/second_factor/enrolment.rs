@@ -4,7 +4,11 @@ use serde_json::json;
 use svc_core::totp::code_of;
 use svc_testkit::TestServer;
 
-use super::{Protected, begin, confirm, current_step, log_in, text};
+use super::{
+    Protected,
+    authenticator::{Authenticator, encode},
+    begin, confirm, current_step, log_in, text,
+};
 
 #[tokio::test]
 async fn an_app_is_used_only_after_its_first_code() {
@@ -52,6 +56,67 @@ async fn an_app_is_used_only_after_its_first_code() {
     assert_eq!(user.expect(200).json()["second_factor"], true);
     let refused = confirm(&ann, &code_of(&secret, current_step())).await;
     assert_eq!(refused.expect(409).code(), "no_enrolment", "used up");
+}
+
+#[tokio::test]
+async fn a_stolen_session_cannot_change_how_a_user_signs_in() {
+    let server = TestServer::builder().config("public_url = \"https://svc.example\"");
+    let server = server.start().await;
+    let ann = server.user("ann").await;
+    let cookie = ann.login().await;
+    let ann = Protected::new(ann).await;
+    let stolen = [("cookie", cookie.as_str())];
+    let guess = json!({"password": "a guess of the thief"});
+    for path in [
+        "/api/auth/totp",
+        "/api/auth/totp/remove",
+        "/api/auth/recovery-codes",
+        "/api/auth/passkeys/begin",
+    ] {
+        for (proof, status) in [(json!({}), 400), (guess.clone(), 403)] {
+            let http = ann.user.http();
+            super::post(&http, path, &stolen, proof)
+                .await
+                .expect(status);
+        }
+    }
+    let change = json!({"current_password": "a guess", "new_password": "known to the thief"});
+    let http = ann.user.http();
+    let refused = super::post(&http, "/api/auth/password", &stolen, change).await;
+    assert_eq!(refused.expect(403).code(), "wrong_password");
+    // Without the proof, the second steps have nothing to complete.
+    let code = json!({"code": ann.next_code()});
+    let refused = super::post(&http, "/api/auth/totp/confirm", &stolen, code).await;
+    assert_eq!(refused.expect(409).code(), "no_enrolment");
+    let invented = json!({"challenge": encode(&[7; 32])});
+    let passkey = Authenticator::new().create(&invented, "Thief");
+    let refused = super::post(&http, "/api/auth/passkeys", &stolen, passkey).await;
+    assert_eq!(refused.expect(409).code(), "challenge_ended");
+    let token = ann.pending().await;
+    ann.try_code(&token, &ann.next_code()).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_new_password_ends_a_setup_that_began_with_the_old_one() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let admin = server.admin().await;
+    for by_admin in [false, true] {
+        let secret = begin(&ann).await;
+        let (old, new) = (&ann.password, &ann.password);
+        if by_admin {
+            let user = format!("/api/users/{}", ann.id);
+            admin
+                .patch(&user, json!({ "password": new }))
+                .await
+                .expect(200);
+        } else {
+            let body = json!({"current_password": old, "new_password": new});
+            ann.post("/api/auth/password", body).await.expect(204);
+        }
+        let refused = confirm(&ann, &code_of(&secret, current_step())).await;
+        assert_eq!(refused.expect(409).code(), "no_enrolment", "{by_admin}");
+    }
 }
 
 #[tokio::test]

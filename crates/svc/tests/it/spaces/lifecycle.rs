@@ -1,4 +1,4 @@
-//! What deploys, stops and ends a space (spec 3).
+//! How a space is deployed, stopped and restarted (spec 3).
 
 use std::time::Duration;
 

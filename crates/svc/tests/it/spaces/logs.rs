@@ -30,7 +30,8 @@ async fn a_log_can_be_filtered_and_searched() {
         found.iter().all(|line| line.to_string().contains("hello")),
         "{page}"
     );
-    // The cursor passes lines that do not match, so that a reader who follows does not read them again.
+    // The cursor passes lines that do not match, so that a reader who follows the log does not read
+    // them again.
     let none = read("search=zzz").await;
     assert_eq!(lines(&none), Vec::<Value>::new());
     assert_eq!(none["next_cursor"], read("limit=1").await["next_cursor"]);

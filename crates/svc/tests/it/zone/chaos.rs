@@ -74,7 +74,7 @@ impl Databases {
     }
 }
 
-/// Does harm to a server, or to the database, and waits until it is back.
+/// Does harm to a server or to the database, and waits until the server or the database is back.
 async fn round(
     harm: Harm,
     zone: &mut TestZone,

@@ -1,4 +1,4 @@
-//! Calls and emits at each server of a zone, all the time, while a test does harm to the database.
+//! Calls and emits at each server of a zone, all the time, while a test disturbs the database.
 
 use std::{
     sync::{

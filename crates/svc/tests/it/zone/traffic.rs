@@ -1,5 +1,5 @@
-//! Events that are emitted through all servers of a zone while a test does harm to them, and checks
-//! of their order.
+//! Emits events through all servers of a zone while a test kills, freezes or upgrades the servers,
+//! and checks the order of the events.
 
 use std::{
     collections::HashSet,

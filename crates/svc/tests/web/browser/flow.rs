@@ -73,7 +73,7 @@ impl Flow {
         }
     }
 
-    /// Waits until the flow has sent `word` and waits for the test. Returns the values it sent.
+    /// Waits until the flow has sent `word` and paused. Returns the values that the flow sent.
     pub async fn until(&mut self, word: &str) -> Value {
         let said = self.next().await.unwrap_or_else(|| {
             panic!(

@@ -39,3 +39,22 @@ async fn a_form_has_a_field_for_every_kind_of_schema_and_checks_formats() {
     let facts = json!({"ann": credentials(&ann)});
     run(&browser, "form", &server, &facts).await;
 }
+
+#[tokio::test]
+async fn params_are_saved_and_shared_as_a_link_and_columns_are_chosen() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("shop").await;
+    let text = "{ type = 'object', properties = { text = { type = 'string' } } }";
+    let secret =
+        "{ type = 'object', properties = { pin = { type = 'string', writeOnly = true } } }";
+    let methods = fixture()
+        .with(method("note", "echo").line("params_schema", text))
+        .with(method("unlock", "echo").line("params_schema", secret));
+    let _agent = space.publish(methods).await;
+    let facts = json!({"ann": credentials(&ann)});
+    run(&browser, "saved-params", &server, &facts).await;
+}

@@ -41,7 +41,7 @@ async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
     let event = flow.until("emit").await;
     ann.emit(event.as_str().unwrap(), json!({})).await;
     flow.go_on().await;
-    flow.until("no stream is left").await;
+    flow.until("expect that the only stream is in use").await;
     ann.get("/api/events/stream").await.expect(429);
     flow.go_on().await;
     flow.until("open and close a stream").await;
@@ -50,7 +50,7 @@ async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
     let event = flow.until("emit").await;
     ann.emit(event.as_str().unwrap(), json!({})).await;
     flow.go_on().await;
-    flow.until("no stream is left").await;
+    flow.until("expect that the only stream is in use").await;
     ann.get("/api/events/stream").await.expect(429);
     flow.go_on().await;
     flow.until("open and close a stream").await;

@@ -37,13 +37,15 @@ class Server:
         mode: str = "concurrent",
         env: Optional[Dict[str, str]] = None,
         max_in_flight: Optional[int] = None,
+        trace: bool = False,
         **unknown: NoReturn,
     ) -> None:
         """`command` and `args` start the program. With a `/`, `command` is relative to the script.
 
         `timeout` is the time limit of a call in seconds. `mode` "serial" sends one call at a time.
         `env` adds variables to the environment of the program. `max_in_flight` limits the number of
-        calls that are in flight at a time; None means no limit.
+        calls that are in flight at a time; None means no limit. With `trace`, requests have the
+        trace context of their calls (`svc.jsonrpc.trace`).
         """
         _refuse("Server", unknown)
         self._server: Dict[str, Any] = {}
@@ -63,6 +65,10 @@ class Server:
             if mode == "serial" and max_in_flight > 1:
                 raise ValueError('Server() max_in_flight must be 1 with mode "serial"')
             self._server["max_in_flight"] = max_in_flight
+        if not isinstance(trace, bool):
+            raise TypeError(f"Server() trace must be a bool, not {_kind(trace)}")
+        if trace:
+            self._server["trace"] = True
         self._methods: List[Dict[str, Any]] = []
 
     def method(
@@ -92,14 +98,14 @@ class Server:
         restricts a shared method to groups. `params` and `result` are JSON Schemas, built with
         `svc.methods.schema` or written by hand. `events` are patterns: the method is called with
         each matching event. `event_sinks` names the json-rpc sinks that format these events. With
-        `event_overflow` "hold", events wait while the method's queue is full or its space is not
-        linked; with "drop" they are dropped.
+        `event_overflow` "hold", events wait while the method's queue is full or no space offers the
+        method; with "drop" such events are dropped.
 
         `title` is a name for people. `annotations` are hints for MCP clients: a dict with any of
         the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
         that nothing is known.
 
-        `journal` is what the server records of each call: "none", its "outcome", or "payloads", which
+        `journal` is what the server records of each call: its "outcome", or "payloads", which
         adds params, results and errors. Callers see it. `journal_redact` are JSON pointers to values
         that are not recorded.
         """
@@ -134,7 +140,7 @@ class Server:
             method["event_sinks"] = _texts("method() event_sinks", event_sinks)
         if _one_of("method() event_overflow", event_overflow, ["drop", "hold"]) != "drop":
             method["event_overflow"] = event_overflow
-        levels = ["none", "outcome", "payloads"]
+        levels = ["outcome", "payloads"]
         if _one_of("method() journal", journal, levels) != "outcome":
             method["journal"] = journal
         if journal_redact:

@@ -12,6 +12,7 @@ import { Form } from '../../ui/form.js';
 import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
+import { PasswordForm } from '../security/setup-app.js';
 
 /**
  * @typedef {{id: string, provider: string, issuer: string, email: string | null, display_name: string | null,
@@ -21,7 +22,7 @@ import { toast } from '../../ui/toasts.js';
 
 /**
  * Shown only if the server has a provider, or the user a linked account.
- * @param {{user?: {id: string, username: string}}} props the signed-in user if absent
+ * @param {{user?: {id: string, username: string}}} props without `user`, the card shows the signed-in user
  */
 export function IdentitiesCard({ user }) {
   const linked = useResource(`/api/auth/identities${user ? `?user=${user.id}` : ''}`);
@@ -31,13 +32,12 @@ export function IdentitiesCard({ user }) {
   const providers = /** @type {Option[]} */ (options.data?.providers ?? []);
   const rows = /** @type {LinkedIdentity[]} */ (linked.data?.identities ?? []);
   if (providers.length === 0 && rows.length === 0) return null;
-  const unlink = async (/** @type {LinkedIdentity} */ one) => {
-    await api.del(`/api/auth/identities/${one.id}`);
+  const unlinked = async (/** @type {LinkedIdentity} */ one) => {
     await linked.reload();
     toast(`Account at ${one.provider} unlinked`);
   };
   const add =
-    !user && providers.length > 0 && linked.data?.has_password
+    !user && providers.length > 0 && linked.data
       ? html`<${Button} icon="plus" onClick=${() => setLinking(true)}>Link an account</${Button}>`
       : null;
   return html`
@@ -56,20 +56,57 @@ export function IdentitiesCard({ user }) {
         `
       }
     </${Card}>
-    ${linking && html`<${LinkDialog} providers=${providers} onClose=${() => setLinking(false)} />`}
+    ${
+      linking &&
+      html`
+        <${LinkDialog} providers=${providers} hasPassword=${linked.data?.has_password}
+          onClose=${() => setLinking(false)} />
+      `
+    }
     ${
       ending &&
       html`
-        <${ConfirmDialog} title="Unlink this account?" action="Unlink" onClose=${() => setEnding(null)}
-          onConfirm=${() => unlink(ending)}>
-          <p>
-            ${user ? user.username : 'You'} can no longer sign in with the account at
-            <strong> ${ending.provider}</strong>.
-          </p>
-          <p>Sessions that it opened end, and groups and roles that it gave are removed.</p>
-        </${ConfirmDialog}>
+        <${UnlinkDialog} account=${ending} user=${user} hasPassword=${linked.data?.has_password}
+          onDone=${() => unlinked(ending)} onClose=${() => setEnding(null)} />
       `
     }
+  `;
+}
+
+/**
+ * Asks for the password if the account belongs to the signed-in user. Without a password, the server requires a recent
+ * sign-in with a provider and says so.
+ * @param {{account: LinkedIdentity, user?: {username: string}, hasPassword: boolean, onDone: () => Promise<any>,
+ *   onClose: () => void}} props
+ */
+function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
+  const path = `/api/auth/identities/${account.id}`;
+  const text = html`
+    <p>
+      ${user ? user.username : 'You'} can no longer sign in with the account at
+      <strong> ${account.provider}</strong>.
+    </p>
+    <p>Sessions opened with this account are ended. Groups and roles that come from it are removed.</p>
+  `;
+  const title = 'Unlink this account?';
+  if (user || !hasPassword) {
+    const unlink = async () => {
+      await (user ? api.del(path) : api.post(`${path}/remove`, {}));
+      await onDone();
+    };
+    return html`
+      <${ConfirmDialog} title=${title} action="Unlink" onClose=${onClose} onConfirm=${unlink}>${text}</${ConfirmDialog}>
+    `;
+  }
+  const unlink = async (/** @type {string} */ password) => {
+    await api.post(`${path}/remove`, { password });
+    await onDone();
+    onClose();
+  };
+  return html`
+    <${Dialog} title=${title} onClose=${onClose}>
+      <${PasswordForm} submit="Unlink" kind="danger" onPassword=${unlink} onCancel=${onClose}>${text}</${PasswordForm}>
+    </${Dialog}>
   `;
 }
 
@@ -100,12 +137,13 @@ function columns(onUnlink) {
   ];
 }
 
-/** @param {{providers: Option[], onClose: () => void}} props */
-function LinkDialog({ providers, onClose }) {
+/** @param {{providers: Option[], hasPassword: boolean, onClose: () => void}} props */
+function LinkDialog({ providers, hasPassword, onClose }) {
   const [name, setName] = useState(providers[0].name);
   const [password, setPassword] = useState('');
   const submit = async () => {
-    const { redirect_to } = await api.post(`/api/auth/oidc/${encodeURIComponent(name)}/link`, { password });
+    const proof = hasPassword ? { password } : {};
+    const { redirect_to } = await api.post(`/api/auth/oidc/${encodeURIComponent(name)}/link`, proof);
     location.assign(redirect_to);
   };
   return html`
@@ -113,8 +151,14 @@ function LinkDialog({ providers, onClose }) {
       <${Form} submit="Continue at the provider" onSubmit=${submit} onCancel=${onClose}>
         <${Select} label="Provider" value=${name} onInput=${setName}
           options=${providers.map((one) => ({ value: one.name, label: one.label }))} />
-        <${TextInput} label="Your password on this server" type="password" value=${password} onInput=${setPassword}
-          autocomplete="current-password" required />
+        ${
+          hasPassword
+            ? html`
+              <${TextInput} label="Your password on this server" type="password" value=${password}
+                onInput=${setPassword} autocomplete="current-password" required />
+            `
+            : html`<p>This works within 10 minutes after your sign-in.</p>`
+        }
       </${Form}>
     </${Dialog}>
   `;

@@ -56,7 +56,8 @@ export function CallTable({ calls, fresh, opened, onOpen, empty, ofOne = false }
     },
   ];
   return html`
-    <${Table} label="Calls" columns=${columns} rows=${calls} onRow=${(/** @type {Call} */ call) => onOpen(call.id)}
+    <${Table} label="Calls" choosable="calls" columns=${columns}
+      rows=${calls} onRow=${(/** @type {Call} */ call) => onOpen(call.id)}
       selected=${(/** @type {Call} */ call) => call.id === opened} empty=${empty} />
   `;
 }

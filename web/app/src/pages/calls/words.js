@@ -38,6 +38,7 @@ const OUTCOMES = {
   unavailable: ['unavailable', 'bad', 'No space could take the call. The method did not run.'],
   timeout: ['timeout', 'bad', 'The method did not answer in time. It may have done its work.'],
   interrupted: ['interrupted', 'bad', 'The method server or its link ended. The method may have done its work.'],
+  cancelled: ['cancelled', 'neutral', 'The caller left before the answer. The method may have done its work.'],
   notification: ['notification', 'neutral', 'Sent without waiting for an answer.'],
   notification_dropped: ['notification dropped', 'warn', 'A notification that no space could take.'],
 };
@@ -70,8 +71,11 @@ const OMISSIONS = {
 /** Why a payload is missing. @param {string} why */
 export const omissionWords = (why) => OMISSIONS[why] ?? `Not recorded: ${why}`;
 
-/** Whether a call failed. A notification has no answer, so nothing is known to have failed. @param {Call} call */
-export const isFailure = ({ outcome }) => !['ok', 'notification'].includes(outcome);
+/**
+ * Whether a call failed. A notification and a call whose caller left have no answer, so they count as not failed.
+ * @param {Call} call
+ */
+export const isFailure = ({ outcome }) => !['ok', 'notification', 'cancelled'].includes(outcome);
 
 /** @param {string} via */
 export const viaWords = (via) => VIA_OPTIONS.find(({ value }) => value === via)?.label ?? via;

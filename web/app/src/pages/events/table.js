@@ -39,7 +39,7 @@ export function EventTable({ events, fresh, opened, onOpen, empty }) {
     },
   ];
   return html`
-    <${Table} label="Events" columns=${columns} rows=${events}
+    <${Table} label="Events" choosable="events" columns=${columns} rows=${events}
       rowKey=${(/** @type {EventRow} */ event) => event.id}
       onRow=${(/** @type {EventRow} */ event) => onOpen(event.id)}
       selected=${(/** @type {EventRow} */ event) => event.id === opened} empty=${empty} />

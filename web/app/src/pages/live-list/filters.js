@@ -29,7 +29,7 @@ export function rangeOf({ range, since, until }) {
   return { since: utcTime(since), until: utcTime(until) };
 }
 
-/** A choice of ranges, and two times for an own range. */
+/** A choice of ranges, and two times for a range of the user's own. */
 export function TimeRange() {
   const query = useQuery();
   const own = query.get('range') === 'own' || Boolean(query.get('since') || query.get('until'));

@@ -1,4 +1,4 @@
-/** The view of a tail: the state of its stream, the rows, and more rows. */
+/** The view of a tail (see `tail.js`): the state of its stream, its rows, and a button that loads more rows. */
 import { useAction } from '../../lib/action.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';

@@ -16,6 +16,7 @@ import { SchemaField } from './fields.js';
 import { FormContext } from './form-context.js';
 import { Outcome } from './outcome.js';
 import { problemsOf } from './problems.js';
+import { SavedMenu, useLinkedParams } from './saved.js';
 import { exampleParams, initialOf, shapeOf } from './schema.js';
 
 /** @param {{method: import('./types.js').Method}} props */
@@ -24,6 +25,7 @@ export function TryIt({ method }) {
   const params = useParams(method, draft);
   const call = useCall(method.name, { keep: draft !== null });
   const { report, problem } = useProblems();
+  const fromLink = useLinkedParams(params.write);
   const [tried, setTried] = useState(false);
   const blocked = params.problem || problem;
   const problems = useMemo(
@@ -60,7 +62,15 @@ export function TryIt({ method }) {
         <div class="try-side stack">
           <${CodeEditor} label="Params as JSON" language="json" rows=${6} maxRows=${20} value=${params.text}
             onInput=${params.write} error=${params.problem} errorLine=${params.line} onSubmit=${send} />
-          <div class="row">
+          ${
+            fromLink &&
+            html`
+              <${Notice} title="These params come from a link">
+                <p>Check them before you call.</p>
+              </${Notice}>
+            `
+          }
+          <div class="row try-bar">
             <${Button} kind="primary" icon="play" busy=${call.busy} disabled=${Boolean(blocked)} onClick=${send}>
               Call
             </${Button}>
@@ -70,6 +80,7 @@ export function TryIt({ method }) {
               html`<${Button} kind="ghost" onClick=${() => params.change(example)}>Fill example</${Button}>`
             }
             ${!call.busy && params.changed && html`<${Button} kind="ghost" onClick=${params.reset}>Reset</${Button}>`}
+            ${draft !== null && html`<${SavedMenu} method=${method.name} text=${params.text} onPick=${params.write} />`}
             <span class="muted small">
               ${problem && !params.problem ? 'A field contains invalid JSON.' : 'Ctrl+Enter calls'}
             </span>

@@ -33,7 +33,7 @@ export function useGettingStarted(stats) {
     const fresh = completedSteps(rest.data).filter((id) => !kept.done.includes(id));
     if (fresh.length > 0) keep({ ...kept, done: [...kept.done, ...fresh] });
   }, [rest.data, kept]);
-  // Wait for both responses: before that, completed steps would appear as open.
+  // Wait for the response about the steps: before that, completed steps would appear as open.
   const ready = !open || rest.data !== null || rest.error !== null;
   return {
     steps,

@@ -85,7 +85,7 @@ export const STEPS = [
     needs: ['manage_own_event_sinks'],
     href: '/sinks/new',
     go: 'New sink',
-    text: 'A sink sends the events you choose to a webhook, a script or a method, in order and with ' + 'retries.',
+    text: 'A sink sends the events you choose to a webhook or a script, in order and with retries.',
     command: "svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook",
   },
 ];

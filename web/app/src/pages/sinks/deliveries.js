@@ -116,7 +116,8 @@ export function Deliveries({ sink, still, onChange }) {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Deliveries" columns=${columnsOf(resendButton)} rows=${list.items} choice=${choice}
+          <${Table} label="Deliveries" choosable="deliveries" columns=${columnsOf(resendButton)}
+            rows=${list.items} choice=${choice}
             rowKey=${(/** @type {Delivery} */ one) => String(one.n)} onRow=${open}
             selected=${(/** @type {Delivery} */ one) => String(one.n) === opened}
             empty=${html`<${Empty} sink=${sink} state=${state} />`} />

@@ -46,7 +46,7 @@ export function SinkEditor({ draft, change, onSubmit, submit, onDiscard, disable
         more=${onDiscard && html`<${Button} kind="ghost" onClick=${onDiscard}>Discard changes</${Button}>`}>
         <${Card} title="Sink">
           <div class="stack">
-            <${TextInput} label="Name" mono required maxlength="100" autocomplete="off" value=${draft.name}
+            <${TextInput} label="Name" mono required maxlength="64" autocomplete="off" value=${draft.name}
               onInput=${(/** @type {string} */ name) => change({ name })} />
             <${TextInput} label="Description" optional autocomplete="off" maxlength="1000" value=${draft.description}
               onInput=${(/** @type {string} */ description) => change({ description })} />

@@ -95,7 +95,7 @@ const PARTS = [
 
 /**
  * @param {Exchange['timing']} timing
- * @returns {{label: string, start: number, ms: number}[]} one after the other; the rest reads the body
+ * @returns {{label: string, start: number, ms: number}[]} one after the other; the last part reads the body
  */
 export function timingRows(timing) {
   let start = 0;

@@ -84,7 +84,8 @@ export function ReplayDialog({ sink, onClose, onDone }) {
           hint="If empty: the last 24 hours." />
         <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until}
           onInput=${changing(setUntil)} />
-        <${Checkbox} label="Only what was not delivered" checked=${undelivered} onChange=${changing(setUndelivered)}
+        <${Checkbox} label="Only events that were not delivered" checked=${undelivered}
+          onChange=${changing(setUndelivered)}
           hint=${
             undelivered
               ? 'Dead, dropped and never queued events. They are queued as the queue drains.'

@@ -64,7 +64,7 @@ export function NewSourceDialog({ onClose, onCreated }) {
               hint=${SECRET_HINTS[type] ?? 'Leave it empty to get a new one for the sender.'} />
           `
         }
-        ${type === 'none' && html`<p class="muted">Whoever knows the URL can send events.</p>`}
+        ${type === 'none' && html`<p class="muted">Anyone who knows the URL can send events.</p>`}
       </${Form}>
     </${Dialog}>
   `;

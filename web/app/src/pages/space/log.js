@@ -35,7 +35,7 @@ export function LogCard({ id }) {
   `;
   return html`
     <${Card} title="Log" id="log" flush actions=${actions}
-      description="Standard error of the method server, and messages of the agent.">
+      description="Output of the method server and of scripts, and messages of the agent.">
       <${ErrorNotice} error=${error} />
       ${
         lines !== null &&
@@ -92,7 +92,7 @@ function useLog(id, paused) {
         const query = cursor.current ? { cursor: cursor.current } : { limit: FIRST_LINES };
         const page = await api.get(`/api/spaces/${id}/logs`, query, request);
         cursor.current = page.next_cursor ?? cursor.current;
-        setLines((old) => (page.logs.length || !old ? appendLines(old ?? [], page.logs) : old));
+        setLines((old) => (page.logs.length || !old ? [...(old ?? []), ...page.logs].slice(-MOST_LINES) : old));
         setError(null);
       } catch (caught) {
         if (!request.signal.aborted) setError(caught);
@@ -106,15 +106,4 @@ function useLog(id, paused) {
     };
   }, [id, paused]);
   return { lines, error };
-}
-
-/**
- * The server counts lines from its start; a number that is not larger than the last number means that the server
- * restarted.
- * @param {Line[]} old
- * @param {Line[]} more
- */
-function appendLines(old, more) {
-  const restarted = more.length > 0 && old.length > 0 && more[0].n <= old[old.length - 1].n;
-  return [...(restarted ? [] : old), ...more].slice(-MOST_LINES);
 }

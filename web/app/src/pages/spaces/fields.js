@@ -5,7 +5,7 @@ import { Select, TextInput } from '../../ui/field.js';
 /** @typedef {import('./status.js').HealthCheck} HealthCheck */
 /** A health check in a form: every member is a text. @typedef {ReturnType<typeof draftOfCheck>} CheckDraft */
 
-/** The check of a form that starts without one; the server has the same values. @type {HealthCheck} */
+/** The check of a form that starts without a check; the server has the same defaults. @type {HealthCheck} */
 export const NO_CHECK = { type: 'none', interval_seconds: 10, timeout_seconds: 5, failures: 3 };
 
 /** @param {HealthCheck} check */

@@ -30,7 +30,7 @@ export function NewSpaceDialog({ onClose, onMade }) {
     <${Dialog} title="New space" onClose=${onClose}>
       <${Form} submit="Create space" onSubmit=${submit} onCancel=${onClose}>
         <${TextInput} label="Name" value=${name} onInput=${setName} mono required autofocus autocomplete="off"
-          maxlength="63" hint="It cannot be changed later. Names of methods may contain it." />
+          maxlength="32" hint="It cannot be changed later. Names of methods may contain it." />
         <${Select} label="Template" value=${template} onInput=${setTemplate}
           hint=${chosen ? templateText(chosen) : 'Shared ports, health check and startup script.'}
           options=${[{ value: '', label: 'None' }, ...(templates.data?.templates ?? []).map(named)]} />

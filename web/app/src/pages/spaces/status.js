@@ -36,7 +36,7 @@ import { Status } from '../../ui/badge.js';
 /** @type {Record<string, [Tone, string]>} */
 const STATES = {
   created: ['neutral', 'Its agent has never linked'],
-  deployed: ['good', 'Its agent is running'],
+  deployed: ['good', 'Its agent is linked, or was linked until a moment ago'],
   stopped: ['warn', 'Its methods are unavailable until it starts again'],
 };
 /** @type {Record<string, [Tone, string]>} */

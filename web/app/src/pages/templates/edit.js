@@ -43,7 +43,7 @@ export function EditTemplate({ template, onDone, onClose }) {
   return html`
     <${Dialog} title=${template ? `Edit ${template.name}` : 'New template'} onClose=${onClose}>
       <${Form} submit=${template ? 'Save template' : 'Create template'} onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Template name" required maxlength="100" autocomplete="off" value=${name}
+        <${TextInput} label="Template name" required maxlength="64" autocomplete="off" value=${name}
           onInput=${setName} />
         <${Pairs} label="Ports" one="Port" pairs=${ports} onChange=${setPorts} sample=${['http', '8080']} number />
         <${StartupField} scripts=${scripts} value=${script} onInput=${setScript}
@@ -56,7 +56,8 @@ export function EditTemplate({ template, onDone, onClose }) {
 }
 
 /**
- * Only what differs from the template: who saves a startup script or a health check gives it their permissions.
+ * Only the fields that differ from the template, so that a save does not revert fields that another user changed since
+ * the dialog was opened.
  * @param {Record<string, any>} template
  * @param {Record<string, any>} body
  */

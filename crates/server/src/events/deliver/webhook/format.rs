@@ -92,6 +92,7 @@ mod tests {
             space_id,
             actor: Actor::system(),
             data: JsonText::parse(r#"{"n": 18446744073709551616}"#).expect("JSON"),
+            trace: None,
         }
     }
 

@@ -10,6 +10,7 @@ use svc_protocol::api::WebhookFormat;
 use thiserror::Error;
 
 use super::{WebhookRequest, format, signature, url::Location};
+use crate::traces::put_trace;
 
 /// Limit of the custom headers of a sink.
 const HEADERS_MAX: usize = 20;
@@ -117,6 +118,9 @@ pub(super) fn request_headers(
     }: &WebhookRequest<'_>,
 ) -> Result<HeaderMap, HeaderError> {
     let mut map = parse_custom(headers)?;
+    if let Some(trace) = &event.trace {
+        put_trace(&mut map, trace);
+    }
     let id = event.id.to_string();
     let timestamp = now.0.div_euclid(1_000).to_string();
     let mut set = |name: HeaderName, value: &str| {

@@ -5,36 +5,17 @@
 //! form, the proxy would resolve the name again. An operator can let the proxy resolve names
 //! instead. The proxy's own address is not checked, and never shown to an owner.
 
-use std::net::SocketAddr;
-
-use base64::{Engine, engine::general_purpose::STANDARD};
-use http::Uri;
-use svc_client::transport::bare_host;
+use svc_client::ProxyUrlError;
 use thiserror::Error;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
-
-/// Limit of the bytes of the proxy's answer to CONNECT.
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error(
-    "`webhooks.proxy` is not the address of a proxy: {why}; write it like `http://proxy.example.org:3128`"
-)]
-pub struct ProxyError {
-    /// Does not contain the address, which may hold a password.
-    why: &'static str,
-}
+#[error("`webhooks.proxy` {0}")]
+pub struct ProxyError(ProxyUrlError);
 
-/// An HTTP proxy.
+/// The proxy of the operator.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    pub(super) host: String,
-    pub(super) port: u16,
-    /// The value of `Proxy-Authorization`.
-    pub(super) authorization: Option<String>,
+    pub(super) at: svc_client::Proxy,
     /// Whether the proxy resolves names and decides which addresses may be reached.
     pub(super) resolves: bool,
 }
@@ -42,147 +23,7 @@ pub struct Proxy {
 impl Proxy {
     /// Parses `http://[user:password@]host[:port]`.
     pub fn parse(url: &str, resolves: bool) -> Result<Self, ProxyError> {
-        let refuse = |why| ProxyError { why };
-        let uri: Uri = url.parse().map_err(|_| refuse("it is not a URL"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(refuse("it must begin with `http://`"));
-        }
-        if uri.path() != "/" || uri.query().is_some() || url.contains('#') {
-            return Err(refuse("it has a path, a query or a fragment"));
-        }
-        let authority = uri.authority().ok_or_else(|| refuse("it names no host"))?;
-        let (user, location) = match authority.as_str().rsplit_once('@') {
-            Some((user, location)) => (Some(user), location),
-            None => (None, authority.as_str()),
-        };
-        let host = authority.host();
-        if host.is_empty() || host == "[]" {
-            return Err(refuse("it names no host"));
-        }
-        let port = match location.strip_prefix(host) {
-            Some("") => 80,
-            _ => authority
-                .port_u16()
-                .filter(|port| *port > 0)
-                .ok_or_else(|| refuse("its port is not valid"))?,
-        };
-        let user = user
-            .map(|user| decode(user).ok_or_else(|| refuse("its user or password is not valid")))
-            .transpose()?;
-        Ok(Self {
-            host: bare_host(host).to_owned(),
-            port,
-            authorization: user.map(|user| format!("Basic {}", STANDARD.encode(user))),
-            resolves,
-        })
-    }
-
-    /// Asks the proxy for a tunnel to `target` (`host:port`).
-    pub(super) async fn tunnel(
-        &self,
-        mut stream: TcpStream,
-        target: &str,
-    ) -> Result<TcpStream, String> {
-        let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
-        if let Some(authorization) = &self.authorization {
-            request += &format!("Proxy-Authorization: {authorization}\r\n");
-        }
-        request += "\r\n";
-        let broken = |error: std::io::Error| format!("the connection to the proxy broke: {error}");
-        stream.write_all(request.as_bytes()).await.map_err(broken)?;
-        let mut answer = Vec::new();
-        let end = loop {
-            if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
-                break at + 4;
-            }
-            if answer.len() > ANSWER_BYTES_MAX {
-                return Err("the head of the proxy's answer is too large".to_owned());
-            }
-            if stream.read_buf(&mut answer).await.map_err(broken)? == 0 {
-                return Err("the proxy closed the connection before it answered".to_owned());
-            }
-        };
-        let status = status_of(&answer).ok_or("the proxy's answer is not HTTP/1.1")?;
-        if !(200..300).contains(&status) {
-            return Err(format!("the proxy answered {status}"));
-        }
-        // The receiver cannot have sent bytes yet: in HTTP and TLS, the client sends first.
-        if answer.len() > end {
-            return Err("the proxy sent bytes after its answer".to_owned());
-        }
-        Ok(stream)
-    }
-}
-
-/// `host:port` for CONNECT; an IPv6 address has brackets.
-pub(super) fn tunnel_target(address: SocketAddr) -> String {
-    address.to_string()
-}
-
-fn status_of(answer: &[u8]) -> Option<u16> {
-    let line = answer.split(|byte| *byte == b'\r').next()?;
-    let line = std::str::from_utf8(line).ok()?;
-    let mut words = line.split(' ');
-    words
-        .next()
-        .filter(|version| version.starts_with("HTTP/1."))?;
-    words.next()?.parse().ok()
-}
-
-/// Decodes percent encoding.
-fn decode(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::new();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let digits = [bytes.next()?, bytes.next()?];
-        let digits = std::str::from_utf8(&digits).ok()?;
-        decoded.push(u8::from_str_radix(digits, 16).ok()?);
-    }
-    Some(decoded)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_proxy_url_has_a_host_and_an_optional_port_and_user() {
-        let check = |url: &str, host: &str, port: u16, authorization: Option<&str>| {
-            let proxy = Proxy::parse(url, false).expect(url);
-            assert_eq!((&*proxy.host, proxy.port), (host, port), "{url}");
-            assert_eq!(proxy.authorization.as_deref(), authorization, "{url}");
-        };
-        check("http://proxy", "proxy", 80, None);
-        check("http://10.0.0.1:3128/", "10.0.0.1", 3128, None);
-        check("http://[::1]:3128", "::1", 3128, None);
-        // `user:p@ss` in base64.
-        check(
-            "http://user:p%40ss@proxy:1",
-            "proxy",
-            1,
-            Some("Basic dXNlcjpwQHNz"),
-        );
-        for bad in [
-            "",
-            "proxy:3128",
-            "https://proxy",
-            "socks5://proxy",
-            "http://",
-            "http://proxy:0",
-            "http://proxy:x",
-            "http://proxy/path",
-            "http://proxy?x",
-            "http://s3cret%4@proxy",
-        ] {
-            let error = Proxy::parse(bad, false)
-                .map(drop)
-                .expect_err(bad)
-                .to_string();
-            assert!(!error.contains("s3cret"), "{error}");
-        }
+        let at = svc_client::Proxy::parse(url).map_err(ProxyError)?;
+        Ok(Self { at, resolves })
     }
 }

@@ -19,7 +19,7 @@ use super::{
     connection::{Connection, ConnectionSettings},
     exchange::Trace,
     outgoing::RequestForm,
-    proxy::{self, Proxy},
+    proxy::Proxy,
     url::Location,
 };
 
@@ -77,7 +77,7 @@ impl Webhook {
             let stream = match location.tls {
                 true => {
                     let target = format!("{}:{port}", location.host);
-                    proxy.tunnel(stream, &target).await?
+                    proxy.at.tunnel(stream, &target).await?
                 }
                 false => stream,
             };
@@ -119,7 +119,7 @@ impl Webhook {
                 continue;
             }
             let stream = self.connect_proxy(user, proxy).await?;
-            match proxy.tunnel(stream, &proxy::tunnel_target(address)).await {
+            match proxy.at.tunnel(stream, &address.to_string()).await {
                 Ok(stream) => return Ok((stream, address)),
                 Err(why) => failure = why,
             }
@@ -128,8 +128,11 @@ impl Webhook {
     }
 
     async fn connect_proxy(&self, user: UserId, proxy: &Proxy) -> Result<TcpStream, String> {
-        let addresses = self.lookups.resolve(user, &proxy.host, proxy.port).await;
-        let connected = connect_permitted(&proxy.host, addresses, |_| true).await;
+        let addresses = self
+            .lookups
+            .resolve(user, &proxy.at.host, proxy.at.port)
+            .await;
+        let connected = connect_permitted(&proxy.at.host, addresses, |_| true).await;
         match connected {
             Ok((stream, _)) => Ok(stream),
             Err(error) => {

@@ -126,6 +126,7 @@ fn event() -> Event {
         space_id: SpaceId::NIL,
         actor: Actor::system(),
         data: JsonText::from(&json!({})),
+        trace: None,
     }
 }
 

@@ -52,6 +52,7 @@ pub(super) fn command(
             space_id: SpaceId::NIL,
             actor: caller.actor(),
             data,
+            trace: None,
         },
         key,
         run: None,

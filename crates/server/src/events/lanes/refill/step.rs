@@ -41,10 +41,10 @@ impl RefillError {
     }
 }
 
-/// The events that a step found, and the lane's next number.
+/// The events that a step found, and the number of the event that the lane checks next.
 struct Plan {
     lane: RefillLane,
-    /// The lane's number when the events were read.
+    /// The lane's `refill_from` when the events were read: the number of the first event to check.
     from: u64,
     /// The number of the first event that was not checked.
     next: u64,
@@ -179,7 +179,8 @@ struct Outcome {
     raised: Vec<Arc<Event>>,
 }
 
-/// Queues the matching events and moves the lane's number, unless the lane has changed meanwhile.
+/// Queues the matching events and stores the number of the event that the lane checks next. Does
+/// nothing if the lane has changed meanwhile.
 fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<Outcome, StoreError> {
     let unchanged = |now: &RefillLane| {
         now.refill_from == Some(plan.from)

@@ -146,7 +146,7 @@ async fn a_rate_spreads_deliveries_and_attempts() {
     let receiver = Receiver::new(Reply::Deliver);
     let running = fixture.start(&receiver);
     fixture.emit_many(10).await;
-    // The burst of one second allows two deliveries, and a third delivery is due at once.
+    // 120 per minute: one delivery is due now, and a burst of one second allows two more.
     until("the burst is sent", || receiver.count() == 3).await;
     for expected in 4..=10 {
         sleep(Duration::from_millis(20)).await;

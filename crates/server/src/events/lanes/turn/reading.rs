@@ -121,8 +121,8 @@ impl Turn<'_, '_> {
         let is_keyed = self.is_keyed();
         let window = match self.progress.is_after_crash {
             true => 1,
-            // Reads the whole queue, because all of the first deliveries may have to wait for an
-            // earlier delivery with the same key.
+            // The whole queue: every delivery near the head may have to wait for an unfinished
+            // delivery with the same key, while a delivery far behind can be sent.
             false if is_keyed => QUEUE_CAPACITY as usize,
             false => window_of(self.sink.as_deref()),
         };
@@ -167,7 +167,7 @@ impl Turn<'_, '_> {
         let crashes = lane.starts.saturating_sub(lane.failures);
         if is_head && crashes >= STARTS_MAX {
             return Err(format!(
-                "given up after {STARTS_MAX} starts, each ended by a crash of the server"
+                "given up after {STARTS_MAX} attempts that a crash of the server interrupted"
             ));
         }
         let Some(event) = head.event.clone() else {

@@ -49,7 +49,7 @@ fn an_earlier_registration_of_another_server_displaces_a_later_one_of_this_serve
     assert_eq!(moved, Ok(vec![two.id]));
     assert_eq!(picked(&registry, "a"), Ok(one.id));
     assert_eq!(picked(&registry, "b"), Ok(two.id));
-    // An agent of this server gets an error, even if its place is earlier.
+    // An agent of this server gets an error, even if its registration has the earlier place.
     let again = Publication {
         place: Some(1),
         ..own

@@ -1,12 +1,10 @@
 //! Recorded params, results and errors: who sees them, what is redacted, and what is not recorded.
 
 use serde_json::{Value, json};
-use svc_testkit::{
-    MethodToml, TestPostgres, TestServer, TestUser, TestZone, fixture, get_eventually, method,
-};
+use svc_testkit::{MethodToml, TestPostgres, TestServer, TestUser, TestZone, fixture, method};
 
 use super::wait_for;
-use crate::{SOON, mcp};
+use crate::mcp;
 
 /// A shared method whose calls are recorded with params and answers.
 fn recorded(name: &str, local_name: &str) -> MethodToml {
@@ -92,10 +90,9 @@ async fn the_owner_and_the_caller_see_payloads_and_auditors_do_not() {
     let id = own["id"].as_str().unwrap();
     let hidden = server.cli(&bob).run(&["calls", "get", id]).await;
     hidden.expect(5);
-    let call = get_one(&bob, "?method=echo").await;
-    let id = call["id"].as_str().unwrap();
-    let shown = server.cli(&bob).run(&["calls", "get", id]).await;
-    let shown = shown.expect(0).stdout;
+    let id = get_one(&bob, "?method=echo").await["id"].clone();
+    let get = ["calls", "get", id.as_str().unwrap()];
+    let shown = server.cli(&bob).run(&get).await.expect(0).stdout;
     assert!(shown.contains(r#""password":"[redacted]""#), "{shown}");
 }
 
@@ -213,34 +210,6 @@ async fn payloads_of_every_way_to_call_a_method_are_recorded() {
     let call = get_one(&ann, "?outcome=notification").await;
     assert_eq!(call["params"], json!({"way": "notification"}));
     assert_eq!((call.get("result"), call.get("error")), (None, None));
-}
-
-#[tokio::test]
-async fn no_call_of_a_method_with_journal_none_is_recorded() {
-    let server = TestServer::start().await;
-    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
-    let space = ann.space("lab").await;
-    let secret = method("secret", "echo")
-        .shared()
-        .line("journal", r#""none""#);
-    let mut agent = space.publish(fixture().with(secret).plain("echo")).await;
-    bob.call("user.ann.secret", json!({})).await;
-    ann.call("secret", json!({})).await;
-    // Rows are written in order: the last call is in the journal, so the others are not coming.
-    ann.call("echo", json!({})).await;
-    wait_for(&ann, "?method=echo", 1).await;
-    assert_eq!(wait_for(&ann, "", 1).await[0]["method"], "echo");
-    assert!(super::calls(&bob, "").await.is_empty());
-    // Also while no space can take the call.
-    agent.kill9();
-    get_eventually("the method is unavailable", SOON, || async {
-        let answer = bob.call("user.ann.secret", json!({})).await;
-        (answer["error"]["code"] == -32000).then_some(())
-    })
-    .await;
-    bob.call("nowhere", json!({})).await;
-    assert_eq!(wait_for(&bob, "?method=nowhere", 1).await.len(), 1);
-    assert!(super::calls(&bob, "?method=secret").await.is_empty());
 }
 
 #[tokio::test]

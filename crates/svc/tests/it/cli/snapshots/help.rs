@@ -46,6 +46,7 @@ async fn s4_3_help() {
           logout       Revoke the current context's token and all tokens created with it, and remove the
                        context
           whoami       Show your user, credential and permissions on the server
+          top          Show methods, spaces and sinks with their load, and refresh the view until stopped
           doctor       Check the server and the space of this folder, and say what to do
           context      Manage saved servers and credentials
           audit        Read the audit log

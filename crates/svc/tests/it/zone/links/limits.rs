@@ -1,5 +1,5 @@
-//! Limits of a method server and turns of users hold over all links of its agent, and the quota of
-//! methods over all servers.
+//! The limits of a method server, and the turns of its users, apply to all links of its agent
+//! together. The quota of methods applies to all servers together.
 
 use super::*;
 

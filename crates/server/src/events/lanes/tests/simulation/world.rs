@@ -288,8 +288,8 @@ impl World {
 
     /// Lets a server emit events, unless it is frozen or does not run.
     pub fn emit(&mut self, server: usize, count: u64) {
-        let is_idle = |server: &SimulatedServer| server.run.frozen_for().is_zero();
-        if !self.servers[server].as_ref().is_some_and(is_idle) {
+        let is_awake = |server: &SimulatedServer| server.run.frozen_for().is_zero();
+        if !self.servers[server].as_ref().is_some_and(is_awake) {
             return;
         }
         let events = (0..count).map(|_| self.new_event()).collect();
@@ -313,6 +313,7 @@ impl World {
             space_id: SpaceId::NIL,
             actor: Actor::system(),
             data: JsonText::from(&json!({})),
+            trace: None,
         })
     }
 

@@ -1,0 +1,188 @@
+//! HTTP proxies: tunnels through a proxy (CONNECT), and the environment variables that name one.
+//!
+//! A tunnel is used for `http` addresses too: an upgrade, such as the link of an agent, does not
+//! work through a proxy that forwards requests.
+
+mod environment;
+
+use std::io;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use http::Uri;
+use thiserror::Error;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+pub(crate) use environment::{ProxyVariableError, find};
+
+use crate::transport::bare_host;
+
+/// Limit of the bytes of the proxy's answer to CONNECT.
+const ANSWER_BYTES_MAX: usize = 16 * 1024;
+
+/// Does not contain the address, which may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("is not the address of a proxy: {0}; write it like `http://proxy.example.org:3128`")]
+pub struct ProxyUrlError(&'static str);
+
+/// An HTTP proxy.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Proxy {
+    /// Without the brackets of an IPv6 address.
+    pub host: String,
+    pub port: u16,
+    /// The value of `Proxy-Authorization`.
+    pub authorization: Option<String>,
+}
+
+impl Proxy {
+    /// Parses `http://[user:password@]host[:port]`.
+    pub fn parse(url: &str) -> Result<Self, ProxyUrlError> {
+        let refuse = ProxyUrlError;
+        let uri: Uri = url.parse().map_err(|_| refuse("it is not a URL"))?;
+        if uri.scheme_str() != Some("http") {
+            return Err(refuse("it must begin with `http://`"));
+        }
+        if uri.path() != "/" || uri.query().is_some() || url.contains('#') {
+            return Err(refuse("it has a path, a query or a fragment"));
+        }
+        let authority = uri.authority().ok_or(refuse("it names no host"))?;
+        let (user, location) = match authority.as_str().rsplit_once('@') {
+            Some((user, location)) => (Some(user), location),
+            None => (None, authority.as_str()),
+        };
+        let host = authority.host();
+        if host.is_empty() || host == "[]" {
+            return Err(refuse("it names no host"));
+        }
+        let port = match location.strip_prefix(host) {
+            Some("") => 80,
+            _ => authority
+                .port_u16()
+                .filter(|port| *port > 0)
+                .ok_or(refuse("its port is not valid"))?,
+        };
+        let user = user
+            .map(|user| decode(user).ok_or(refuse("its user or password is not valid")))
+            .transpose()?;
+        Ok(Self {
+            host: bare_host(host).to_owned(),
+            port,
+            authorization: user.map(|user| format!("Basic {}", STANDARD.encode(user))),
+        })
+    }
+
+    /// Connects to the proxy, and asks it for a tunnel to `target` (`host:port`). The errors name
+    /// the proxy.
+    pub(crate) async fn connect(&self, target: &str) -> io::Result<TcpStream> {
+        let (host, port) = (&*self.host, self.port);
+        let stream = TcpStream::connect((host, port)).await.map_err(|error| {
+            let text = format!("cannot connect to the proxy `{host}`, port {port}: {error}");
+            io::Error::new(error.kind(), text)
+        })?;
+        let tunnel = self.tunnel(stream, target).await;
+        tunnel.map_err(|why| {
+            let text = format!("no tunnel through the proxy `{host}`, port {port}: {why}");
+            io::Error::other(text)
+        })
+    }
+
+    /// Asks the proxy for a tunnel to `target` (`host:port`).
+    pub async fn tunnel(&self, mut stream: TcpStream, target: &str) -> Result<TcpStream, String> {
+        let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
+        if let Some(authorization) = &self.authorization {
+            request += &format!("Proxy-Authorization: {authorization}\r\n");
+        }
+        request += "\r\n";
+        let broken = |error: io::Error| format!("the connection to the proxy broke: {error}");
+        stream.write_all(request.as_bytes()).await.map_err(broken)?;
+        let mut answer = Vec::new();
+        let end = loop {
+            if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
+                break at + 4;
+            }
+            if answer.len() > ANSWER_BYTES_MAX {
+                return Err("the head of the proxy's answer is too large".to_owned());
+            }
+            if stream.read_buf(&mut answer).await.map_err(broken)? == 0 {
+                return Err("the proxy closed the connection before it answered".to_owned());
+            }
+        };
+        let status = status_of(&answer).ok_or("the proxy's answer is not HTTP/1.1")?;
+        if !(200..300).contains(&status) {
+            return Err(format!("the proxy answered {status}"));
+        }
+        // The other end cannot have sent bytes yet: in HTTP and TLS, the client sends first.
+        if answer.len() > end {
+            return Err("the proxy sent bytes after its answer".to_owned());
+        }
+        Ok(stream)
+    }
+}
+
+fn status_of(answer: &[u8]) -> Option<u16> {
+    let line = answer.split(|byte| *byte == b'\r').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words = line.split(' ');
+    words
+        .next()
+        .filter(|version| version.starts_with("HTTP/1."))?;
+    words.next()?.parse().ok()
+}
+
+/// Decodes percent encoding.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::new();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let digits = [bytes.next()?, bytes.next()?];
+        let digits = std::str::from_utf8(&digits).ok()?;
+        decoded.push(u8::from_str_radix(digits, 16).ok()?);
+    }
+    Some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_url_has_a_host_and_an_optional_port_and_user() {
+        let check = |url: &str, host: &str, port: u16, authorization: Option<&str>| {
+            let proxy = Proxy::parse(url).expect(url);
+            assert_eq!((&*proxy.host, proxy.port), (host, port), "{url}");
+            assert_eq!(proxy.authorization.as_deref(), authorization, "{url}");
+        };
+        check("http://proxy", "proxy", 80, None);
+        check("http://10.0.0.1:3128/", "10.0.0.1", 3128, None);
+        check("http://[::1]:3128", "::1", 3128, None);
+        // `user:p@ss` in base64.
+        check(
+            "http://user:p%40ss@proxy:1",
+            "proxy",
+            1,
+            Some("Basic dXNlcjpwQHNz"),
+        );
+        for bad in [
+            "",
+            "proxy:3128",
+            "https://proxy",
+            "socks5://proxy",
+            "http://",
+            "http://proxy:0",
+            "http://proxy:x",
+            "http://proxy/path",
+            "http://proxy?x",
+            "http://s3cret%4@proxy",
+        ] {
+            let error = Proxy::parse(bad).map(drop).expect_err(bad).to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The proof that the person, and not only their session or token, asks for a change of how they
+//! sign in: password, second factors, recovery codes, accounts at providers.
+//!
+//! [`Identity::prove`] decides for all of these changes, so a stolen session or token alone makes
+//! none of them. A user with a password enters it for each change. A user without one has signed in
+//! with a provider a short time ago.
+
+use std::{net::IpAddr, time::Duration};
+
+use svc_core::{Timestamp, UserId};
+use svc_store::{StoreError, Tx, oidc, second_factors, sessions, users};
+
+use super::{Identity, caller::Caller, error::IdentityError, passwords::Payer};
+
+/// How long a sign-in with a provider is a proof of a user without a password.
+const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
+
+/// A proof that was accepted. The transaction of the change calls [`check`](Self::check), because
+/// the password may have been changed since. Without `Debug`: it holds a password hash.
+#[derive(Clone)]
+pub struct OwnProof(Proven);
+
+#[derive(Clone)]
+enum Proven {
+    Password { hash: String },
+    FreshSignIn,
+}
+
+impl Identity {
+    /// Checks the proof of a caller who changes how they sign in. A wrong password counts as a
+    /// failed login.
+    pub async fn prove(
+        &self,
+        caller: &Caller,
+        password: Option<String>,
+        address: IpAddr,
+    ) -> Result<OwnProof, IdentityError> {
+        let (id, presented, now) = (caller.user.id, caller.clone(), self.clock.now());
+        let reading = self.store.read(move |tx| {
+            let is_fresh = is_fresh_sign_in(tx, &presented, now)?;
+            Ok((users::find(tx, id)?, is_fresh))
+        });
+        let (user, is_fresh) = reading.await?;
+        let hash = user.map(|user| user.password_hash).unwrap_or_default();
+        let Some(password) = password else {
+            return match (hash.is_empty(), is_fresh) {
+                (true, true) => Ok(OwnProof(Proven::FreshSignIn)),
+                (true, false) => Err(sign_in_again()),
+                (false, _) => Err(password_required()),
+            };
+        };
+        if hash.is_empty() {
+            return Err(no_password());
+        }
+        let (limit, name) = (&self.login_limit, caller.user.name.as_str());
+        limit.begin(name, address, self.clock.now()).await?;
+        let stored = Some(hash.clone());
+        if !self
+            .passwords
+            .verify(Payer::User(id), password, stored)
+            .await?
+        {
+            limit.fail(name, address, self.clock.now()).await?;
+            return Err(IdentityError::forbidden(
+                "wrong_password",
+                "the current password is not right",
+            ));
+        }
+        limit.succeed(name, address).await?;
+        Ok(OwnProof(Proven::Password { hash }))
+    }
+}
+
+impl OwnProof {
+    /// Checks in the transaction of the change that the proof is still valid.
+    pub fn check(
+        &self,
+        tx: &mut Tx<'_>,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<(), IdentityError> {
+        let user = users::find(tx, caller.user.id)?;
+        let current = user.map(|user| user.password_hash).unwrap_or_default();
+        match &self.0 {
+            Proven::Password { hash } if *hash == current => Ok(()),
+            Proven::FreshSignIn if current.is_empty() => match is_fresh_sign_in(tx, caller, now)? {
+                true => Ok(()),
+                false => Err(sign_in_again()),
+            },
+            _ => Err(IdentityError::conflict(
+                "password_changed",
+                "the password was changed meanwhile; try again",
+            )),
+        }
+    }
+}
+
+/// Ends changes that were begun with the old password of a user and not finished: logins that wait
+/// for a second factor, apps and passkeys that are being set up, accounts that are being linked.
+/// Call this before sessions are deleted: a link belongs to its session.
+pub(super) fn end_begun_changes(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+    oidc::logins::delete_links_of_user(tx, user)?;
+    second_factors::delete_begun(tx, user)
+}
+
+/// Whether a provider opened the caller's session a short time ago.
+fn is_fresh_sign_in(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<bool, StoreError> {
+    let Some(id) = caller.session_id() else {
+        return Ok(false);
+    };
+    let opened = sessions::find(tx, id)?.map(|session| session.created_at);
+    Ok(
+        opened.is_some_and(|opened| now < opened.plus(FRESH_SIGN_IN))
+            && oidc::sessions::exists(tx, id)?,
+    )
+}
+
+fn password_required() -> IdentityError {
+    IdentityError::forbidden(
+        "proof_required",
+        "this changes how you sign in, so enter your password again; the API takes it as `password`",
+    )
+}
+
+fn sign_in_again() -> IdentityError {
+    let minutes = FRESH_SIGN_IN.as_secs() / 60;
+    IdentityError::forbidden(
+        "proof_required",
+        format!(
+            "this changes how you sign in, and you have no password to enter; sign out, sign in again with your provider, and repeat this within {minutes} minutes"
+        ),
+    )
+}
+
+fn no_password() -> IdentityError {
+    IdentityError::forbidden(
+        "no_password",
+        "you have no password on this server, because you sign in with a provider; an administrator can set one",
+    )
+}

@@ -1,0 +1,90 @@
+//! Spans that wait for their export. A full queue drops new spans.
+
+use std::collections::VecDeque;
+
+use parking_lot::Mutex;
+use svc_core::UserId;
+use tokio::sync::Notify;
+
+use super::span::Span;
+use crate::random_key::RandomKeyMap;
+
+pub(super) struct SpanQueue {
+    capacity: usize,
+    waiting: Mutex<Waiting>,
+    /// Notified when a whole batch waits.
+    many: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    spans: VecDeque<(UserId, Span)>,
+    /// Only users with waiting spans.
+    by_user: RandomKeyMap<UserId, usize>,
+}
+
+impl SpanQueue {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            waiting: Mutex::default(),
+            many: Notify::new(),
+        }
+    }
+
+    /// Adds spans of work for a user, and returns how many were dropped. A user may add spans only
+    /// while the user has fewer spans in the queue than there is room for, so a single user gets at
+    /// most half of the queue.
+    pub(super) fn push(&self, user: UserId, spans: impl IntoIterator<Item = Span>) -> u64 {
+        let mut dropped = 0;
+        let mut waiting = self.waiting.lock();
+        let before = waiting.spans.len();
+        let mut of_user = waiting.by_user.get(&user).copied().unwrap_or_default();
+        for span in spans {
+            if of_user < self.capacity.saturating_sub(waiting.spans.len()) {
+                of_user += 1;
+                waiting.spans.push_back((user, span));
+            } else {
+                dropped += 1;
+            }
+        }
+        if of_user > 0 {
+            waiting.by_user.insert(user, of_user);
+        }
+        let after = waiting.spans.len();
+        drop(waiting);
+        if before < self.many_spans() && after >= self.many_spans() {
+            self.many.notify_one();
+        }
+        dropped
+    }
+
+    /// The number of spans that are exported at once and not at the next interval.
+    fn many_spans(&self) -> usize {
+        self.capacity / 8
+    }
+
+    /// Waits until there are many spans.
+    pub(super) async fn wait_for_many(&self) {
+        self.many.notified().await;
+    }
+
+    pub(super) fn take(&self, most: usize) -> Vec<Span> {
+        let mut waiting = self.waiting.lock();
+        let count = most.min(waiting.spans.len());
+        let taken: Vec<_> = waiting.spans.drain(..count).collect();
+        for (user, _) in &taken {
+            if let Some(of_user) = waiting.by_user.get_mut(user) {
+                *of_user -= 1;
+                if *of_user == 0 {
+                    waiting.by_user.remove(user);
+                }
+            }
+        }
+        taken.into_iter().map(|(_, span)| span).collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.lock().spans.len()
+    }
+}

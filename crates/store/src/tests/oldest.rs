@@ -1,0 +1,257 @@
+//! Tables that strangers can fill keep a limited number of rows, also if all rows expire at the
+//! same time.
+
+use std::collections::BTreeMap;
+
+use svc_core::{
+    ConsentId, OAuthClientId, OidcProviderId, QuotaOverrides, Timestamp, UserId, UserName,
+    oauth::{ClientKind, OAuthScopes},
+};
+use uuid::Uuid;
+
+use crate::{
+    Hash, StoreError, Tx,
+    engines::{TestEngine, on_each_engine},
+    oauth::{
+        clients::{self, ClientRow},
+        codes::{self, CodeRow},
+        consents::{self, ConsentRow},
+        devices::{self, DeviceRow, DeviceState},
+    },
+    oidc::{
+        logins::{self, LoginRow},
+        providers::{self, ProviderRow},
+    },
+    users::{self, UserRow},
+};
+
+const AT: Timestamp = Timestamp(1_700_000_000_123);
+const KEEP: u32 = 3;
+
+/// The user, the app and the provider that the rows refer to.
+#[derive(Clone, Copy)]
+struct Owners {
+    user: UserId,
+    client: OAuthClientId,
+    provider: OidcProviderId,
+}
+
+/// Runs statements in a fresh store.
+async fn with_owners(
+    engine: &TestEngine,
+    work: impl FnOnce(&mut Tx<'_>, Owners) -> Result<(), StoreError> + Send + 'static,
+) {
+    let store = engine.open().await;
+    let written = store.write(move |tx| {
+        let owners = insert_owners(tx)?;
+        work(tx, owners)
+    });
+    written.await.expect("committed");
+    store.close().await;
+}
+
+fn insert_owners(tx: &mut Tx<'_>) -> Result<Owners, StoreError> {
+    let owners = Owners {
+        user: UserId(Uuid::now_v7()),
+        client: OAuthClientId(Uuid::now_v7()),
+        provider: OidcProviderId(Uuid::now_v7()),
+    };
+    let user = UserRow {
+        quotas: QuotaOverrides::new(),
+        id: owners.user,
+        username: UserName::parse("ann").expect("valid"),
+        password_hash: "x".into(),
+        active: true,
+        created_at: AT,
+    };
+    users::insert(tx, &user)?;
+    let client = ClientRow {
+        id: owners.client,
+        client_id: "app".into(),
+        kind: ClientKind::Registered,
+        name: "App".into(),
+        redirect_uris: Vec::new(),
+        secret_hash: None,
+        fresh_until: AT,
+        blocked: false,
+        created_at: AT,
+        last_used_at: None,
+    };
+    clients::insert(tx, &client)?;
+    let provider = ProviderRow {
+        id: owners.provider,
+        name: "work".into(),
+        label: "Work".into(),
+        issuer: "https://id.example.org".into(),
+        client_id: "svc".into(),
+        sealed_secret: None,
+        scopes: Vec::new(),
+        enabled: true,
+        create_users: false,
+        required_claims: BTreeMap::new(),
+        groups_claim: None,
+        mappings: Vec::new(),
+        created_at: AT,
+    };
+    providers::insert(tx, &provider)?;
+    Ok(owners)
+}
+
+fn hash(number: u8) -> Hash {
+    [number; 32]
+}
+
+/// Inserts five rows that expire one after the other, then five that expire together, and checks
+/// which are left.
+fn check(
+    tx: &mut Tx<'_>,
+    insert: impl Fn(&mut Tx<'_>, u8, Timestamp) -> Result<(), StoreError>,
+    exists: impl Fn(&mut Tx<'_>, u8) -> Result<bool, StoreError>,
+    delete: impl Fn(&mut Tx<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let list = |tx: &mut Tx<'_>| -> Result<Vec<u8>, StoreError> {
+        let mut left = Vec::new();
+        for number in 0..20 {
+            if exists(tx, number)? {
+                left.push(number);
+            }
+        }
+        Ok(left)
+    };
+    for number in 0..5 {
+        insert(tx, number, Timestamp(AT.0 + i64::from(number)))?;
+    }
+    delete(tx)?;
+    assert_eq!(list(tx)?, [2, 3, 4], "the newest are kept");
+    delete(tx)?;
+    assert_eq!(list(tx)?, [2, 3, 4], "nothing is deleted below the limit");
+    for number in 10..15 {
+        insert(tx, number, Timestamp(AT.0 + 1_000))?;
+    }
+    delete(tx)?;
+    let left = list(tx)?;
+    assert_eq!(left.len(), KEEP as usize, "{left:?}");
+    assert!(left.iter().all(|number| *number >= 10), "{left:?}");
+    Ok(())
+}
+
+async fn codes_of_a_user_are_bounded(engine: &TestEngine) {
+    with_owners(engine, |tx, owners| {
+        let insert = |tx: &mut Tx<'_>, number, expires_at| {
+            let code = CodeRow {
+                hash: hash(number),
+                user_id: owners.user,
+                client_id: owners.client,
+                redirect_uri: String::new(),
+                challenge: String::new(),
+                scopes: OAuthScopes::choose("mcp"),
+                resource: String::new(),
+                expires_at,
+                used_at: None,
+                grant_id: None,
+                token_id: None,
+            };
+            codes::insert(tx, &code)
+        };
+        check(
+            tx,
+            insert,
+            |tx, number| Ok(codes::find(tx, &hash(number))?.is_some()),
+            |tx| codes::delete_oldest_of_user(tx, owners.user, KEEP),
+        )
+    })
+    .await;
+}
+
+async fn questions_of_apps_are_bounded(engine: &TestEngine) {
+    with_owners(engine, |tx, owners| {
+        let id = |number: u8| ConsentId(Uuid::from_bytes([number + 1; 16]));
+        let insert = |tx: &mut Tx<'_>, number, expires_at| {
+            let consent = ConsentRow {
+                id: id(number),
+                client_id: owners.client,
+                redirect_uri: String::new(),
+                state: None,
+                challenge: String::new(),
+                scopes: OAuthScopes::choose("mcp"),
+                resource: String::new(),
+                issuer: String::new(),
+                session_id: None,
+                expires_at,
+            };
+            consents::insert(tx, &consent)
+        };
+        check(
+            tx,
+            insert,
+            |tx, number| Ok(consents::find(tx, id(number))?.is_some()),
+            |tx| consents::delete_oldest(tx, KEEP),
+        )
+    })
+    .await;
+}
+
+async fn logins_of_machines_are_bounded(engine: &TestEngine) {
+    with_owners(engine, |tx, owners| {
+        let insert = |tx: &mut Tx<'_>, number: u8, expires_at| {
+            let device = DeviceRow {
+                hash: hash(number),
+                user_code: format!("CODE{number}"),
+                client_id: owners.client,
+                name: String::new(),
+                address: String::new(),
+                state: DeviceState::Pending,
+                user_id: None,
+                created_at: AT,
+                expires_at,
+                polled_at: None,
+                poll_seconds: 5,
+            };
+            devices::insert(tx, &device)
+        };
+        check(
+            tx,
+            insert,
+            |tx, number| Ok(devices::find(tx, &hash(number))?.is_some()),
+            |tx| devices::delete_oldest(tx, KEEP),
+        )
+    })
+    .await;
+}
+
+async fn sign_ins_with_providers_are_bounded(engine: &TestEngine) {
+    with_owners(engine, |tx, owners| {
+        let insert = |tx: &mut Tx<'_>, number, expires_at| {
+            let login = LoginRow {
+                state_hash: hash(number),
+                browser_hash: hash(0),
+                provider_id: owners.provider,
+                nonce: String::new(),
+                verifier: String::new(),
+                redirect_uri: String::new(),
+                return_to: String::new(),
+                link_session_id: None,
+                expires_at,
+            };
+            logins::insert(tx, &login)
+        };
+        check(
+            tx,
+            insert,
+            // A login can only be read by taking it.
+            |tx, number| match logins::take(tx, &hash(number), &hash(0))? {
+                Some(login) => logins::insert(tx, &login).map(|()| true),
+                None => Ok(false),
+            },
+            |tx| logins::delete_oldest(tx, KEEP),
+        )
+    })
+    .await;
+}
+
+on_each_engine!(
+    codes_of_a_user_are_bounded,
+    questions_of_apps_are_bounded,
+    logins_of_machines_are_bounded,
+    sign_ins_with_providers_are_bounded,
+);

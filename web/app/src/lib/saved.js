@@ -1,0 +1,64 @@
+/**
+ * Params that the user saved by name for a method, in the local storage of this browser. They stay after a sign-out.
+ * Never use it for secrets.
+ */
+import { me } from './me.js';
+
+/** Saved params of one user in one browser. */
+const SAVED_MAX = 100;
+/** Characters of the params of one request. */
+const SIZE_MAX = 20_000;
+
+/** @typedef {{method: string, name: string, params: string}} SavedRequest */
+
+const key = () => `svc.saved.${me.value?.id}`;
+
+/** @param {string} method @returns {SavedRequest[]} by name */
+export function savedOf(method) {
+  return all()
+    .filter((saved) => saved.method === method)
+    .sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/**
+ * Saves params, and replaces params of the same name. Throws a text for the user if there is no space left.
+ * @param {SavedRequest} saved
+ */
+export function save(saved) {
+  if (saved.params.length > SIZE_MAX)
+    throw new Error(`The params have ${saved.params.length} characters. At most ${SIZE_MAX} can be saved.`);
+  const others = without(saved);
+  if (others.length >= SAVED_MAX)
+    throw new Error(`This browser holds ${SAVED_MAX} saved requests. Remove one to save another.`);
+  write([...others, saved]);
+}
+
+/** @param {{method: string, name: string}} saved */
+export function removeSaved(saved) {
+  write(without(saved));
+}
+
+/** @param {{method: string, name: string}} saved */
+const without = ({ method, name }) => all().filter((one) => one.method !== method || one.name !== name);
+
+/** @returns {SavedRequest[]} */
+function all() {
+  try {
+    const list = JSON.parse(localStorage.getItem(key()) ?? '[]');
+    return Array.isArray(list) ? list.filter(isSaved) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** @param {any} one */
+const isSaved = (one) => ['method', 'name', 'params'].every((member) => typeof one?.[member] === 'string');
+
+/** @param {SavedRequest[]} list */
+function write(list) {
+  try {
+    localStorage.setItem(key(), JSON.stringify(list));
+  } catch {
+    throw new Error('The storage of this browser is full.');
+  }
+}

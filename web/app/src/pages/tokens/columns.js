@@ -1,0 +1,99 @@
+/** API tokens in a table, and their revocation. */
+import { api } from '../../lib/api.js';
+import { now } from '../../lib/format.js';
+import { html } from '../../lib/preact.js';
+import { Badge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { ConfirmDialog } from '../../ui/dialog.js';
+import { Time } from '../../ui/time.js';
+import { toast } from '../../ui/toasts.js';
+
+/**
+ * @typedef {{id: string, name: string, scopes: string[], created_at: string, expires_at: string | null, last_used_at:
+ *   string | null, token?: string}} Token
+ */
+
+const SOON_MS = 7 * 24 * 3_600_000;
+
+/**
+ * @param {(token: Token) => void} onRevoke
+ * @returns {import('../../ui/table.js').Column<Token>[]}
+ */
+export function tokenColumns(onRevoke) {
+  return [
+    {
+      key: 'name',
+      label: 'Name',
+      sort: (token) => token.name,
+      cell: (token) => html`<span class="strong">${token.name}</span>`,
+    },
+    { key: 'scopes', label: 'Reaches', cell: (token) => html`<${Scopes} scopes=${token.scopes} />` },
+    {
+      key: 'last_used_at',
+      label: 'Last used',
+      sort: (token) => token.last_used_at,
+      cell: (token) => html`<${Time} value=${token.last_used_at} none="never" />`,
+    },
+    {
+      key: 'created_at',
+      label: 'Created',
+      sort: (token) => token.created_at,
+      cell: (token) => html`<${Time} value=${token.created_at} />`,
+    },
+    {
+      key: 'expires_at',
+      label: 'Expires',
+      sort: (token) => token.expires_at,
+      cell: (token) => html`<${Expiry} at=${token.expires_at} />`,
+    },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (token) =>
+        html`
+          <${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>
+            Revoke
+          </${Button}>
+        `,
+    },
+  ];
+}
+
+/** @param {{scopes: string[]}} props */
+function Scopes({ scopes }) {
+  if (scopes.length === 0) return html`<span>all that the user may do</span>`;
+  return html`<span class="row">${scopes.map((scope) => html`<${Badge} key=${scope} mono>${scope}</${Badge}>`)}</span>`;
+}
+
+/** @param {{at: string | null}} props */
+function Expiry({ at }) {
+  if (!at) return html`<span class="muted">never</span>`;
+  const left = new Date(at).getTime() - now.value;
+  const remark =
+    left <= 0
+      ? html`<${Badge} tone="bad">expired</${Badge}>`
+      : left < SOON_MS && html`<${Badge} tone="warn">soon</${Badge}>`;
+  return html`<span class="row"><${Time} value=${at} />${remark}</span>`;
+}
+
+/** @param {{token: Token, list: {reload: () => Promise<void>}, onClose: () => void}} props */
+export function RevokeDialog({ token, list, onClose }) {
+  return html`
+    <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${onClose}
+      onConfirm=${() => revoke(token, list)}>
+      <p>
+        Any program that uses <strong class="mono anywhere">${token.name}</strong> is rejected from its next
+        request on, and so are tokens that were created with it. This cannot be undone.
+      </p>
+    </${ConfirmDialog}>
+  `;
+}
+
+/** @param {Token} token @param {{reload: () => Promise<void>}} list */
+async function revoke(token, list) {
+  await api.del(`/api/tokens/${token.id}`);
+  await list.reload();
+  toast(`Token ${token.name} revoked`);
+}
