@@ -94,7 +94,8 @@ async fn decode(server: &TestServer, receiver: &TestReceiver) -> Option<Vec<Valu
         std::fs::write(folder.join(format!("{number:04}")), &request.body).unwrap();
     }
     let folder = folder.to_str().unwrap();
-    let said = Judge::Python("otlp").ask(server, &[("OTLP_FOLDER", folder)]);
+    let settings = [("OTLP_FOLDER", folder)];
+    let said = Judge::Python("otlp").ask(server, &settings);
     let read = |line: &String| serde_json::from_str(line).expect("a line of JSON");
     said.await.map(|lines| lines.iter().map(read).collect())
 }
