@@ -186,7 +186,7 @@ pub struct MethodDefinition {
     /// space offers the method: `drop` it, or `hold` it and call the method later, in order.
     #[serde(default, skip_serializing_if = "Overflow::is_drop")]
     pub event_overflow: Overflow,
-    /// What the call journal records of each call: its `outcome`, or `payloads`, which adds
+    /// What the call journal records of each call: `none`, its `outcome`, or `payloads`, which adds
     /// params, results and errors. Callers see this value.
     #[serde(default, skip_serializing_if = "JournalLevel::is_default")]
     pub journal: JournalLevel,

@@ -47,7 +47,7 @@ pub struct Method {
     pub params_schema: Option<Value>,
     /// A JSON Schema.
     pub result_schema: Option<Value>,
-    /// What the call journal records of each call: its `outcome`, or `payloads`, which adds
+    /// What the call journal records of each call: `none`, its `outcome`, or `payloads`, which adds
     /// params, results and errors.
     #[serde(default)]
     pub journal: JournalLevel,

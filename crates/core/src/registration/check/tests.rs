@@ -89,8 +89,10 @@ fn the_level_of_the_journal_and_redacted_values_are_checked() {
     assert_eq!(method.journal, JournalLevel::Payloads);
     assert_eq!(json!(method.journal_redact), json!(["/a/*", "/b"]));
     assert!(warnings.is_empty(), "{warnings:?}");
-    let (_, warnings) = accepted("outcome", json!(["/a"]));
-    assert!(warnings[0].contains("has no effect"), "{warnings:?}");
+    for level in ["none", "outcome"] {
+        let (_, warnings) = accepted(level, json!(["/a"]));
+        assert!(warnings[0].contains("has no effect"), "{warnings:?}");
+    }
     refused(with(json!("rows"), json!([])), "unknown variant `rows`");
     let pointers = |texts: Value| with(json!("payloads"), texts);
     refused(pointers(json!(["/a", "b"])), "`b` must start with `/`");
