@@ -9,6 +9,8 @@ text_enum! {
     /// What the call journal records of the calls of a method.
     #[derive(Default)]
     JournalLevel {
+        /// Nothing.
+        None = "none",
         /// A row without params and results.
         #[default]
         Outcome = "outcome",

@@ -147,6 +147,7 @@ fn fields(method: &Method) -> Fields {
 fn journal(method: &Method) -> String {
     let level = method.journal;
     let mut text = match level {
+        JournalLevel::None => format!("{level} (calls are not recorded)"),
         JournalLevel::Outcome => level.to_string(),
         JournalLevel::Payloads => format!("{level} (params, results and errors are recorded)"),
     };

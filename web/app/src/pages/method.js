@@ -129,6 +129,7 @@ function About({ method }) {
         method.keywords.length > 0 && ['Keywords', list(method.keywords)],
         Boolean(method.title) && ['Title', method.title],
         hints.length > 0 && ['Annotations', html`<${HintBadges} words=${hints} />`],
+        method.journal === 'none' && ['Journal', 'calls are not recorded'],
         method.mcp_tool && ['MCP tool', html`<span class="mono">${method.mcp_tool_name}</span>`],
         Boolean(method.local_name) && ['Local name', html`<span class="mono">${method.local_name}</span>`],
         Boolean(method.events?.length) && ['Events', list(method.events)],

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use svc_core::journal::JournalLevel;
+
 use super::{CallFacts, Calls, Reply};
 use crate::{
     identity::Caller,
@@ -30,7 +32,9 @@ impl Calls {
         let own = (caller.user.id, call.method);
         let (owner, name) = match (provider, ending.outcome()) {
             (None, CallOutcome::Unavailable) => {
-                self.count_unavailable(caller, call.method, took);
+                if self.count_unavailable(caller, call.method, took) == JournalLevel::None {
+                    return;
+                }
                 self.resolve(caller, call.method).unwrap_or(own)
             }
             _ => own,
@@ -50,16 +54,20 @@ impl Calls {
         .record(&self.metrics, &self.journal, &self.traces);
     }
 
-    /// Counts a call of a method whose providers cannot take calls now.
-    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) {
-        let Some((owner, name)) = self.resolve(caller, method) else {
-            return;
+    /// Counts a call of a method whose providers cannot take calls now. Returns what the journal
+    /// records of the method's calls.
+    fn count_unavailable(&self, caller: &Caller, method: &str, took: Duration) -> JournalLevel {
+        let resolved = self.resolve(caller, method);
+        let entry = resolved
+            .and_then(|(owner, name)| self.registry.find_visible(caller.viewer(), owner, name));
+        let Some(entry) = entry else {
+            return JournalLevel::default();
         };
-        let entry = self.registry.find_visible(caller.viewer(), owner, name);
-        if let Some(provider) = entry.as_ref().and_then(|entry| entry.providers.first()) {
+        if let Some(provider) = entry.providers.first() {
             let meter = provider.meter(&self.metrics);
             meter.record(CallOutcome::Unavailable, took);
         }
+        entry.definition.journal.level
     }
 
     /// Records that the caller left while a space worked on the call.

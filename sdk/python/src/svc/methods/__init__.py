@@ -105,7 +105,7 @@ class Server:
         the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
         that nothing is known.
 
-        `journal` is what the server records of each call: its "outcome", or "payloads", which
+        `journal` is what the server records of each call: "none", its "outcome", or "payloads", which
         adds params, results and errors. Callers see it. `journal_redact` are JSON pointers to values
         that are not recorded.
         """
@@ -140,7 +140,7 @@ class Server:
             method["event_sinks"] = _texts("method() event_sinks", event_sinks)
         if _one_of("method() event_overflow", event_overflow, ["drop", "hold"]) != "drop":
             method["event_overflow"] = event_overflow
-        levels = ["outcome", "payloads"]
+        levels = ["none", "outcome", "payloads"]
         if _one_of("method() journal", journal, levels) != "outcome":
             method["journal"] = journal
         if journal_redact:

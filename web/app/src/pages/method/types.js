@@ -11,7 +11,7 @@
  * @property {Record<string, boolean>} annotations the hints that the publisher gave; others are absent
  * @property {any} params_schema
  * @property {any} result_schema
- * @property {'outcome' | 'payloads'} journal what is recorded of each call
+ * @property {'none' | 'outcome' | 'payloads'} journal what is recorded of each call
  * @property {string[]} [journal_redact] JSON pointers to values that are not recorded
  * @property {string} owner_id
  * @property {string} owner

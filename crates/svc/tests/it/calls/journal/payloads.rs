@@ -213,6 +213,34 @@ async fn payloads_of_every_way_to_call_a_method_are_recorded() {
 }
 
 #[tokio::test]
+async fn no_call_of_a_method_with_journal_none_is_recorded() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let space = ann.space("lab").await;
+    let secret = method("secret", "echo")
+        .shared()
+        .line("journal", r#""none""#);
+    let mut agent = space.publish(fixture().with(secret).plain("echo")).await;
+    bob.call("user.ann.secret", json!({})).await;
+    ann.call("secret", json!({})).await;
+    // Rows are written in order: the last call is in the journal, so the others are not coming.
+    ann.call("echo", json!({})).await;
+    wait_for(&ann, "?method=echo", 1).await;
+    assert_eq!(wait_for(&ann, "", 1).await[0]["method"], "echo");
+    assert!(super::calls(&bob, "").await.is_empty());
+    // Also while no space can take the call.
+    agent.kill9();
+    get_eventually("the method is unavailable", SOON, || async {
+        let answer = bob.call("user.ann.secret", json!({})).await;
+        (answer["error"]["code"] == -32000).then_some(())
+    })
+    .await;
+    bob.call("nowhere", json!({})).await;
+    assert_eq!(wait_for(&bob, "?method=nowhere", 1).await.len(), 1);
+    assert!(super::calls(&bob, "?method=secret").await.is_empty());
+}
+
+#[tokio::test]
 async fn payloads_are_in_the_journal_and_nowhere_else() {
     let server = TestServer::builder().env("SVC_LOG", "trace").start().await;
     let ann = server.user("ann").await;
