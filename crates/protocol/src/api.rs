@@ -48,9 +48,8 @@ pub use oauth::{
     App, AppPatch, AppSummary, Consent, Decision, DecisionResult, DeviceLogin, Grant, NewApp,
 };
 pub use oidc::{
-    ClaimMapping, IdentityProof, LinkStarted, LinkedIdentities, LinkedIdentity,
-    NewOidcProvider, OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption,
-    SignInOptions,
+    ClaimMapping, IdentityProof, LinkStarted, LinkedIdentities, LinkedIdentity, NewOidcProvider,
+    OidcCheck, OidcCheckStep, OidcProvider, OidcProviderPatch, SignInOption, SignInOptions,
 };
 pub use page::{
     Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Schedules, Scripts,

@@ -158,7 +158,7 @@ impl EndedCall<'_> {
         let (owner, method, space, payloads) = match self.target {
             CallTarget::Provider(provider) => {
                 let payloads = match provider.journal.level {
-                    JournalLevel::None => return,
+                    JournalLevel::None => return None,
                     JournalLevel::Outcome => None,
                     JournalLevel::Payloads => Some(self.payloads(provider)),
                 };

@@ -1,10 +1,12 @@
 //! Recorded params, results and errors: who sees them, what is redacted, and what is not recorded.
 
 use serde_json::{Value, json};
-use svc_testkit::{MethodToml, TestPostgres, TestServer, TestUser, TestZone, fixture, method};
+use svc_testkit::{
+    MethodToml, TestPostgres, TestServer, TestUser, TestZone, fixture, get_eventually, method,
+};
 
 use super::wait_for;
-use crate::mcp;
+use crate::{SOON, mcp};
 
 /// A shared method whose calls are recorded with params and answers.
 fn recorded(name: &str, local_name: &str) -> MethodToml {
