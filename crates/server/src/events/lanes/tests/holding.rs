@@ -62,7 +62,7 @@ async fn a_delivery_that_kills_the_server_is_given_up() {
     }
     let (started, dead) = claim(&fixture).await;
     assert_eq!(started.expect("the next delivery").job.n, 2);
-    assert!(dead[0].error.contains("10 starts"), "{dead:?}");
+    assert!(dead[0].error.contains("10 attempts"), "{dead:?}");
     assert_eq!(fixture.audited("event_sink.dead").await, 1);
     assert_eq!(fixture.depth(&sink).await, 1);
     let delivery = fixture.deliveries(lane).await.remove(0);
