@@ -150,7 +150,7 @@ mod tests {
         let all = logs.read(space, None, 1000);
         assert_eq!(all.len(), LINES_MAX);
         assert!(all.is_sorted_by(|a, b| a.n < b.n));
-        let last = all.last().unwrap();
+        let last = all.last().expect("a line");
         assert!(last.line.line.starts_with("2 lines were left out"));
         let before = &all[all.len() - 2];
         let next = logs.read(space, Some(before.n), 10);

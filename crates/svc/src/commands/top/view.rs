@@ -118,8 +118,8 @@ fn spaces_table(spaces: &[Space]) -> Table {
         vec![
             short(space.name.as_str()),
             space.owner.to_string(),
-            json_name(&space.state),
-            json_name(&space.health),
+            json_name(space.state),
+            json_name(space.health),
             yes_no(space.linked),
             methods,
         ]

@@ -75,7 +75,7 @@ async fn a_server_that_does_not_answer_is_an_error_with_advice() {
     let shown = svc.run(&["doctor"]).await.expect(1);
     let text = &shown.stdout;
     assert!(text.contains("cannot reach `http://127.0.0.1:9`"), "{text}");
-    assert!(text.contains("-> is it running?"), "{text}");
+    assert!(text.contains("-> is the server running?"), "{text}");
     assert!(text.contains("1 error, 0 warnings"), "{text}");
 }
 
