@@ -17,7 +17,7 @@ fn call(owner: u128, method: &str, outcome: &str, ms: f64) -> Call {
         "outcome": outcome, "code": null, "duration_ms": ms, "queue_ms": null, "method_ms": null,
         "params_bytes": 0, "result_bytes": 0, "trace_id": null,
     });
-    serde_json::from_value(call).unwrap()
+    serde_json::from_value(call).expect("a call")
 }
 
 fn method(owner: u128, name: &str, providers: &Value) -> Method {
@@ -27,11 +27,11 @@ fn method(owner: u128, name: &str, providers: &Value) -> Method {
         "owner": if owner == 1 { "ann" } else { "ben" }, "provider_count": 1, "local_name": null,
         "groups": [], "events": [], "event_sinks": [], "providers": providers,
     });
-    serde_json::from_value(method).unwrap()
+    serde_json::from_value(method).expect("a method")
 }
 
 fn now() -> Timestamp {
-    Timestamp::parse("2026-11-17T08:00:30.000Z").unwrap()
+    Timestamp::parse("2026-11-17T08:00:30.000Z").expect("a time")
 }
 
 #[test]
