@@ -24,7 +24,12 @@ const provider = new Provider(issuer, {
     },
   ],
   scopes: ['openid', 'profile', 'email', 'groups'],
-  claims: { openid: ['sub'], profile: ['preferred_username', 'name'], email: ['email'], groups: ['groups'] },
+  claims: {
+    openid: ['sub'],
+    profile: ['preferred_username', 'name'],
+    email: ['email'],
+    groups: ['groups', '_claim_names'],
+  },
   findAccount: (_, id) => ({
     accountId: id,
     claims: () => ({ sub: id, preferred_username: id, ...accounts.get(id) }),

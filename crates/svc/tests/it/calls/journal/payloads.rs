@@ -247,13 +247,12 @@ async fn payloads_are_in_the_journal_and_nowhere_else() {
     let server = TestServer::builder().env("SVC_LOG", "trace").start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    let _agent = space
-        .publish(
-            fixture()
-                .with(recorded("echo", "echo"))
-                .with(recorded("fail", "fail")),
-        )
-        .await;
+    // The params of this method are the error that it returns.
+    let fail = method("fail", "fail")
+        .line("journal", r#""payloads""#)
+        .line("journal_redact", r#"["/password", "/data/password"]"#);
+    let registration = fixture().with(recorded("echo", "echo")).with(fail);
+    let _agent = space.publish(registration).await;
     ann.call("echo", json!({"text": "sesame", "password": "hidden-one"}))
         .await;
     let error = json!({"code": 1, "message": "sesame", "data": {"password": "hidden-two"}});
