@@ -76,7 +76,7 @@ async function credentials(page, dora) {
   await see(page.getByText('No browser is signed in.'));
   await dora.goto('/methods');
   await seePage(dora, 'Sign in to svc');
-  await dora.getByLabel('Username').fill(DORA.username);
+  await dora.getByLabel('User name').fill(DORA.username);
   await dora.getByLabel('Password').fill(DORA.password);
   await dora.getByRole('button', { name: 'Sign in' }).click();
   await seePage(dora, 'Methods');

@@ -95,7 +95,7 @@ async function stickyBar(page) {
   await page.setViewportSize({ width: 390, height: 500 });
   await page.goto('/methods/note');
   await seePage(page, 'note');
-  await page.getByRole('group', { name: 'Params' }).scrollIntoViewIfNeeded();
+  await page.getByRole('group', { name: 'Params', exact: true }).scrollIntoViewIfNeeded();
   const call = page.getByRole('button', { name: 'Call', exact: true });
   await page.waitForFunction(() => {
     const bar = document.querySelector('.try-bar');
