@@ -235,8 +235,10 @@ fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
         // sinks receive.
         b'p' => is_owner || has(&["manage_spaces", "view_audit", "manage_global_event_sinks"]),
         b'e' => is_owner || has(&["view_audit", "manage_global_event_sinks"]),
-        // Names of own scripts, sinks and tokens, which are also in the audit log.
-        b's' | b'k' | b'o' => is_owner || has(&["view_audit"]),
+        // Names of own scripts and sinks, which are also in the audit log.
+        b's' | b'k' => is_owner || has(&["view_audit"]),
+        // Names of tokens, which are also in the audit log.
+        b'o' => is_owner || has(&["view_audit", "manage_users"]),
         // Sources of own scripts.
         b'c' => is_owner,
         // Global scripts.
