@@ -6,7 +6,7 @@ mod person;
 use std::{net::TcpListener, time::Duration};
 
 use serde_json::{Value, json};
-use svc_testkit::{Http, Process, eventually, get_eventually};
+use svc_testkit::{Http, Process, get_eventually};
 
 use self::person::{Person, password_of, post_form};
 use super::{SECRET, Site, builder, expect_refused, local, mapping::held};
@@ -28,7 +28,6 @@ async fn users_of_keycloak_sign_in_and_follow_their_groups_and_sign_outs() {
     a_user_is_created_once_and_follows_the_groups_of_keycloak(&site).await;
     realm_roles_are_sent_only_with_a_mapper(&site).await;
     a_sign_out_at_keycloak_ends_the_session_here(&site).await;
-    an_administrator_of_keycloak_ends_the_sessions_of_a_user(&site).await;
     a_user_who_is_disabled_at_keycloak_cannot_sign_in(&site).await;
 }
 
@@ -139,22 +138,10 @@ async fn a_sign_out_at_keycloak_ends_the_session_here(site: &Site) {
     // Keycloak sends the logout token while it answers the form.
     browser.get("/api/auth/me").await.expect(401);
     other.get("/api/auth/me").await.expect(200);
+    at_work.answer_form(site, &page).await;
+    other.get("/api/auth/me").await.expect(401);
     let actions = site.admin.audit_actions().await;
     assert!(actions.iter().any(|(_, action)| action == "logout.oidc"));
-}
-
-async fn an_administrator_of_keycloak_ends_the_sessions_of_a_user(site: &Site) {
-    let (first, _) = Person::new("ann").sign_in(site).await;
-    let (second, _) = Person::new("ann").sign_in(site).await;
-    let path = format!("/users/{}/logout", user_id(site, "ann").await);
-    admin(site, "POST", &path, Value::Null).await;
-    for browser in [first, second] {
-        eventually("the session ends", crate::SOON, || {
-            let mut browser = browser.clone();
-            async move { browser.get("/api/auth/me").await.status == 401 }
-        })
-        .await;
-    }
 }
 
 async fn a_user_who_is_disabled_at_keycloak_cannot_sign_in(site: &Site) {
