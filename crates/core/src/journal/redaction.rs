@@ -52,7 +52,8 @@ impl JsonPointer {
     }
 }
 
-/// The name that a step stands for; `None` if a `~` is not part of `~0` or `~1`.
+/// Decodes `~0` and `~1` in a step of a pointer. `None` if a `~` has another character after it, or
+/// none.
 fn unescape(step: &str) -> Option<String> {
     let mut parts = step.split('~');
     let mut name = parts.next().unwrap_or_default().to_owned();

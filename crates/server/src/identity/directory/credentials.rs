@@ -147,15 +147,14 @@ impl Credentials {
         self.of_space.keys().copied().collect()
     }
 
-    /// Replaces the tokens, sessions and app tokens of a user. Returns whether one of the earlier
-    /// credentials is no longer there.
+    /// Replaces the tokens, sessions and app tokens of a user. Returns whether an earlier credential
+    /// was removed.
     pub(super) fn set_of_user(&mut self, id: UserId, records: Vec<(Hash, Record)>) -> bool {
         let before = set_keys(&mut self.of_user, id, &records);
         self.replace(before, records)
     }
 
-    /// Replaces the agent tokens of a space. Returns whether one of the earlier tokens is no longer
-    /// there.
+    /// Replaces the agent tokens of a space. Returns whether an earlier token was removed.
     pub(super) fn set_of_space(&mut self, id: SpaceId, records: Vec<(Hash, Record)>) -> bool {
         let before = set_keys(&mut self.of_space, id, &records);
         self.replace(before, records)

@@ -261,7 +261,7 @@ async fn without_an_export_the_context_is_passed_on_unchanged() {
     let ran = post_in(&ann, &path, parent, json!({})).await;
     assert_eq!(ran["result"], passed, "{ran}");
 
-    // Without a context there is no trace, and a bad context is ignored.
+    // A call without a context has no trace. An invalid context is ignored.
     assert_eq!(result(&ann.call("work", json!({})).await), &json!({}));
     let answer = call_in(&ann, "00-zz-01", request_of("work", json!({}))).await;
     assert_eq!(result(&answer), &json!({}));
