@@ -207,6 +207,9 @@ impl Identity {
         if token.id != revoked {
             detail["revoked_with"] = json!(revoked);
         }
+        if token.user_id != caller.user.id {
+            detail["user_id"] = json!(token.user_id);
+        }
         self.entry(caller, "token.revoked", ("token", token.id), detail)
     }
 
