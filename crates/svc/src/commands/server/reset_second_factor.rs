@@ -38,7 +38,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         config.server.database_url = args.database_url;
     }
     let unusable = |error| Failure::of_error(Exit::Failure, &error);
-    let store = match super::database(&config)? {
+    let store = match super::options::database(&config)? {
         Some(database) => Store::connect(database.url, StoreOptions::default())
             .await
             .map_err(unusable)?,

@@ -1,0 +1,293 @@
+//! The options of the server, from the configuration.
+
+use std::{fmt::Display, net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
+
+use http::HeaderMap;
+use svc_client::Target;
+use svc_core::lane::RetryPolicy;
+use svc_protocol::env;
+use svc_server::{
+    EventOptions, JournalOptions, Limits, MetricsOptions, Options, Policy, Quotas, ScriptOptions,
+    SharedDatabase, TlsFiles,
+    events::lanes::Slots,
+    identity::PasswordLogin,
+    oauth::OAuthPolicy,
+    oidc::OidcPolicy,
+    traces::{ExportPolicy, TraceOptions, parse_headers},
+    web::Web,
+};
+use svc_store::DatabaseUrl;
+
+use crate::{
+    commands::Shell,
+    config::{self, Config},
+    exit::Failure,
+    runtime,
+};
+
+/// Longest `advertise_url`. Every agent of the zone gets it.
+const ADVERTISE_URL_BYTES_MAX: usize = 500;
+
+/// The server's options, from the whole configuration.
+pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
+    let server = &config.server;
+    let tls = match (&server.tls_cert, &server.tls_key) {
+        (Some(cert), Some(key)) => Some(TlsFiles {
+            cert: cert.clone(),
+            key: key.clone(),
+        }),
+        _ => None,
+    };
+    let admin_password = shell.environment.get(env::ADMIN_PASSWORD);
+    Ok(Options {
+        listen: server.listen,
+        data_dir: data_dir(shell, config)?,
+        database: database(config)?,
+        tls,
+        trusted_proxies: networks(&server.trusted_proxies)?,
+        allowed_hosts: server.allowed_hosts.clone(),
+        allow_local_spaces: config.spaces.allow_local,
+        wildcard_domain: server.wildcard_domain.clone(),
+        public_url: server.public_url.clone(),
+        advertise_url: advertise_url(server)?,
+        admin_password: admin_password.map(str::to_owned),
+        agent_program: runtime::own_program()?,
+        events: events(shell, config),
+        scripts: scripts(&config.scripts),
+        journal: JournalOptions {
+            enabled: config.journal.enabled,
+            rows_per_owner: config.journal.rows_per_owner,
+            keep: Duration::from_secs(u64::from(config.journal.keep_days) * 24 * 60 * 60),
+            payload_bytes: config.journal.payload_bytes,
+            payload_bytes_per_owner: config.journal.payload_bytes_per_owner,
+        },
+        metrics: MetricsOptions {
+            methods: config.metrics.methods,
+            receivers: config.metrics.receivers,
+            owner_label: config.metrics.owner_label,
+            space_label: config.metrics.space_label,
+        },
+        traces: traces(&config.traces)?,
+        oauth: oauth(&config.oauth, &config.oidc),
+        oidc: OidcPolicy {
+            allow: config.oidc.allow.clone(),
+        },
+        limits: limits(server),
+        quotas: quotas(&config.quotas),
+        policy: policy(config),
+        web: Web {
+            files: svc_web::FILES,
+            version: svc_web::VERSION,
+            folder: shell.environment.get(env::WEB_FOLDER).map(PathBuf::from),
+        },
+    })
+}
+
+/// Reads the file of headers, whose values are secrets.
+fn traces(config: &config::Traces) -> Result<TraceOptions, Failure> {
+    let headers = match &config.headers_file {
+        Some(path) => {
+            let name = path.display();
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("cannot read `headers_file` of traces `{name}`")).why(error)
+            })?;
+            parse_headers(&text).map_err(|error| {
+                Failure::usage(format!("`headers_file` of traces `{name}`: {error}"))
+            })?
+        }
+        None => HeaderMap::new(),
+    };
+    Ok(TraceOptions {
+        otlp_url: config.otlp_url.clone(),
+        sample: config.sample,
+        parents_per_second: config.parents_per_second,
+        headers,
+        ca_file: config.ca_file.clone(),
+        policy: ExportPolicy::default(),
+    })
+}
+
+/// The address that is announced to agents. It is checked at the start, because agents could not
+/// use a wrong address.
+fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
+    let Some(url) = &server.advertise_url else {
+        return Ok(None);
+    };
+    if server.database_url.is_none() {
+        return Err(Failure::usage("`advertise_url` needs `database_url`")
+            .why("only servers that share a database are announced to agents")
+            .hint("remove `advertise_url`; the address of a single server is `public_url`"));
+    }
+    if url.len() > ADVERTISE_URL_BYTES_MAX {
+        let bytes = url.len();
+        return Err(Failure::usage(format!(
+            "`advertise_url` has {bytes} bytes; at most {ADVERTISE_URL_BYTES_MAX} are allowed"
+        )));
+    }
+    Target::check(url)
+        .map_err(|error| Failure::usage("`advertise_url` is not valid").why(error))?;
+    Ok(Some(url.clone()))
+}
+
+fn limits(server: &config::Server) -> Limits {
+    let defaults = Limits::default();
+    Limits {
+        call_bytes_max: server.max_body_bytes,
+        calls_per_second: server.calls_per_second,
+        compute_threads: match server.compute_threads {
+            0 => defaults.compute_threads,
+            threads => threads,
+        },
+        compute_queue: server.compute_queue,
+        connections_max: server.max_connections,
+        connections_per_address: Some(server.max_connections_per_address)
+            .filter(|&limit| limit > 0),
+        head_max: Duration::from_secs_f64(server.head_seconds),
+        unfinished_body_bytes_max: server.max_unfinished_body_bytes,
+    }
+}
+
+/// The database of a zone. Spaces with `runtime: local` belong to one server, so a zone cannot have
+/// them.
+pub(super) fn database(config: &Config) -> Result<Option<SharedDatabase>, Failure> {
+    let server = &config.server;
+    let Some(url) = &server.database_url else {
+        return Ok(None);
+    };
+    if config.spaces.allow_local {
+        return Err(
+            Failure::usage("`allow_local` of spaces cannot be used with `database_url`")
+                .why("agents that a server runs itself need the embedded database")
+                .hint("remove one of them"),
+        );
+    }
+    let url = DatabaseUrl::parse(url)
+        .map_err(|error| Failure::usage("`database_url` is not valid").why(error))?;
+    Ok(Some(SharedDatabase {
+        url,
+        readers: server.database_readers,
+        poll_only: server.database_poll_only,
+    }))
+}
+
+pub fn data_dir(shell: &Shell, config: &Config) -> Result<PathBuf, Failure> {
+    match &config.server.data_dir {
+        Some(folder) => Ok(shell.environment.absolute(folder)),
+        None => shell.environment.data_folder(),
+    }
+}
+
+fn events(shell: &Shell, config: &Config) -> EventOptions {
+    let events = &config.events;
+    EventOptions {
+        webhook_allow: config.webhooks.allow.clone(),
+        webhook_proxy: config.webhooks.proxy.clone(),
+        webhook_proxy_resolves: config.webhooks.proxy_resolves,
+        webhook_lookups: config.webhooks.lookups,
+        emits_per_second: events.emits_per_second,
+        retention: days(events.retention_days),
+        secret_key: shell.environment.get(env::SECRET_KEY).map(str::to_owned),
+        accept_new_key: shell.environment.get(env::ACCEPT_NEW_KEY) == Some("1"),
+        retry: RetryPolicy {
+            after_first: Duration::from_secs_f64(events.retry_first_seconds),
+            after_second: Duration::from_secs_f64(events.retry_second_seconds),
+        },
+        lease: Duration::from_secs_f64(events.lease_seconds),
+        slots: Slots {
+            webhook: events.webhook_slots,
+            script: events.script_slots,
+            method: events.method_slots,
+        },
+        server_bytes: events.server_event_bytes,
+    }
+}
+
+fn oauth(oauth: &config::OAuth, oidc: &config::Oidc) -> OAuthPolicy {
+    OAuthPolicy {
+        enabled: oauth.enabled,
+        registration: oauth.registration,
+        client_hosts: oauth
+            .client_hosts
+            .iter()
+            .map(|host| host.to_ascii_lowercase())
+            .collect(),
+        access_lifetime: Duration::from_secs(60 * u64::from(oauth.access_minutes)),
+        login_token_lifetime: days(oauth.login_days),
+        fresh_login: days(oidc.fresh_login_days),
+    }
+}
+
+fn scripts(scripts: &config::Scripts) -> ScriptOptions {
+    let default = ScriptOptions::default();
+    ScriptOptions {
+        time: Duration::from_secs_f64(scripts.timeout_seconds),
+        memory_bytes: scripts.memory_mb as usize * 1024 * 1024,
+        workers: match scripts.workers {
+            0 => default.workers,
+            workers => workers,
+        },
+        ..default
+    }
+}
+
+fn quotas(quotas: &config::Quotas) -> Quotas {
+    Quotas {
+        spaces: quotas.spaces,
+        tokens: quotas.tokens,
+        scripts: quotas.scripts,
+        sinks: quotas.sinks,
+        sources: quotas.sources,
+        schedules: quotas.schedules,
+        methods: quotas.methods,
+        event_bytes: quotas.event_bytes,
+        streams: quotas.streams,
+    }
+}
+
+/// 0 means no limit.
+fn days(days: u32) -> Duration {
+    match days {
+        0 => Duration::MAX,
+        days => Duration::from_secs(u64::from(days) * 24 * 60 * 60),
+    }
+}
+
+fn policy(config: &Config) -> Policy {
+    let server = &config.server;
+    let mut policy = Policy::default();
+    policy.links.grace = Duration::from_secs_f64(server.grace_seconds);
+    policy.links.heartbeat = Duration::from_secs(server.heartbeat_seconds.into());
+    policy.links.drain = Duration::from_secs_f64(server.drain_seconds);
+    policy.shutdown_delay = Duration::from_secs_f64(server.shutdown_delay_seconds);
+    let slow_down = &mut policy.identity.login.slow_down;
+    slow_down.free = server.login_limit;
+    slow_down.wait_max = Duration::from_secs(server.login_wait_max_seconds.into());
+    policy.identity.audit_retention = days(server.audit_retention_days);
+    policy.identity.password_login = match config.oidc.password_login {
+        config::PasswordLogin::All => PasswordLogin::All,
+        config::PasswordLogin::Admins => PasswordLogin::Admins,
+        config::PasswordLogin::Off => PasswordLogin::Off,
+    };
+    policy
+}
+
+/// Parses networks; a single address is a network of one.
+fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failure> {
+    texts
+        .iter()
+        .map(|text| {
+            let whole = match text.parse::<IpAddr>() {
+                Ok(IpAddr::V4(address)) => format!("{address}/32"),
+                Ok(IpAddr::V6(address)) => format!("{address}/128"),
+                Err(_) => text.clone(),
+            };
+            whole.parse().map_err(|error| {
+                Failure::usage(format!(
+                    "trusted proxy `{text}` is not an address or network"
+                ))
+                .why(error)
+                .hint("write it like 10.0.0.0/8 or 192.168.1.5")
+            })
+        })
+        .collect()
+}
