@@ -43,7 +43,7 @@ text_enum! {
     /// How a call reached the server.
     CallVia {
         /// A single request at the call endpoint.
-        Http = "http",
+        Api = "api",
         /// One of several requests in a batch.
         Batch = "batch",
         /// A tool call over MCP.
@@ -60,7 +60,7 @@ text_enum! {
     CallEnd {
         Ok = "ok",
         /// The method server returned an error.
-        MethodError = "method_error",
+        MethodError = "error",
         /// The method does not exist, or the caller does not see it.
         NotFound = "not_found",
         Unavailable = "unavailable",

@@ -71,7 +71,7 @@ proptest! {
             process,
             caller: UserId::NIL,
             credential: None,
-            via: CallVia::Http,
+            via: CallVia::Api,
             method: "a".into(),
             space: None,
             end: CallEnd::Ok,

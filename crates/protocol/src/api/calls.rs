@@ -148,7 +148,7 @@ mod tests {
     fn recorded_payloads_keep_their_bytes() {
         let call = json!({
             "id": Id::NIL, "at": "2026-11-17T08:00:00.000Z", "caller_id": UserId::NIL, "caller": "ann",
-            "credential": null, "via": "http", "method": "a", "owner_id": UserId::NIL, "owner": null,
+            "credential": null, "via": "api", "method": "a", "owner_id": UserId::NIL, "owner": null,
             "space_id": null, "space": null, "outcome": "ok", "code": null, "duration_ms": 0.5,
             "queue_ms": null, "method_ms": 0.25, "params_bytes": 2, "result_bytes": 4,
             "trace_id": null,

@@ -21,7 +21,7 @@ fn row(caller: UserId) -> CallRow {
         process: 0,
         caller,
         credential: None,
-        via: CallVia::Http,
+        via: CallVia::Api,
         method: "notes.find".into(),
         space: None,
         end: CallEnd::Ok,

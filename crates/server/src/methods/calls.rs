@@ -86,7 +86,7 @@ impl Calls {
         let parsed = parse_body(body);
         let (calls, via) = match &parsed {
             Ok(Body::Batch(requests)) => (requests.len(), CallVia::Batch),
-            _ => (1, CallVia::Http),
+            _ => (1, CallVia::Api),
         };
         let shared = BodyState {
             arrived: Instant::now(),

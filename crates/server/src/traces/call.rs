@@ -68,7 +68,7 @@ pub(super) fn spans_of(trace: &RunningTrace, call: TracedCall<'_>, end: u64) -> 
         end,
         kind: match call.via {
             CallVia::Event => SpanKind::Consumer,
-            CallVia::Http | CallVia::Batch | CallVia::Mcp | CallVia::Script => SpanKind::Server,
+            CallVia::Api | CallVia::Batch | CallVia::Mcp | CallVia::Script => SpanKind::Server,
         },
         attributes: server_attributes(&name, call),
         name: name.clone().into(),

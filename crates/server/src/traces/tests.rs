@@ -38,7 +38,7 @@ fn call(took: u64, times: Option<(u32, u32)>) -> TracedCall<'static> {
         method: Some("a.b"),
         space: Some(SpaceId::NIL),
         sent: true,
-        via: CallVia::Http,
+        via: CallVia::Api,
         outcome: CallOutcome::Ok,
         code: 0,
         took: Duration::from_micros(took),

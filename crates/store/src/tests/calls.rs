@@ -45,7 +45,7 @@ fn row(caller: UserId, at: i64, number: u64) -> CallRow {
         caller,
         credential: None,
         via: if number.is_multiple_of(2) {
-            CallVia::Http
+            CallVia::Api
         } else {
             CallVia::Mcp
         },

@@ -47,7 +47,7 @@ pub enum Command {
         id: Id,
     },
     /// Show new calls as they end, until stopped
-    #[command(before_help = "  svc calls tail\n  svc calls tail --outcome method_error -o json")]
+    #[command(before_help = "  svc calls tail\n  svc calls tail --outcome error -o json")]
     Tail {
         #[command(flatten)]
         filter: Filter,
@@ -69,14 +69,14 @@ pub struct Filter {
     /// Only calls that were sent to this space: name, owner/name or id
     #[arg(long)]
     space: Option<String>,
-    /// Only calls with this outcome: ok, method_error, not_found, unavailable, timeout,
+    /// Only calls with this outcome: ok, error, not_found, unavailable, timeout,
     /// interrupted, notification, notification_dropped or cancelled
     #[arg(long, value_parser = parse_end)]
     outcome: Option<CallEnd>,
     /// Only calls with this error code of JSON-RPC
     #[arg(long, allow_negative_numbers = true)]
     code: Option<i32>,
-    /// Only calls that were made through this interface: http, batch, mcp, event or script
+    /// Only calls that were made through this interface: api, batch, mcp, event or script
     #[arg(long, value_parser = parse_via)]
     via: Option<CallVia>,
     /// Only calls that took at least this many milliseconds

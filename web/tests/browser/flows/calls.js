@@ -62,7 +62,7 @@ async function filters(page, rows) {
   await page.getByLabel('Outcome').selectOption('method error');
   await seeNo(rows.filter({ hasText: 'total' }));
   await see(rows.filter({ hasText: 'refund' }));
-  assert.deepEqual(address(), { outcome: 'method_error' });
+  assert.deepEqual(address(), { outcome: 'error' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByLabel('Caller').fill('ben');
   await seeNo(rows.filter({ hasText: 'refund' }));

@@ -178,7 +178,7 @@ impl World {
                 arrived,
                 method: METHOD,
                 params: Some(&params),
-                via: CallVia::Http,
+                via: CallVia::Api,
                 trace: None,
             };
             let route = SimulatedRoute {

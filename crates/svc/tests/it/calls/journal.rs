@@ -78,10 +78,10 @@ async fn every_way_to_call_a_method_is_recorded() {
         })
         .collect();
     for (via, name, outcome, code) in [
-        ("http", "echo", "ok", Value::Null),
+        ("api", "echo", "ok", Value::Null),
         ("batch", "echo", "ok", Value::Null),
         ("batch", "nowhere", "not_found", json!(-32601)),
-        ("batch", "fail", "method_error", json!(7)),
+        ("batch", "fail", "error", json!(7)),
         ("batch", "echo", "notification", Value::Null),
         ("mcp", "echo", "ok", Value::Null),
         ("event", "on_event", "ok", Value::Null),
@@ -90,7 +90,7 @@ async fn every_way_to_call_a_method_is_recorded() {
         let wanted = (via.to_owned(), name.to_owned(), outcome.to_owned(), code);
         assert!(found.contains(&wanted), "{wanted:?} in {found:?}");
     }
-    let single = &calls(&ann, "?via=http").await[0];
+    let single = &calls(&ann, "?via=api").await[0];
     assert_eq!(
         single["params_bytes"],
         json!({"text": "12345"}).to_string().len()
@@ -341,7 +341,7 @@ async fn new_calls_are_streamed_and_the_command_line_shows_them() {
         .expect(0);
     assert_eq!(shown.json(), call);
     let wrong = cli().run(&["calls", "list", "--outcome", "good"]).await;
-    assert!(wrong.expect(2).stderr.contains("method_error"));
+    assert!(wrong.expect(2).stderr.contains("error, not_found"));
 }
 
 #[tokio::test]

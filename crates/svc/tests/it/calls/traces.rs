@@ -180,7 +180,7 @@ async fn follow_trace(command: &Path, args: &[&str]) {
     let attributes = &call["attributes"];
     assert_eq!(attributes["rpc.system.name"], "jsonrpc");
     assert_eq!(attributes["rpc.method"], "work");
-    assert_eq!(attributes["svc.call.via"], "http");
+    assert_eq!(attributes["svc.call.via"], "api");
     let journal = get_eventually("the call is in the journal", SOON, || async {
         ann.list("/api/calls", "calls").await.pop()
     });
@@ -324,7 +324,7 @@ async fn calls_of_every_kind_and_their_errors_have_spans() {
         .iter()
         .map(|span| span["attributes"]["svc.call.via"].as_str().unwrap())
         .collect();
-    assert_eq!(vias, ["mcp", "http"]);
+    assert_eq!(vias, ["mcp", "api"]);
     assert_eq!(named("agent echo").len(), 1, "a notification has no times");
     let (emit, on_event) = (named("emit event")[0], named("on_event")[0]);
     assert_eq!(on_event["parent"], emit["id"]);

@@ -54,7 +54,7 @@ function Actions({ call }) {
 function Details({ call }) {
   const page = pageOfMethod(call);
   const name = nameOfMethod(call);
-  const failed = call.outcome === 'method_error';
+  const failed = call.outcome === 'error';
   return html`
     <div class="stack-large">
       <div class="stack-small">

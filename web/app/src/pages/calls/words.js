@@ -33,7 +33,7 @@ import { me } from '../../lib/me.js';
  */
 const OUTCOMES = {
   ok: ['ok', 'good', 'The method returned a result.'],
-  method_error: ['method error', 'bad', 'The method answered with an error.'],
+  error: ['method error', 'bad', 'The method answered with an error.'],
   not_found: ['not found', 'bad', 'The caller sees no method of this name.'],
   unavailable: ['unavailable', 'bad', 'No space could take the call. The method did not run.'],
   timeout: ['timeout', 'bad', 'The method did not answer in time. It may have done its work.'],
@@ -48,8 +48,8 @@ export const OUTCOME_OPTIONS = Object.entries(OUTCOMES).map(([value, [label]]) =
 
 /** The ways of a call as options of a filter. */
 export const VIA_OPTIONS = [
-  { value: 'http', label: 'HTTP' },
-  { value: 'batch', label: 'HTTP batch' },
+  { value: 'api', label: 'API' },
+  { value: 'batch', label: 'API batch' },
   { value: 'mcp', label: 'MCP' },
   { value: 'event', label: 'event' },
   { value: 'script', label: 'script' },

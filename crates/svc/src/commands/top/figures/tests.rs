@@ -12,7 +12,7 @@ fn id(number: u128) -> UserId {
 fn call(owner: u128, method: &str, outcome: &str, ms: f64) -> Call {
     let call = json!({
         "id": Uuid::now_v7(), "at": "2026-11-17T08:00:00.000Z", "caller_id": id(1), "caller": "ann",
-        "credential": null, "via": "http", "method": method, "owner_id": id(owner),
+        "credential": null, "via": "api", "method": method, "owner_id": id(owner),
         "owner": if owner == 1 { "ann" } else { "ben" }, "space_id": null, "space": null,
         "outcome": outcome, "code": null, "duration_ms": ms, "queue_ms": null, "method_ms": null,
         "params_bytes": 0, "result_bytes": 0, "trace_id": null,
@@ -43,7 +43,7 @@ fn calls_count_for_the_method_of_their_owner_and_the_busiest_is_first() {
         method(2, "user.ben.total", &json!([])),
     ];
     let mut calls = vec![call(1, "total", "ok", 4.0)];
-    calls.extend((1..=3).map(|ms| call(2, "total", "method_error", f64::from(ms))));
+    calls.extend((1..=3).map(|ms| call(2, "total", "error", f64::from(ms))));
     calls.push(call(1, "missing", "not_found", 1.0));
     let figures = of_methods(id(1), methods, &calls, now(), WINDOW);
     let names: Vec<_> = figures.iter().map(|one| one.name.as_str()).collect();

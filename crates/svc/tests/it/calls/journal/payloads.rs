@@ -179,7 +179,7 @@ async fn payloads_of_every_way_to_call_a_method_are_recorded() {
         .with(recorded("on_event", "echo").line("events", r#"["custom.go"]"#))
         .with(recorded("none", "never"));
     let _agent = space.publish(registration).await;
-    ann.call("echo", json!({"way": "http", "n": null})).await;
+    ann.call("echo", json!({"way": "api", "n": null})).await;
     let batch = json!([
         {"jsonrpc": "2.0", "method": "echo", "params": {"way": "batch"}, "id": 1},
         {"jsonrpc": "2.0", "method": "none", "params": {"way": "notification"}},
@@ -196,7 +196,7 @@ async fn payloads_of_every_way_to_call_a_method_are_recorded() {
     ran.expect(200);
     wait_for(&ann, "", 6).await;
     for (query, way) in [
-        ("via=http", "http"),
+        ("via=api", "api"),
         ("via=mcp", "mcp"),
         ("via=script", "script"),
     ] {
