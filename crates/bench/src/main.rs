@@ -16,6 +16,7 @@
 //! target/dist/svc-bench mcp 20
 //! target/dist/svc-bench neighbours
 //! target/dist/svc-bench compare /path/to/an/older/svc 15
+//! target/dist/svc-bench observe 15
 //! ```
 
 mod calls;
@@ -108,6 +109,7 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let old = args.next().with_context(usage)?;
             calls::compare::run(old.as_ref(), number(args.next(), 15)?).await
         }
+        "observe" => calls::compare::observe(number(args.next(), 15)?).await,
         "zone" => {
             let old = args.next();
             let rounds = number(args.next(), 5)?;
@@ -123,7 +125,7 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
         "zone-agents" => zone_links::agents().await,
         "zone-host" => zone::host(&args.next().unwrap_or_default()).await,
         "one-sink-host" => one_sink::host(&args.next().unwrap_or_default()).await,
-        "compare-host" => calls::compare::host().await,
+        "compare-host" => calls::compare::host(&args.next().unwrap_or_default()).await,
         "attack" => {
             let (name, brief) = (args.next(), args.next());
             neighbours::attack(&name.unwrap_or_default(), &brief.unwrap_or_default()).await

@@ -1,30 +1,32 @@
-//! Compares two builds of `svc`: CPU per call at 64 connections, in interleaved rounds.
+//! Compares services: CPU per call at 64 connections, in interleaved rounds.
 //!
-//! Three services run at the same time: the old build twice and this build once. The difference
-//! between the two old services is noise. The difference between the old build and this build is
-//! compared with this noise.
+//! All services run at the same time. The first two are equal, so their difference is noise. The
+//! differences between the first service and the others are compared with this noise.
 
 use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
+    time::Duration,
 };
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
+use svc_testkit::{TestReceiver, TestServer};
 
 use super::{
     cases::{Case, Target},
     cores::Cores,
     exchange::body,
+    processes,
     shuffle::Shuffle,
     stage::{SMALL, Service},
 };
 
-pub const USAGE: &str = "compare OLD_SVC [ROUNDS]";
+pub const USAGE: &str = "compare OLD_SVC [ROUNDS] | observe [ROUNDS]";
 const CONNECTIONS: usize = 64;
 const ROUNDS_MIN: usize = 9;
-/// Slices of a round; the result of a round is their mean.
+/// Slices of each service in a round.
 const SLICES: usize = 4;
 
 const PROCESSES: [&str; 3] = ["server", "agent", "method server"];
@@ -40,9 +42,23 @@ struct Host {
     processes: Vec<u32>,
 }
 
-/// `svc-bench compare-host`: runs a service until stdin ends.
-pub async fn host() -> anyhow::Result<()> {
-    let service = Service::start(1_000).await?;
+/// A service to compare.
+struct Candidate<'a> {
+    name: &'a str,
+    program: &'a Path,
+    /// Variables of the server's environment.
+    settings: Vec<(&'a str, &'a str)>,
+}
+
+/// `svc-bench compare-host`: runs a service until stdin ends. `settings` is a JSON list of pairs:
+/// variables of the server's environment.
+pub async fn host(settings: &str) -> anyhow::Result<()> {
+    let settings: Vec<(String, String)> = serde_json::from_str(settings)?;
+    let mut server = TestServer::builder();
+    for (name, value) in &settings {
+        server = server.env(name, value);
+    }
+    let service = Service::start_on(server, 1_000).await?;
     let Target {
         address,
         token,
@@ -60,18 +76,69 @@ pub async fn host() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Compares an old build with this build.
 pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
+    ensure!(old.is_file(), "`{}` is not a program", old.display());
+    let new = svc_testkit::svc_program();
+    let candidate = |name, program| Candidate {
+        name,
+        program,
+        settings: Vec::new(),
+    };
+    compare(
+        &[
+            candidate("old", old),
+            candidate("old again", old),
+            candidate("new", &new),
+        ],
+        rounds,
+    )
+    .await
+}
+
+/// Compares a server that records no calls with servers that record them: in the call journal, and
+/// one call of a hundred also as a trace.
+pub async fn observe(rounds: usize) -> anyhow::Result<()> {
+    let collector = TestReceiver::start().await;
+    let collector_url = collector.url("");
+    let program = svc_testkit::svc_program();
+    let candidate = |name, settings| Candidate {
+        name,
+        program: &program,
+        settings,
+    };
+    let journal = ("SVC_JOURNAL", "true");
+    let traces = vec![
+        journal,
+        ("SVC_TRACES_OTLP_URL", collector_url.as_str()),
+        ("SVC_TRACES_SAMPLE", "0.01"),
+    ];
+    compare(
+        &[
+            candidate("off", vec![("SVC_JOURNAL", "false")]),
+            candidate("off again", vec![("SVC_JOURNAL", "false")]),
+            candidate("journal", vec![journal]),
+            candidate("traces", traces),
+        ],
+        rounds,
+    )
+    .await?;
+    let exports = collector.count("/v1/traces");
+    ensure!(exports > 0, "no trace was exported");
+    println!("`traces` has the journal too; its server made {exports} exports");
+    Ok(())
+}
+
+async fn compare(candidates: &[Candidate<'_>], rounds: usize) -> anyhow::Result<()> {
     ensure!(
         rounds >= ROUNDS_MIN,
         "at least {ROUNDS_MIN} rounds are required"
     );
-    ensure!(old.is_file(), "`{}` is not a program", old.display());
-    let new = svc_testkit::svc_program();
-    let names = ["old", "old again", "new"];
     let mut hosts = Vec::new();
     let mut cases = Vec::new();
-    for (name, program) in names.into_iter().zip([old, old, &new]) {
-        let (child, host) = start(program).with_context(|| format!("the service `{name}`"))?;
+    for candidate in candidates {
+        let name = candidate.name;
+        let (child, host) = start(candidate).with_context(|| format!("the service `{name}`"))?;
         hosts.push(child);
         let target = Target {
             address: host.address,
@@ -84,19 +151,22 @@ pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
     let mut shuffle = Shuffle::seeded();
     let mut per_call: Vec<Vec<PerCall>> = vec![Vec::new(); cases.len()];
     for round in 0..=rounds {
-        let mut sums = vec![PerCall::default(); cases.len()];
+        let before = cpu_times(&cases)?;
+        let mut calls = vec![0; cases.len()];
         for _ in 0..SLICES {
             for index in shuffle.order(cases.len()) {
-                let slice = cases[index].slice(&cores).await?;
-                for (sum, cpu) in sums[index].iter_mut().zip(slice.cpu) {
-                    *sum += cpu / SLICES as f64;
-                }
+                calls[index] += cases[index].slice(&cores).await?.calls;
             }
         }
+        // Includes the work that a service does after its calls, such as writing the call journal.
+        let after = cpu_times(&cases)?;
         // The first round is a warm-up.
         if round > 0 {
-            for (sum, all) in sums.into_iter().zip(&mut per_call) {
-                all.push(sum);
+            for (index, all) in per_call.iter_mut().enumerate() {
+                all.push(std::array::from_fn(|process| {
+                    let spent = after[index][process].saturating_sub(before[index][process]);
+                    spent.as_secs_f64() * 1e6 / calls[index] as f64
+                }));
             }
         }
         eprint!("\rround {round} of {rounds}");
@@ -107,14 +177,25 @@ pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
         drop(child.stdin.take());
         child.wait()?;
     }
+    let names: Vec<_> = candidates.iter().map(|candidate| candidate.name).collect();
     print(&names, &per_call);
     Ok(())
 }
 
-fn start(program: &Path) -> anyhow::Result<(Child, Host)> {
+/// The CPU time of the processes of each case so far.
+fn cpu_times(cases: &[Case]) -> anyhow::Result<Vec<Vec<Duration>>> {
+    cases
+        .iter()
+        .map(|case| processes::cpu_times(&case.target.processes))
+        .collect()
+}
+
+fn start(candidate: &Candidate<'_>) -> anyhow::Result<(Child, Host)> {
+    let program = std::path::absolute(candidate.program)?;
     let mut child = Command::new(std::env::current_exe()?)
         .arg("compare-host")
-        .env(svc_testkit::PROGRAM_VARIABLE, std::path::absolute(program)?)
+        .arg(serde_json::to_string(&candidate.settings)?)
+        .env(svc_testkit::PROGRAM_VARIABLE, program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -142,8 +223,10 @@ fn print(names: &[&str], per_call: &[Vec<PerCall>]) {
     }
     for (name, rounds) in names.iter().zip(per_call).skip(1) {
         let pairs = rounds.iter().zip(&per_call[0]);
-        let (low, middle, high) = quartiles(pairs.map(|(one, old)| sum(one) / sum(old)).collect());
-        println!("  {name} / old: {middle:.3} (quartiles {low:.3} to {high:.3})");
+        let ratios = pairs.map(|(one, first)| sum(one) / sum(first));
+        let (low, middle, high) = quartiles(ratios.collect());
+        let first = names[0];
+        println!("  {name} / {first}: {middle:.3} (quartiles {low:.3} to {high:.3})");
     }
 }
 

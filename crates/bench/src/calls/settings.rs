@@ -14,13 +14,12 @@ pub struct Settings {
     pub pin: bool,
     /// Counts instructions per call with callgrind, instead of measuring time.
     pub instructions: bool,
-    /// Compares only a server with the call journal and one without.
-    pub journal: bool,
     /// A document in which the tables are replaced.
     pub document: Option<PathBuf>,
 }
 
-pub const USAGE: &str = "calls [--rounds N] [--only CASE] [--no-scale] [--no-pin] [--instructions] [--journal] [--document FILE]";
+pub const USAGE: &str =
+    "calls [--rounds N] [--only CASE] [--no-scale] [--no-pin] [--instructions] [--document FILE]";
 
 impl Settings {
     pub fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Self> {
@@ -30,7 +29,6 @@ impl Settings {
             scale: true,
             pin: true,
             instructions: false,
-            journal: false,
             document: None,
         };
         while let Some(arg) = args.next() {
@@ -45,10 +43,6 @@ impl Settings {
                 "--no-scale" => settings.scale = false,
                 "--no-pin" => settings.pin = false,
                 "--instructions" => settings.instructions = true,
-                "--journal" => {
-                    (settings.journal, settings.scale) = (true, false);
-                    settings.only = Some("journal".to_owned());
-                }
                 _ => bail!("unknown option `{arg}`; {USAGE}"),
             }
         }

@@ -27,8 +27,6 @@ pub struct Stage {
     few: Service,
     /// A service with the measured methods and 100,000 other methods.
     many: Option<Service>,
-    /// A service without the call journal.
-    without_journal: Option<Service>,
 }
 
 /// A server and an agent that publishes `echo`.
@@ -46,7 +44,7 @@ impl Service {
         Self::start_on(TestServer::builder(), others).await
     }
 
-    async fn start_on(server: TestServerBuilder, others: usize) -> anyhow::Result<Self> {
+    pub async fn start_on(server: TestServerBuilder, others: usize) -> anyhow::Result<Self> {
         // Set the quotas only if required: `compare` may start an old build that rejects the
         // setting.
         let server = match others > FEW_METHODS {
@@ -91,15 +89,7 @@ impl Stage {
             true => Some(Service::start(100_000).await?),
             false => None,
         };
-        let without_journal = match settings.journal {
-            true => {
-                let server = TestServer::builder().env("SVC_JOURNAL", "false");
-                Some(Service::start_on(server, 1_000).await?)
-            }
-            false => None,
-        };
         Ok(Self {
-            without_journal,
             bare: Reference::start("bare-echo")?,
             stdio: Reference::start("http-to-stdio")?,
             few: Service::start(1_000).await?,
@@ -142,15 +132,6 @@ impl Stage {
         ];
         for (name, target, body) in more {
             cases.push(Case::new(name, target, 64, body).await?);
-        }
-        if let Some(without) = &self.without_journal {
-            for (name, target) in [
-                ("svc 64 journal", few),
-                ("svc 64 no journal", &without.target),
-                ("svc 64 journal again", few),
-            ] {
-                cases.push(Case::new(name, target, 64, body("echo", SMALL, 1)).await?);
-            }
         }
         if let Some(many) = &self.many {
             let body = body("echo", SMALL, 1);
