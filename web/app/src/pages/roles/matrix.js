@@ -1,7 +1,7 @@
 /** The matrix: permissions as rows, roles as columns. It scrolls sideways; the permissions stay visible. */
 import { withChanges } from '../../lib/changes.js';
 import { plural } from '../../lib/format.js';
-import { cx, html } from '../../lib/preact.js';
+import { cx, html, useState } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
@@ -18,7 +18,7 @@ import { MEANING } from './permissions.js';
  * @param {((role: Role) => number) | null} props.membersOf null without the permission to see users
  * @param {(role: Role) => void} props.onRename
  * @param {(role: Role) => void} props.onDelete
- * @param {(role: Role, required: boolean) => void} props.onRequire saves at once
+ * @param {(role: Role, required: boolean) => Promise<void>} props.onRequire saves at once
  */
 export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRename, onDelete, onRequire }) {
   return html`
@@ -63,18 +63,7 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
               Requires a second factor
               <span class="permission-about">At the next login with the password. Tokens need no second factor.</span>
             </th>
-            ${roles.map(
-              (role) =>
-                html`
-                  <td key=${role.id}>
-                    <label class="matrix-check">
-                      <input type="checkbox" checked=${role.require_second_factor}
-                        aria-label=${`${role.name}: requires a second factor`}
-                        onChange=${(/** @type {any} */ event) => onRequire(role, event.currentTarget.checked)} />
-                    </label>
-                  </td>
-                `,
-            )}
+            ${roles.map((role) => html`<${RequireCell} key=${role.id} role=${role} onRequire=${onRequire} />`)}
           </tr>
           ${
             membersOf &&
@@ -119,6 +108,26 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
         </tfoot>
       </table>
     </div>
+  `;
+}
+
+/** @param {{role: Role, onRequire: (role: Role, on: boolean) => Promise<void>}} props */
+function RequireCell({ role, onRequire }) {
+  // The tick of the user, until the server has answered.
+  const [sent, setSent] = useState(/** @type {boolean | null} */ (null));
+  const change = async (/** @type {any} */ event) => {
+    const on = event.currentTarget.checked;
+    setSent(on);
+    await onRequire(role, on);
+    setSent(null);
+  };
+  return html`
+    <td>
+      <label class="matrix-check">
+        <input type="checkbox" checked=${sent ?? role.require_second_factor} disabled=${sent !== null}
+          aria-label=${`${role.name}: requires a second factor`} onChange=${change} />
+      </label>
+    </td>
   `;
 }
 
