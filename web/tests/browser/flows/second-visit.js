@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { places } from '../pages.js';
 
 /** Requests of the first load until the overview has all its data. */
-const REQUESTS_MAX = 75;
+const REQUESTS_MAX = 80;
 /** Delay of each request, as on a mobile connection. */
 const LATENCY_MS = 100;
 
