@@ -11,6 +11,7 @@ use axum::{
     routing::{any, get, post},
 };
 use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
+use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use svc_core::registration::Step;
 use svc_protocol::{
@@ -151,12 +152,19 @@ async fn stop(State(api): Api) -> StatusCode {
 
 async fn pass_on(State(api): Api, request: Request) -> Result<Response, Failure> {
     let (head, body) = request.into_parts();
-    let body = to_bytes(body, REQUEST_BYTES_MAX).await.map_err(|_| {
-        Failure::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "payload_too_large",
-            format!("a body may have at most {REQUEST_BYTES_MAX} bytes"),
-        )
+    let body = to_bytes(body, REQUEST_BYTES_MAX).await.map_err(|error| {
+        match error.into_inner().is::<LengthLimitError>() {
+            true => Failure::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "payload_too_large",
+                format!("a body may have at most {REQUEST_BYTES_MAX} bytes"),
+            ),
+            false => Failure::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_request",
+                "the body did not arrive completely".to_owned(),
+            ),
+        }
     })?;
     api.proxy.send(head, body).await.map_err(|error| {
         Failure::new(

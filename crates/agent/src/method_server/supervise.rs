@@ -1,6 +1,9 @@
 //! Watches a method server's process and restarts it, until the method server is stopped.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -95,10 +98,8 @@ async fn restart(
     stop: &CancellationToken,
 ) -> Option<Process> {
     loop {
-        if let Some(delays) = delays {
-            let until = Instant::now() + delays.next_delay();
-            wait(shared, until, stop).await?;
-        }
+        let delay = delays.as_mut().map_or(Duration::ZERO, Delays::next_delay);
+        wait(shared, Instant::now() + delay, stop).await?;
         let services = &shared.services;
         delays.get_or_insert_with(|| services.policy.restart.delays());
         let limit = services.policy.packages_restart_wait;

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use svc_protocol::registration_file::FILE_BYTES_MAX;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
 use crate::local_api::socket::{default_socket_path, may_connect, socket_name};
@@ -79,6 +79,23 @@ async fn the_socket_is_private_answers_requests_and_explains_errors() {
     agent.serving.await.expect("ends");
     drop(agent._file);
     assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_broken_body_is_not_reported_as_too_large() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agent = unlinked(folder.path(), "http://127.0.0.1:1").await;
+    let mut stream = UnixStream::connect(&agent.path).await.expect("connects");
+    let request = "POST /api/methods/call HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n";
+    stream.write_all(request.as_bytes()).await.expect("writes");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("reads");
+    assert_eq!(status(&answer), 400, "{answer}");
+    assert!(
+        answer.contains("the body did not arrive completely"),
+        "{answer}"
+    );
+    agent.stop.cancel();
 }
 
 #[tokio::test]
