@@ -48,7 +48,7 @@ pub struct LiveSpace {
     taken_over: Mutex<Option<(String, u32)>>,
     /// Why the repeated registration after a lost link was refused.
     registration_error: Mutex<Option<String>>,
-    restarts: AtomicU64,
+    restarts: Mutex<Restarts>,
     /// Limits changes of the health.
     pub health_pace: Mutex<HealthPace>,
     /// Serialises changes of the space's state: a link up or down, stop, delete.
@@ -68,7 +68,7 @@ impl LiveSpace {
             is_side: AtomicBool::new(false),
             taken_over: Mutex::default(),
             registration_error: Mutex::default(),
-            restarts: AtomicU64::new(0),
+            restarts: Mutex::default(),
             health_pace: Mutex::default(),
             transition: Arc::default(),
         }
@@ -92,7 +92,7 @@ impl LiveSpace {
         }
         self.is_side.store(link.is_side(), Ordering::Relaxed);
         self.link_number.fetch_add(1, Ordering::Relaxed);
-        self.restarts.store(0, Ordering::Relaxed);
+        self.restarts.lock().link(&link.instance);
         current.replace(link)
     }
 
@@ -134,7 +134,7 @@ impl LiveSpace {
 
     /// Records the number of restarts of the method server. Returns how many are new.
     pub fn note_restarts(&self, restarts: u64) -> u64 {
-        restarts.saturating_sub(self.restarts.swap(restarts, Ordering::Relaxed))
+        self.restarts.lock().report(restarts)
     }
 
     /// Removes the link if it is the current one. Returns whether the link was removed.
@@ -161,5 +161,46 @@ impl LiveSpace {
     pub fn set_availability(&self, availability: Availability) {
         self.availability
             .store(availability as u8, Ordering::Release);
+    }
+}
+
+/// The restarts of a method server that an agent process has reported. A process reports all its
+/// restarts again on each new link.
+#[derive(Default)]
+struct Restarts {
+    instance: String,
+    count: u64,
+}
+
+impl Restarts {
+    fn link(&mut self, instance: &str) {
+        if self.instance != instance {
+            *self = Self {
+                instance: instance.to_owned(),
+                count: 0,
+            };
+        }
+    }
+
+    /// Returns how many restarts are new.
+    fn report(&mut self, count: u64) -> u64 {
+        count.saturating_sub(std::mem::replace(&mut self.count, count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Restarts;
+
+    #[test]
+    fn a_reconnect_does_not_count_restarts_again() {
+        let mut restarts = Restarts::default();
+        restarts.link("first");
+        assert_eq!(restarts.report(2), 2);
+        restarts.link("first");
+        assert_eq!(restarts.report(2), 0);
+        assert_eq!(restarts.report(3), 1);
+        restarts.link("second");
+        assert_eq!(restarts.report(1), 1, "another process counts from 0");
     }
 }
