@@ -18,8 +18,8 @@ use crate::{
     streams::{OpenStream, recheck_interval},
 };
 
-/// How long after its end a call may be written to the journal. Each read covers the calls of this
-/// time.
+/// How long after its end a call may be written to the journal. Each read begins this long before
+/// the last read.
 const LATE: Duration = Duration::from_secs(10);
 
 /// A stream of new calls.
@@ -27,8 +27,8 @@ pub struct CallStream {
     history: Arc<CallHistory>,
     caller: Caller,
     query: CallQuery,
-    /// Calls that ended long before the stream was opened are not new.
-    first: Timestamp,
+    /// The last read that succeeded began at this time.
+    last_read: Timestamp,
     /// Ids of the calls of the last seconds that were already sent, or that were in the journal when
     /// the stream was opened.
     known: HashSet<Id>,
@@ -58,7 +58,7 @@ impl CallHistory {
             history: Arc::clone(self),
             caller,
             query,
-            first: svc_clock::now().minus(LATE),
+            last_read: svc_clock::now(),
             known: HashSet::new(),
             items: VecDeque::new(),
             recheck: recheck_interval(),
@@ -84,14 +84,16 @@ impl CallStream {
             }
             let directory = &self.history.directory;
             self.caller = directory.readmit(&self.caller, svc_clock::now()).ok()?;
-            // If the database cannot be reached, a later read finds the calls.
+            // If the database cannot be reached, the next read that succeeds finds the calls.
             let _ = self.read().await;
         }
     }
 
-    /// Reads the calls of the last seconds, and queues those that are new.
+    /// Reads the calls since the last read and of the seconds before it, and queues those that are
+    /// new.
     async fn read(&mut self) -> Result<(), CallHistoryError> {
-        let since = svc_clock::now().minus(LATE).max(self.first);
+        let now = svc_clock::now();
+        let since = self.last_read.minus(LATE);
         let query = CallQuery {
             since: Some(since),
             until: None,
@@ -104,6 +106,7 @@ impl CallStream {
         let FoundPage {
             calls, next_cursor, ..
         } = self.history.read(&self.caller, filter, page).await?;
+        self.last_read = now;
         self.known.retain(|id| time_of(*id) >= since);
         let is_oldest_known = calls
             .last()
