@@ -43,6 +43,9 @@ pub enum Command {
         /// New name
         #[arg(long)]
         name: Option<String>,
+        /// Custom field to remove; may be repeated
+        #[arg(long = "remove-field", value_name = "NAME")]
+        remove_fields: Vec<String>,
         #[command(flatten)]
         content: Content,
     },
@@ -116,10 +119,11 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Update {
             template,
             name,
+            remove_fields,
             content,
         } => {
             let script = script::find_startup(shell, content.startup_script.as_deref()).await?;
-            let patch = patch(name, &content, script)?;
+            let patch = patch(name, &content, remove_fields, script)?;
             records::update::<Template>(shell, &template, &patch).await
         }
         Command::Rm(which) => records::remove::<Template>(shell, &which).await,
@@ -130,6 +134,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 fn patch(
     name: Option<String>,
     content: &Content,
+    remove_fields: Vec<String>,
     startup_script: Option<Option<ScriptId>>,
 ) -> Result<Value, Failure> {
     let mut patch = Map::new();
@@ -142,8 +147,12 @@ fn patch(
     if let Some(health_check) = content.health_check()? {
         patch.insert("health_check".into(), json!(health_check));
     }
-    if !content.fields.is_empty() {
-        patch.insert("custom_fields".into(), json!(content.custom_fields()));
+    let set = content.fields.iter().cloned();
+    let set = set.map(|(name, value)| (name, Value::from(value)));
+    let removed = remove_fields.into_iter().map(|name| (name, Value::Null));
+    let fields: Map<_, _> = removed.chain(set).collect();
+    if !fields.is_empty() {
+        patch.insert("custom_fields".into(), Value::Object(fields));
     }
     if let Some(script) = startup_script {
         patch.insert("startup_script_id".into(), json!(script));

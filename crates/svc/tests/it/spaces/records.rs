@@ -221,3 +221,24 @@ async fn s3_s6_1_a_template_gives_a_space_its_ports_addresses_and_health_check()
     let refused = ann.post("/api/spaces", unknown).await.status;
     assert!([400, 404].contains(&refused), "{refused}");
 }
+
+#[tokio::test]
+async fn svc_template_update_sets_and_removes_custom_fields() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let run = async |args: &[&str]| {
+        let args = [&["template"], args, &["-o", "json"]].concat();
+        server.cli(&admin).run(&args).await.expect(0).json()
+    };
+    run(&["create", "web", "--field", "team=ops", "--field", "tier=1"]).await;
+    let update = [
+        "update",
+        "web",
+        "--field",
+        "tier=2",
+        "--remove-field",
+        "team",
+    ];
+    let updated = run(&update).await;
+    assert_eq!(updated["custom_fields"], json!({"tier": "2"}));
+}
