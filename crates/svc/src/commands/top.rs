@@ -72,8 +72,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 
 /// Rows of each of the three sections on a screen.
 fn rows_of(height: Option<usize>) -> usize {
-    // Two lines above, and for each section its head and an empty line.
-    height.map_or(ROWS, |height| (height.saturating_sub(9) / 3).max(2))
+    // Two lines above, one below, and for each section an empty line, its head and "and N more".
+    height.map_or(ROWS, |height| (height.saturating_sub(12) / 3).max(2))
 }
 
 /// Reads everything that the view shows. A section that the caller may not see is absent.
