@@ -137,7 +137,7 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
-/// Records that all dropped events that were not delivered have been replayed.
+/// Records that a replay covers all dropped events.
 pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET recovered = dropped WHERE id = ?1",

@@ -116,13 +116,14 @@ impl SinksService {
             undelivered_by: only_undelivered.then_some(lane),
             ..events::Filter::default()
         };
-        let matching = self.find_matching(&row, filter).await?;
+        let matching = self.find_matching(&row, filter.clone()).await?;
         if request.dry_run {
             return Ok(ReplayResult {
                 matching: Some(matching.count),
                 ..ReplayResult::default()
             });
         }
+        let covers_all = only_undelivered && self.is_rest_delivered(&row, filter, now).await?;
         let feeds = request.feed.unwrap_or(request.only.is_some());
         let replayed = self
             .writer
@@ -148,7 +149,7 @@ impl SinksService {
                     result.queued = queue_until_full(tx, lane, &matching)?;
                     result.dropped = matching.count - result.queued;
                 }
-                if only_undelivered && result.dropped == 0 {
+                if covers_all && result.dropped == 0 {
                     lanes::set_recovered(tx, lane)?;
                 }
                 let mut detail = json!({
@@ -164,6 +165,32 @@ impl SinksService {
             .await?;
         self.hub.wake();
         Ok(replayed)
+    }
+
+    /// Whether the sink has delivered every event since its creation that is outside the range of
+    /// the filter.
+    async fn is_rest_delivered(
+        &self,
+        sink: &SinkRow,
+        filter: events::Filter,
+        now: Timestamp,
+    ) -> Result<bool, SinkError> {
+        let step = Duration::from_millis(1);
+        let before = filter
+            .since
+            .map(|since| (sink.created_at, since.minus(step)));
+        let after = filter.until.map(|until| (until.plus(step), now));
+        for (since, until) in before.into_iter().chain(after) {
+            let rest = events::Filter {
+                since: Some(since),
+                until: Some(until),
+                ..filter.clone()
+            };
+            if since <= until && self.find_matching(sink, rest).await?.count > 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The past events that match. Reads step by step outside the write transaction, because a long
