@@ -65,7 +65,7 @@ pub struct NewOidcProvider {
     /// issuer cannot be changed later.
     #[schemars(length(min = 1, max = 1024))]
     pub issuer: String,
-    #[schemars(length(min = 1, max = 255))]
+    #[schemars(length(min = 1, max = 1024))]
     pub client_id: String,
     /// Absent for a public client.
     #[serde(default, skip_serializing_if = "Option::is_none")]

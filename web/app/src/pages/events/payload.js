@@ -52,7 +52,8 @@ export function Payload({ text }) {
 /** Whether `JSON.parse` keeps every number exactly. @param {string} text */
 function isExact(text) {
   const numbers = (text.match(TOKEN) ?? []).filter((token) => /^[-\d]/.test(token));
-  return numbers.every((token) => token.replace(/\D/g, '').length <= EXACT_DIGITS);
+  // A number with an exponent may be too large or too small for JavaScript.
+  return numbers.every((token) => token.replace(/\D/g, '').length <= EXACT_DIGITS && !/e/i.test(token));
 }
 
 /**
