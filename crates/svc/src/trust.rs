@@ -9,7 +9,7 @@ use std::{
     fmt,
     fs::{self, File, Metadata},
     io::{self, Read},
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -70,7 +70,10 @@ fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, Untruste
             reason,
         }))
     };
-    let opened = match File::open(file) {
+    // Without this flag, a command would wait for the writer of a named pipe.
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut options = File::options();
+    let opened = match options.read(true).custom_flags(nonblocking).open(file) {
         Ok(opened) => opened,
         Err(error) if is_absent(&error) => return Ok(Ok(None)),
         Err(error) => return Err(error),
@@ -171,6 +174,17 @@ mod tests {
             assert!(refusal.contains(names), "{refusal}");
             assert!(refusal.contains("chmod go-w"), "{refusal}");
         }
+    }
+
+    #[test]
+    fn a_named_pipe_is_ignored_without_waiting_for_its_writer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::RWXU;
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("a pipe");
+        let read = read_as(&pipe, own_id()).expect("opened");
+        assert_eq!(read, Ok(None));
     }
 
     #[test]
