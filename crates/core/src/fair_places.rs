@@ -1,9 +1,10 @@
 //! Named values of many owners, such as the series of a metric. Only a limited number of names have
 //! a value of their own, which is called a place. All other names share one value, `other`.
 //!
-//! While places are free, an owner takes as many as it needs. When none is free, an owner takes a
-//! place from another owner, if that owner has at least two places more. So no owner keeps others
-//! out. A name keeps its place as long as possible, because counters must not move.
+//! While places are free, an owner takes as many as it needs. When no place is free, an owner takes
+//! a place from one of the owners with the most places, if these owners have at least two places
+//! more than it. So no owner keeps others out. A name keeps its place as long as possible, because
+//! counters must not move.
 
 use std::{collections::HashMap, hash::Hash};
 

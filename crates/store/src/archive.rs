@@ -127,8 +127,8 @@ pub fn write(
     })
 }
 
-/// Reads a backup and checks all of it: every byte by the seal, every value by the hash of its table,
-/// then pages, schema and references with the checks of SQLite.
+/// Reads a backup and checks all of it: every byte by the seal, every value by the hash of its
+/// table, and pages, schema and references with the checks of SQLite.
 pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
     let unreadable = |source| ArchiveError::Io {
         path: file.to_owned(),

@@ -26,7 +26,7 @@ pub struct Reloader {
 impl Reloader {
     /// Reads the files for the first time.
     pub(super) fn new(files: &TlsFiles) -> Result<Self, TlsError> {
-        // Read before the files, so that a later change is noticed.
+        // The states are read before the files, so that a later change of a file is noticed.
         let states = FileStates::of(files);
         Ok(Self {
             served: Arc::new(ServedCertificate(RwLock::new(read(files)?))),

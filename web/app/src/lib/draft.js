@@ -7,7 +7,7 @@ import { me } from './me.js';
 import { useEffect, useRef, useState } from './preact.js';
 
 const PREFIX = 'svc.draft.';
-/** The maximum number of drafts of a tab. A new draft above it replaces the first one in the order of the storage. */
+/** The maximum number of drafts of a tab. A further draft replaces the first draft in the order of the storage. */
 const DRAFTS_MAX = 30;
 /** Characters of one draft; larger ones are not stored. */
 const SIZE_MAX = 500_000;

@@ -120,7 +120,8 @@ pub(super) struct LaneProgress {
     pub(super) dead: Vec<DeadDelivery>,
     /// The `sink.*` events that this transaction created.
     pub(super) raised: Vec<Arc<Event>>,
-    /// Whether the lane has fallen behind or has a feed, and has room for stored events.
+    /// Whether the refiller can queue stored events: the lane has room, and it has fallen behind or
+    /// a user has asked to send past events again.
     pub(super) can_refill: bool,
 }
 

@@ -273,7 +273,7 @@ async fn without_an_export_the_context_is_passed_on_unchanged() {
     let hook = receiver.wait_for("/hook", 2, SOON).await;
     assert_eq!(hook[1].header("traceparent"), parent);
 
-    // A registration that does not ask for it gets no context.
+    // A method server gets the trace context only if its registration asks for it.
     let registration = RegistrationToml::of(&svc_program(), &args).with(method("work", "work"));
     agent.register(registration).await.expect(0);
     let answer = call_in(&ann, parent, request_of("work", json!({}))).await;
