@@ -1,4 +1,5 @@
-//! `list_changed` in both eras: to exactly the users whose list changed, within a second.
+//! `list_changed` for modern (2026-07-28) and legacy clients: sent within a second, and only to
+//! users whose list changed.
 
 use std::time::Duration;
 

@@ -220,7 +220,8 @@ async fn passwords_of_administrators_work_until_one_has_signed_in_with_a_provide
     assert_eq!(refused.expect(403).code(), "password_login_off");
     let wrong = site.server.try_login("ben", "not the password").await;
     assert_eq!(wrong.expect(401).code(), "invalid_credentials");
-    // No administrator has signed in with the provider yet, so their passwords are accepted.
+    // No administrator has signed in with the provider yet, so passwords of administrators are
+    // accepted.
     site.server
         .try_login("admin", &site.admin.password)
         .await

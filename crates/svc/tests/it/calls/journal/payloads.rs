@@ -225,12 +225,12 @@ async fn no_call_of_a_method_with_journal_none_is_recorded() {
     let mut agent = space.publish(fixture().with(secret).plain("echo")).await;
     bob.call("user.ann.secret", json!({})).await;
     ann.call("secret", json!({})).await;
-    // Rows are written in order: the last call is in the journal, so the others are not coming.
+    // Rows are written in order: once the last call is in the journal, no earlier call can follow.
     ann.call("echo", json!({})).await;
     wait_for(&ann, "?method=echo", 1).await;
     assert_eq!(wait_for(&ann, "", 1).await[0]["method"], "echo");
     assert!(super::calls(&bob, "").await.is_empty());
-    // Also while no space can take the call.
+    // A call is not recorded either while no space can take it.
     agent.kill9();
     get_eventually("the method is unavailable", SOON, || async {
         let answer = bob.call("user.ann.secret", json!({})).await;
