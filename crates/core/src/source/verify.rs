@@ -101,8 +101,8 @@ fn wrong(header: &str) -> Rejection {
     Rejection::WrongCredential(header.to_owned())
 }
 
-/// The signature is checked before the time, so that only the real sender gets an error about its
-/// clock.
+/// The signature is checked before the time, so that an error about the sender's clock is reported
+/// only for requests of the real sender.
 fn verify_signature(
     rule: &SignatureRule<'_>,
     tolerance: u32,

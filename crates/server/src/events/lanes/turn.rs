@@ -99,7 +99,7 @@ impl RunState {
         }
     }
 
-    /// How many deliveries to read together with the lane. The turn may read more.
+    /// How many deliveries to read together with the lane. [`Turn`] may read more later.
     fn read_max(&self) -> u32 {
         let room = self.window.saturating_sub(self.ready.len());
         match self.may_continue {
