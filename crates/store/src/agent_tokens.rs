@@ -38,7 +38,8 @@ pub struct AgentTokenRow {
 
 record! { AgentTokenRow in "agent_tokens": id, space_id, hash, kind, created_at, made_by }
 
-/// A token and the owner of its space, for the directory.
+/// A token and the owner of its space, for the directory (the users and tokens that the server
+/// holds in memory).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedAgentToken {
     pub hash: Hash,

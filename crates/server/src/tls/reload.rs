@@ -89,7 +89,7 @@ async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
         .expect("reading files does not panic")
 }
 
-/// The states of the certificate and its key; `None` for a file that is missing.
+/// The states of the certificate and its key; `None` for a file that is missing or not accessible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FileStates {
     cert: Option<FileState>,

@@ -125,7 +125,7 @@ fn put_varint(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// The number of spans that the receiver rejected: `partial_success.rejected_spans` of an
-/// `ExportTraceServiceResponse`. An answer that cannot be read rejects none.
+/// `ExportTraceServiceResponse`. 0 if the answer cannot be read.
 pub(super) fn rejected_spans(answer: &[u8]) -> u64 {
     let partial = find_field(answer, 1).and_then(Field::bytes);
     let rejected = partial.and_then(|partial| find_field(partial, 1));

@@ -95,10 +95,11 @@ async fn look(
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
         let (changes, last) = zone_changes::list_after(tx, after, CHANGES_MAX)?;
-        // Changes that were read before have disappeared: the database failed over to a standby
-        // that lacked them.
         let newest = zone_changes::newest(tx)?;
+        // Changes that this server has read are gone: the database failed over to a standby that
+        // lacked them.
         let is_back = newest < after;
+        // The changes right after `after` were deleted before this server read them.
         let is_cut = !changes.is_empty() && zone_changes::oldest(tx)? > after + 1;
         let from = if is_back { newest } else { last };
         Ok((changes, from, from < newest, is_back || is_cut))

@@ -186,7 +186,8 @@ impl Scan<'_> {
         let Some(next) = next.filter(|_| !is_full) else {
             return self.page(None);
         };
-        // Calls at the time of the next block or before belong to a later page.
+        // The next block may have calls that are older than its newest call, and newer than calls
+        // that were found. So calls that are not newer than its newest call belong to a later page.
         let cursor = first_id_at(Timestamp(next.last_at.0.saturating_add(1)));
         if cursor < self.before {
             self.found.retain(|(id, _)| *id >= cursor);

@@ -1,7 +1,8 @@
 //! The transactions of the workers that hold lanes. [`begin`] reads the first deliveries of claimed
 //! lanes. [`record`] writes how deliveries ended and reads further ones. Both take any number of
-//! lanes. They read all lanes in one round trip to the database. Then they write without waiting,
-//! and read more only for lanes that are ordered by a key or that need further deliveries.
+//! lanes. They read all lanes in one round trip to the database. They do not wait for the answers
+//! to their writes. They read more only for lanes that are ordered by a key or that need further
+//! deliveries.
 //!
 //! Only the delivery at the head has its start recorded before it is sent. The deliveries behind it
 //! are read ahead and may be sent before earlier results are recorded: see `worker`.

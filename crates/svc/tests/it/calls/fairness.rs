@@ -28,8 +28,8 @@ fn batch(method: &str, items: usize) -> Value {
     (0..items).map(item).collect()
 }
 
-/// The number of calls that the agent has taken and not answered: those already sent, and those
-/// that wait.
+/// The number of calls that the agent has taken and not answered: those already sent to the method
+/// server, and those that wait in the agent.
 async fn unanswered(agent: &TestAgent) -> (u64, u64) {
     let output = agent.cli().run(&["agent", "status", "-o", "json"]).await;
     let status = output.expect(0).json();

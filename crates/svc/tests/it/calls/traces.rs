@@ -36,7 +36,7 @@ fn exporting_to(receiver: &TestReceiver, sample: &str) -> TestServerBuilder {
         .env("SVC_TRACES_SAMPLE", sample)
 }
 
-/// Publishes `work`, which emits an event and returns its trace context.
+/// Publishes `work`, which returns its trace context, and emits an event if its params have a text.
 async fn publish_work(space: &TestSpace, name: &str, command: &Path, args: &[&str]) -> TestAgent {
     space.write("handlers.py", HANDLERS);
     space.write(
@@ -86,7 +86,8 @@ async fn wait_for_spans(server: &TestServer, count: u64) {
     .await;
 }
 
-/// The spans that the receiver got, as the judge decodes them. `None` without a judge.
+/// The spans that the receiver got, decoded by the judge (a Python program of third parties).
+/// `None` if the judge is not installed.
 async fn decode(server: &TestServer, receiver: &TestReceiver) -> Option<Vec<Value>> {
     let folder = server.home().join("otlp");
     std::fs::create_dir_all(&folder).unwrap();
@@ -297,7 +298,7 @@ async fn calls_of_every_kind_and_their_errors_have_spans() {
     crate::mcp::call(&ann, "echo", json!({})).await;
     ann.notify("echo", json!({})).await.expect(204);
     ann.emit("go", json!({"text": SECRET})).await;
-    // fail: 3, nowhere: 1, mcp: 3, notification: 1, emit: 1, on_event: 3.
+    // The number of spans of each: fail 3, nowhere 1, mcp 3, notification 1, emit 1, on_event 3.
     wait_for_spans(&server, 12).await;
     for export in receiver.received("/v1/traces") {
         let text = String::from_utf8_lossy(&export.body);
