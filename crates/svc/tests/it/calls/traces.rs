@@ -86,8 +86,8 @@ async fn wait_for_spans(server: &TestServer, count: u64) {
     .await;
 }
 
-/// The spans that the receiver got, decoded by the judge (a Python program of third parties).
-/// `None` if the judge is not installed.
+/// The spans that the receiver got, decoded by a judge: a Python program with the official package
+/// for OTLP. `None` if the judge cannot be installed.
 async fn decode(server: &TestServer, receiver: &TestReceiver) -> Option<Vec<Value>> {
     let folder = server.home().join("otlp");
     std::fs::create_dir_all(&folder).unwrap();

@@ -235,7 +235,7 @@ async fn create_realm(site: &Site) {
     }
 }
 
-/// A request to the part of Keycloak's API that changes the realm.
+/// Sends a request about the realm to the administration API of Keycloak.
 async fn admin(site: &Site, method: &str, path: &str, body: Value) -> Value {
     send_as_admin(site, method, &format!("/admin{REALM}{path}"), body).await
 }

@@ -19,7 +19,7 @@ async fn servers(user: &TestUser) -> Vec<Value> {
     answer["servers"].as_array().unwrap().clone()
 }
 
-/// The record of the server at this address.
+/// The record of the server with this number in the zone.
 fn of<'l>(servers: &'l [Value], zone: &TestZone, member: usize) -> &'l Value {
     let url = zone.server(member).url();
     let found = servers.iter().find(|server| server["url"] == url);
