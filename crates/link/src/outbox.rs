@@ -25,9 +25,9 @@ const KEPT_FRAMES: usize = 256;
 /// Limits of an outbox, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboxLimits {
-    /// Limit for frames with a payload. A user's frame is queued only if the user's frames then
-    /// have at most as many bytes as were still free before. So a single user gets about half of
-    /// the limit.
+    /// Limit for the frames of users, except frames without a payload. A frame is queued only if
+    /// all frames of its user then have at most as many bytes as were free before. So a single user
+    /// gets about half of the limit.
     pub users: usize,
     /// Limit for all frames together, with and without a user.
     pub total: usize,

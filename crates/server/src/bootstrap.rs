@@ -22,8 +22,7 @@ const TOKEN_NAME: &str = "svc up";
 pub use crate::identity::SIGN_IN_LINK_LIFETIME;
 
 pub struct UpRequest {
-    /// The password of the administrator. Used only if the server has no users, so that the
-    /// administrator must be created.
+    /// The password of the administrator that is created if the server has no users.
     pub admin_password: String,
     pub space_name: String,
 }

@@ -88,10 +88,10 @@ pub fn write(
     now: Timestamp,
 ) -> Result<(), ArchiveError> {
     let source = open(database)?;
-    // One read transaction: a consistent copy that blocks no writer.
     let name = out
         .to_str()
         .ok_or_else(|| ArchiveError::Name(out.to_owned()))?;
+    // One read transaction makes the copy. So the copy is consistent, and blocks no writer.
     source.execute("VACUUM INTO ?1", [name])?;
     drop(source);
     let mut copy = open(out)?;

@@ -2,10 +2,10 @@
 //! thread.
 //!
 //! Writer, reader, batches and statements are those of the product. Only the threads are replaced:
-//! [`StoreTasks::run`] is a future that does their work, so that a stopped clock and a seed decide
-//! everything that happens. Dropping this future ends a server like `kill -9`. [`Faults`] decides
-//! how long a transaction waits and whether its commit fails. [`PlantedFault`] breaks a rule of the
-//! store on purpose, to prove that a simulation notices.
+//! [`StoreTasks::run`] is a future that does their work, so that a simulated clock and a seed
+//! decide everything that happens. Dropping this future ends a server like `kill -9`. [`Faults`]
+//! decides how long a transaction waits and whether its commit fails. [`PlantedFault`] breaks a
+//! rule of the store on purpose, to prove that a simulation notices.
 
 use std::{borrow::Cow, cell::Cell, path::PathBuf, sync::Arc, time::Duration};
 

@@ -29,8 +29,8 @@ pub const PASSED: &str = "\
     removesuffix replace rfind rjust rpartition rsplit rstrip split splitlines startswith \
     strip swapcase title union upper values zfill";
 
-/// Built-in functions and types of Python that the engine resolves even where a comprehension has a
-/// target of the same name.
+/// Built-in functions and types of Python. The engine mistakes a target of a comprehension for the
+/// built-in of the same name, as in `[id for id in ids]`.
 pub const BUILT_IN: &str = "\
     abs all any bin bool bytes callable chr complex dict divmod enumerate eval exec filter \
     float format frozenset getattr hasattr hash hex id int isinstance iter len list locals \

@@ -75,7 +75,7 @@ struct Head<'a> {
     extensions: &'a Extensions,
     /// `None` for requests of scripts, which have no connection.
     peer: Option<Peer>,
-    /// Only for calls that bypass the router.
+    /// The token that the connection sent last. Only for calls that bypass the router.
     last_token: Option<&'a LastToken>,
 }
 

@@ -96,7 +96,7 @@ struct FileStates {
     key: Option<FileState>,
 }
 
-/// Differs after every change of a file, or of a link to it.
+/// The state of a file. It differs after every change of the file, or of a link to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FileState {
     device: u64,

@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Minimum time from the start of a look to the start of the next look that a request causes. It is
 /// needed because clients without a valid credential can request looks too.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
-/// Changes read at a time.
+/// The maximum number of changes that are read at a time.
 const CHANGES_MAX: u32 = 1_000;
 
 /// Spaces that another server changed.

@@ -105,8 +105,8 @@ fn read(
     Ok(data.map(|data| decode_payloads(&data)))
 }
 
-/// Removes blocks of an owner whose calls are removed, that are too old, or that exceed the limit
-/// of bytes, and merges small ones. Returns whether more work is left.
+/// Removes blocks of an owner that are too old, that exceed the limit of bytes, or whose calls were
+/// removed. Then merges small blocks. Returns whether more work is left.
 pub(super) fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, StoreError> {
     let heads: Vec<PayloadHead> = tx.list(
         "SELECT id, last_at, byte_count FROM call_payloads

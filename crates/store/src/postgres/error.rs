@@ -68,8 +68,8 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
         return known.message().to_owned();
     }
     let mut cause = error.source();
-    // If there is a cause, the driver's own text is left out: it only says "error connecting to
-    // server".
+    // If there is a cause, the driver's own text, such as "error connecting to server", is left
+    // out: only the cause says what happened.
     let mut text = match cause {
         Some(_) => String::new(),
         None => error.to_string(),

@@ -274,8 +274,8 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Returns the slots of owners that have no due lane. Uses a read transaction, so that the
-    /// grants of these owners cause no write.
+    /// Releases the slots that were granted to owners without a due lane. Uses a read transaction,
+    /// so that the grants of these owners cause no write.
     async fn settle_idle(&self, unused: &mut UnusedGrants<'_>) -> Result<(), StoreError> {
         let (server, grants) = (self.shared.server_id, unused.grants.clone());
         let reading = move |tx: &mut Tx<'_>| {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::SOON;
 
-/// Answers one call at a time, and takes 20 ms for each.
+/// A method server that answers one call at a time, and takes 20 ms for each.
 const SLOW: &str = r#"
 while read -r line; do
   sleep 0.02; id=${line##*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%\}},\"result\":1}"

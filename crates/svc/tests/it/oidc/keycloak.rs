@@ -62,7 +62,7 @@ async fn a_user_without_the_required_group_is_refused(site: &Site) {
     let (browser, answer) = Person::new("ben").sign_in(site).await;
     expect_refused(&browser, &answer, "the claim `groups`");
     assert!(site.user("ben").await.is_none(), "no user was created");
-    // A wrong password never leaves the pages of Keycloak.
+    // After a wrong password, the user stays on the pages of Keycloak.
     let mut ann = Person::new("ann");
     ann.password = "wrong".to_owned();
     let url = site.browser().start("").await;

@@ -85,7 +85,7 @@ async fn a_client_secret_is_replaced_and_removed_on_the_command_line() {
     let replace = ["oidc", "update", "corp", "--secret-stdin"];
     cli().input("a secret\n").run(&replace).await.expect(0);
     assert!(has_secret().await);
-    // An empty file is a mistake and removes nothing.
+    // Empty input is an error, and removes nothing.
     let refused = cli().input("\n").run(&replace).await.expect(2);
     assert!(refused.stderr.contains("is empty"), "{}", refused.stderr);
     let both = [&replace[..], &["--no-secret"]].concat();

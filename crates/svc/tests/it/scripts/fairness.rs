@@ -13,7 +13,8 @@ const PER_OWNER: usize = 100;
 /// Much shorter than the run of a hundred endless scripts, and much longer than a webhook takes.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Three users have more endless scripts than deliveries can run at the same time.
+/// Three users have more sinks with endless scripts than the number of deliveries that can run at
+/// the same time.
 #[tokio::test]
 async fn endless_scripts_delay_no_webhook() {
     let server = TestServer::builder()

@@ -39,7 +39,7 @@ impl Harm {
     ];
 }
 
-/// The number of rounds. `SVC_ZONE_ROUNDS` sets a larger number for a long run.
+/// The number of rounds: 16, or the value of `SVC_ZONE_ROUNDS`.
 fn rounds() -> usize {
     let rounds = std::env::var("SVC_ZONE_ROUNDS").ok();
     rounds.map_or(16, |rounds| rounds.parse().unwrap())

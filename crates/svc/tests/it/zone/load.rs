@@ -81,7 +81,7 @@ impl Emitter {
     }
 }
 
-/// Ann's method at the first server is called, and events are emitted at both, all the time.
+/// A method is called at the first server, and events are emitted at both servers, all the time.
 pub(super) struct Load {
     receiver: TestReceiver,
     sinks: Vec<TestSink>,

@@ -26,7 +26,8 @@ fn of<'l>(servers: &'l [Value], zone: &TestZone, member: usize) -> &'l Value {
     found.unwrap_or_else(|| panic!("{url} is not among {servers:?}"))
 }
 
-/// Checks the list at every server: these links, one lease, and `is_this`.
+/// Checks the list of servers at every server: the links of each server, one lease in total, and
+/// `is_this`.
 async fn check_all(zone: &TestZone, links: [u32; 3]) {
     for member in 0..3 {
         let listed = servers(zone.admin(member)).await;

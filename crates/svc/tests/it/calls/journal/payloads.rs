@@ -230,7 +230,7 @@ async fn no_call_of_a_method_with_journal_none_is_recorded() {
     wait_for(&ann, "?method=echo", 1).await;
     assert_eq!(wait_for(&ann, "", 1).await[0]["method"], "echo");
     assert!(super::calls(&bob, "").await.is_empty());
-    // A call is not recorded either while no space can take it.
+    // A call of this method is also not recorded while no space can take the call.
     agent.kill9();
     get_eventually("the method is unavailable", SOON, || async {
         let answer = bob.call("user.ann.secret", json!({})).await;
