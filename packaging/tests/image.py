@@ -138,7 +138,7 @@ def _healthy(runc: list[str], name: str, command: list[str], *variables: str) ->
 
 
 def _use(case: Case, bundle: Path, process: int, link: str) -> None:
-    """The program of the image is also the command line and the agent, in the network of the container."""
+    """Uses the program of the image as the command line and as an agent, in the network of the container."""
     env = case.empty_home("client")
     notes = Path(env["HOME"]) / "notes"
     shutil.copytree(ROOT / "examples/notes", notes, ignore=shutil.ignore_patterns(".svc", "notes.jsonl"))

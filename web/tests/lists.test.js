@@ -1,4 +1,4 @@
-// Lists that change while they are read, and ticks on lists that other users change.
+// Lists that change while a page shows them, and check marks ("ticks") in lists that other users change too.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
@@ -84,7 +84,7 @@ test('after an interruption the list has no gap and keeps new events', () => {
   );
   assert.deepEqual([numbers(joined.rows)?.slice(0, 4), joined.cursor], [[23, 22, 21, 20], 'a']);
 
-  // The event of the stream is also in the page; this does not close the gap.
+  // The event of the stream joins the rows of the page, but the events between the page and the old rows are missing.
   const missed = again(
     { type: 'received', rows: [event(31)], paused: false },
     { type: 'page', rows: events(30, 27), cursor: 'b' },

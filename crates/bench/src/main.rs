@@ -38,7 +38,7 @@ use anyhow::{Context, bail};
 /// Usage of the commands other than `calls`.
 const OTHERS: &str = "cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | engines [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
-/// The allocator of the product, so that the references use the same one.
+/// The allocator of the product, so that the programs that `svc` is compared with use it too.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

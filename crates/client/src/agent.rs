@@ -17,8 +17,8 @@ use crate::{
     transport::Policy,
 };
 
-/// The timeout of every request. It is long, because a registration includes the start of a process
-/// and the server's answer.
+/// The timeout of every request that is not a call. It is long, because a registration includes the
+/// start of a process and the server's answer.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// `wait=<seconds>`: how long the answer may take (RFC 7240).

@@ -1,5 +1,5 @@
-//! The wall clock of the server, the store and the agent. Only this crate reads it, apart from the
-//! library that creates UUIDs.
+//! The wall clock of the server, the store and the agent. In the product, only this crate and the
+//! library that creates UUIDs read it.
 //!
 //! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only records
 //! a time calls [`now`].

@@ -1,9 +1,10 @@
-//! Named values of many owners, such as the series of a metric. Only a limited number of names have
-//! a value of their own, which is called a place. All other names share one value, `other`.
+//! Named values of many owners, such as the series of a metric. A place holds the value of one
+//! name. The number of places is limited. All names without a place share one value, `other`.
 //!
-//! While places are free, an owner takes as many as it needs. When none is free, an owner takes a
-//! place from another owner, if that owner has at least two places more. So no owner keeps others
-//! out. A name keeps its place as long as possible, because counters must not move.
+//! While places are free, an owner takes as many as it needs. When no place is free, an owner first
+//! takes a place that was idle for a day. If there is none, it takes a place of an owner that has
+//! the most places, if that owner has at least two places more. So no owner keeps others out. A
+//! name keeps its place as long as possible, because its value is lost with the place.
 
 use std::{collections::HashMap, hash::Hash};
 
@@ -42,8 +43,8 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         }
     }
 
-    /// The value of a name, which takes a place if possible. Otherwise the value of all names
-    /// without a place. `minute` is the current minute.
+    /// The value of a name. A name without a place takes one if possible; otherwise returns the
+    /// shared value `other`. `minute` is the current time, in minutes.
     pub fn find_or_other(&mut self, owner: &O, key: &K, minute: i64) -> &mut V {
         if !self.places.contains_key(key) && !self.make_room(owner, minute) {
             return &mut self.other;
@@ -100,7 +101,8 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         self.places.len() < self.limit || self.free_idle(minute) || self.free_for(owner)
     }
 
-    /// Frees an idle place. If a search finds none, the next search is in another minute.
+    /// Frees an idle place. After a search without a result, does not search again in the same
+    /// minute.
     fn free_idle(&mut self, minute: i64) -> bool {
         if self.none_idle_at == Some(minute) {
             return false;
@@ -120,8 +122,8 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
         }
     }
 
-    /// Frees a place of the owners with the most places: the place that was not used for the
-    /// longest time.
+    /// If the owners with the most places have at least two places more than `owner`, frees the
+    /// place of these owners that was not used for the longest time.
     fn free_for(&mut self, owner: &O) -> bool {
         let own = self.held.get(owner).copied().unwrap_or_default();
         if self.held_max < own + 2 {
@@ -198,7 +200,7 @@ mod tests {
             shares[..3].iter().all(|share| (3..=4).contains(share)),
             "{shares:?}"
         );
-        // Further calls of all names move nothing.
+        // Counting the same names again moves no place.
         let before: Vec<String> = places
             .list()
             .iter()

@@ -13,7 +13,7 @@ text_enum! {
     #[derive(PartialOrd, Ord)]
     #[serde(try_from = "String")]
     Permission {
-        /// Manage own spaces, and emit events.
+        /// Manage own spaces, sources and schedules, and emit events.
         UseSpaces = "use_spaces",
         /// Manage the spaces of all users, and spaces that run on the server.
         ManageSpaces = "manage_spaces",

@@ -1,7 +1,7 @@
 //! Schedules: when a cron expression runs in a time zone, and what happens to missed runs.
 //!
-//! The clock is an argument. The time zone database is compiled into the program, so that all
-//! servers compute the same runs, even if the time zone files of their systems differ.
+//! The current time is an argument. The time zone database is compiled into the program, so that
+//! all servers compute the same runs, even if the time zone files of their systems differ.
 
 mod zoned;
 

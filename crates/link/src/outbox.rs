@@ -25,20 +25,21 @@ const KEPT_FRAMES: usize = 256;
 /// Limits of an outbox, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboxLimits {
-    /// Limit for the frames of all users together. The frames of one user never occupy more bytes
-    /// than remain free, so a single user gets half of the limit.
+    /// Limit for the frames of users, except frames without a payload. A frame is queued only if
+    /// all frames of its user then have at most as many bytes as were free before. So a single user
+    /// gets about half of the limit.
     pub users: usize,
     /// Limit for all frames together, with and without a user.
     pub total: usize,
-    /// [`Outbox::room`] waits while all frames together, including those being written, have this
-    /// size or more.
+    /// [`Outbox::room`] waits while the queued frames and the frames being written have this many
+    /// bytes or more.
     pub room: usize,
 }
 
 impl OutboxLimits {
-    /// The limits of the server: an agent that does not read must not make the server buffer without
-    /// bound. Beyond `users`, a user's calls go to another provider or fail. Frames without a payload
-    /// may exceed `users`: a burst of calls must not prevent a cancel.
+    /// The limits of the server: an agent that does not read must not make the server buffer
+    /// without bound. Beyond `users`, a user's calls go to another provider or fail. Frames without
+    /// a payload may exceed `users`: a burst of calls must not prevent a cancel.
     pub const SERVER: Self = Self {
         users: 64 * 1024 * 1024,
         total: 128 * 1024 * 1024,

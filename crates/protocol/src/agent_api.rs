@@ -85,8 +85,8 @@ pub struct Status {
     pub method_server: Option<MethodServerStatus>,
     /// Canonical names.
     pub methods: Vec<String>,
-    /// Why the methods file was refused at the agent's start, or the registration after a lost link;
-    /// `None` if neither was refused.
+    /// Why the methods file was refused at the agent's start, or why the registration was refused
+    /// after a lost link. `None` if neither was refused.
     pub registration_error: Option<String>,
     /// Whether the agent has finished the registration of its own methods file. Before that, the
     /// agent may replace a registration of another program with this file.

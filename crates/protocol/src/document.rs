@@ -1,7 +1,8 @@
 //! Documents from outside: JSON, TOML and queries, read into the types of this program.
 //!
-//! Errors are sentences for users. They name the field and its value and say what to write instead.
-//! They contain no text of a parser library, except the reason why a text is not valid TOML.
+//! Errors are sentences for users. Most of them name the field and its value and say what to write
+//! instead. They contain no text of a parser library, except the reason why a text is not valid
+//! TOML.
 
 mod error;
 mod exact;

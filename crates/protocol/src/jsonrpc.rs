@@ -47,7 +47,8 @@ pub enum RpcError {
     MethodNotFound,
     /// The params nest more than [`PARAMS_DEPTH_MAX`] levels.
     TooDeep,
-    /// No provider is linked, or its method server is down, or its queue is full.
+    /// No provider can take the call: none is linked, or their method servers are down, or their
+    /// queues are full.
     Unavailable,
     /// `sent`: whether the method server may have started the call.
     TimedOut {

@@ -1,5 +1,6 @@
-//! Requests of the Model Context Protocol, of both eras. Only the needed members are parsed; ids
-//! and arguments keep the bytes that the client sent.
+//! Requests of the Model Context Protocol. Its versions form two eras: modern (2026-07-28) and
+//! legacy (before). Only the needed members are parsed; ids and arguments keep the bytes that the
+//! client sent.
 
 use std::borrow::Cow;
 

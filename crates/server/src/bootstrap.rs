@@ -16,13 +16,13 @@ use crate::{
 
 /// The user that `svc up` acts as.
 pub const USER: &str = "admin";
-/// The token that is renewed at each start.
+/// The name of the token that each start of `svc up` renews.
 const TOKEN_NAME: &str = "svc up";
 
 pub use crate::identity::SIGN_IN_LINK_LIFETIME;
 
 pub struct UpRequest {
-    /// Password of the administrator, if the server has no users.
+    /// The password of the administrator that is created if the server has no users.
     pub admin_password: String,
     pub space_name: String,
 }
@@ -49,8 +49,8 @@ pub enum UpError {
     Store(#[from] StoreError),
 }
 
-/// Creates missing records and reuses existing ones. `prepare` writes files into the space's folder
-/// before the agent starts.
+/// Creates the user and the space if they are missing, renews the token and starts the space.
+/// `prepare` writes files into the space's folder before the agent starts.
 pub async fn up(
     app: &App,
     request: UpRequest,
@@ -77,8 +77,8 @@ pub async fn up(
 }
 
 /// A link that signs the administrator in once, from a browser on this machine. The token is in the
-/// fragment of the URL. Browsers do not send the fragment, so the token is in no log and in no
-/// `Referer` header.
+/// fragment of the URL. Browsers do not send the fragment, so the token is in no access log and in
+/// no `Referer` header.
 pub async fn sign_in_link(app: &App, url: &str) -> Result<String, UpError> {
     link_for(app, url, &*find_admin(app)?).await
 }

@@ -4,9 +4,9 @@
 //!
 //! Invariants: each run of a schedule has at most one event, in the whole zone and after crashes.
 //! The transaction that writes the event also moves the schedule to the next run, and fails if the
-//! schedule is no longer at this run. A run at or before the last one never happens again, even if
-//! the clock is set back, unless a user changes the schedule afterwards. The owner's permission to
-//! emit is checked at each run. While no schedule is active, no timer runs.
+//! schedule is no longer at this run. If the clock is set back, no run is repeated; only a user who
+//! changes the schedule can cause a repetition. The owner's permission to emit is checked at each
+//! run. While no schedule is active, no timer runs.
 
 mod error;
 mod runs;

@@ -1,4 +1,5 @@
-//! Sources: other services send requests to a URL, and verified requests become events of the owner.
+//! Sources: other services send requests to a URL, and verified requests become events of the
+//! owner.
 //!
 //! Parts: `service` manages sources, `settings` checks their settings. `table` holds the sources in
 //! memory, because every inbound request looks up a source. `receive` verifies a request and emits

@@ -1,7 +1,7 @@
 //! Agent tokens, stored as hashes.
 //!
-//! A space has at most one token of each kind: a token that was shown to its owner, and a token
-//! that the server gave to an agent that the server runs itself.
+//! A space has at most one token of each kind: a token that was shown to the user who created it,
+//! and a token that the server gave to an agent that the server runs itself.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{Id, SpaceId, Timestamp, UserId, space::StopReason};
@@ -17,7 +17,7 @@ use super::{
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentTokenKind {
-    /// Shown to the owner, who starts the agent.
+    /// Shown to the user who created it, for an agent that users start.
     Shown,
     /// Given to the agent of a `local` space; never shown to a user.
     Local,
@@ -38,7 +38,8 @@ pub struct AgentTokenRow {
 
 record! { AgentTokenRow in "agent_tokens": id, space_id, hash, kind, created_at, made_by }
 
-/// A token and the owner of its space, for the directory.
+/// A token and the owner of its space, for the directory (the users and tokens that the server
+/// holds in memory).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedAgentToken {
     pub hash: Hash,

@@ -20,7 +20,7 @@ use super::migrations::SCHEMA_VERSION;
 use digest::TableDigest;
 use seal::Seal;
 
-/// How long to wait for a server that holds the database.
+/// How long to wait while a server has locked the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const MANIFEST_TABLES: &str = "
@@ -70,7 +70,7 @@ pub struct IncludedFile {
     pub content: Vec<u8>,
 }
 
-/// The description of a backup within the backup.
+/// The description of a backup, which the backup itself contains.
 pub struct Manifest {
     pub svc_version: String,
     pub schema_version: i64,
@@ -88,10 +88,10 @@ pub fn write(
     now: Timestamp,
 ) -> Result<(), ArchiveError> {
     let source = open(database)?;
-    // One read transaction: a consistent copy that blocks no writer.
     let name = out
         .to_str()
         .ok_or_else(|| ArchiveError::Name(out.to_owned()))?;
+    // One read transaction makes the copy. So the copy is consistent, and blocks no writer.
     source.execute("VACUUM INTO ?1", [name])?;
     drop(source);
     let mut copy = open(out)?;
@@ -127,8 +127,8 @@ pub fn write(
     })
 }
 
-/// Reads a backup and checks all of it: every byte by the seal, every value by the hash of its table,
-/// then pages, schema and references with the checks of SQLite.
+/// Reads a backup and checks all of it: every byte by the seal, every value by the hash of its
+/// table, and pages, schema and references with the checks of SQLite.
 pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
     let unreadable = |source| ArchiveError::Io {
         path: file.to_owned(),
@@ -195,7 +195,8 @@ const NOT_RESTORED: [&str; 10] = [
     "passkey_challenges",
 ];
 
-/// Turns a copy of a backup back into a plain database. Users must connect their apps again.
+/// Turns a copy of a backup back into a plain database. Deletes the rows of [`NOT_RESTORED`], so
+/// users must connect their apps again.
 pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
     seal::remove(file).map_err(|source| ArchiveError::Io {
         path: file.to_owned(),

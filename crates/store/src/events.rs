@@ -36,7 +36,7 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Inclusive.
     pub until: Option<Timestamp>,
-    /// Only events that this lane has not delivered and that do not wait for it.
+    /// Only events that this lane has not delivered and that do not wait in its queue.
     pub undelivered_by: Option<LaneId>,
 }
 

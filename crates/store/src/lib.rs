@@ -1,7 +1,7 @@
-//! The server's durable state: the SQL port, both engines behind it (SQLite and PostgreSQL), the
-//! migrations and every SQL statement.
+//! The server's durable state: both database engines (SQLite and PostgreSQL) behind one interface,
+//! the migrations and every SQL statement.
 //!
-//! Parts: [`Store`] is the handle that every module of the server holds. One writer thread gathers
+//! Parts: [`Store`] is the handle that modules of the server hold. One writer thread gathers
 //! waiting writes into one commit. Reader threads answer reads, each from a snapshot. [`Tx`] is the
 //! open transaction that a closure gets. One file per resource holds its statements as plain
 //! functions.

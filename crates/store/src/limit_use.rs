@@ -20,7 +20,7 @@ pub fn set(tx: &mut Tx<'_>, server: ServerId, uses: &str) -> Result<(), StoreErr
     )
 }
 
-/// The reports of the other servers that are not older than `max_age`.
+/// The reports of the other servers, without those that are older than `max_age`.
 pub fn list_others(
     tx: &mut Tx<'_>,
     server: ServerId,

@@ -2,10 +2,10 @@
 //! thread.
 //!
 //! Writer, reader, batches and statements are those of the product. Only the threads are replaced:
-//! [`StoreTasks::run`] is a future that does their work, so that a stopped clock and a seed decide
-//! everything that happens. Dropping this future ends a server like `kill -9`. [`Faults`] decides how
-//! long a transaction waits and whether its commit fails. [`PlantedFault`] breaks a rule of the store
-//! on purpose, to prove that a simulation notices.
+//! [`StoreTasks::run`] is a future that does their work, so that a simulated clock and a seed
+//! decide everything that happens. Dropping this future ends a server like `kill -9`. [`Faults`]
+//! decides how long a transaction waits and whether its commit fails. [`PlantedFault`] breaks a
+//! rule of the store on purpose, to prove that a simulation notices.
 
 use std::{borrow::Cow, cell::Cell, path::PathBuf, sync::Arc, time::Duration};
 
@@ -63,7 +63,7 @@ pub struct SimulatedDatabase(Arc<Shared>);
 struct Shared {
     connection: Mutex<sqlite::Connection>,
     planted: Option<PlantedFault>,
-    /// The server whose acknowledged transaction is not durable yet.
+    /// The run of the server whose acknowledged transaction is not durable yet.
     unfinished: Mutex<Option<u64>>,
 }
 
@@ -83,8 +83,8 @@ impl SimulatedDatabase {
         })))
     }
 
-    /// The store of one start of a server, and the tasks that answer the store. `run` is a number of
-    /// its own for each start.
+    /// The store of one start of a server, and the tasks that answer the store. Each start of a
+    /// server must have another number `run`.
     pub fn connect(&self, run: u64, faults: Arc<dyn Faults>) -> (Store, StoreTasks) {
         let options = StoreOptions::default();
         let (writes, write_commands) = mpsc::channel(options.queue);
@@ -154,7 +154,7 @@ impl StoreTasks {
         let reading = read_commands.into_iter().map(|mut commands| {
             let (database, faults) = (database.clone(), faults.clone());
             async move {
-                // The loop below serves the queue of this reader.
+                // The queue in `Reader` stays unused: the loop below reads the commands.
                 let (_, unused) = mpsc::channel(1);
                 let mut reader = Reader {
                     database,
@@ -197,8 +197,8 @@ impl ServerLink {
     }
 }
 
-/// A connection of one server. No transaction waits between its begin and its end, so all servers can
-/// share one connection to SQLite.
+/// A connection of one server. No transaction waits between its begin and its end, so all servers
+/// can share one connection to SQLite.
 pub(super) struct SimulatedConnection {
     link: ServerLink,
     access: Access,
@@ -228,8 +228,8 @@ impl SimulatedConnection {
 impl Drop for SimulatedConnection {
     fn drop(&mut self) {
         if self.is_open.get() {
-            // SQLite does the same when a connection is closed. An error means that SQLite has ended
-            // the transaction by itself.
+            // SQLite does the same when a connection is closed. An error means that SQLite has
+            // ended the transaction by itself.
             let _ = self.with(Connection::rollback);
         }
     }

@@ -1,4 +1,4 @@
-//! The port: transactions and rows, the same for both engines.
+//! Transactions and rows: the interface of the store's modules to both database engines.
 
 use std::sync::Arc;
 

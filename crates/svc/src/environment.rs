@@ -1,6 +1,6 @@
-//! The process environment. It is read once at the start and then passed as an argument. The only
-//! other reads are that of `BROWSER`, by `svc login`, and that of `HTTPS_PROXY` and similar
-//! variables, by the HTTP client.
+//! The process environment. It is read once at the start and then passed to the commands as an
+//! argument. Only `svc login` reads a variable by itself: `BROWSER`. Some other crates do so too:
+//! for example, the HTTP client reads `HTTPS_PROXY`, and the agent reads `PATH`.
 
 use std::{
     collections::BTreeMap,

@@ -36,7 +36,7 @@ impl TestUser {
             .await
     }
 
-    /// Runs a tool as this user: `{result, error, output, ms}`.
+    /// Runs a tool as this user. Returns `{result, error, output, ms}`.
     pub async fn run_tool(&self, script: &TestScript, params: Value) -> Value {
         let path = format!("{}/run", script.path());
         let body = json!({ "params": params });

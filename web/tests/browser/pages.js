@@ -6,6 +6,7 @@ import { see } from './scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 /**
+ * A page to visit: an address, and the user who opens it.
  * @typedef {object} Place
  * @property {string} route as in `routes.js`
  * @property {string | ((page: Page) => Promise<string>)} path

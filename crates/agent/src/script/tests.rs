@@ -59,7 +59,7 @@ impl Bench {
             .await
     }
 
-    /// The log lines of scripts.
+    /// The lines that the script has written to the log of the space.
     async fn lines(&self) -> Vec<String> {
         let outbox = Arc::new(Outbox::new(100_000));
         let mut frames = outbox.open_home(1);

@@ -18,7 +18,7 @@ const VERSION: u8 = 1;
 /// This bit is set if a row has a trace id. The lower bits hold the `CallEnd` and the `CallVia`.
 const HAS_TRACE: u8 = 0x80;
 const VIA_SHIFT: u8 = 4;
-/// The minimum size of a row, in bytes.
+/// Every row has at least this many bytes.
 const ROW_BYTES_MIN: usize = 12;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -55,7 +55,7 @@ pub fn encode(rows: &[CallRow]) -> Vec<u8> {
     block
 }
 
-/// Unpacks rows. Any bytes are safe to read.
+/// Unpacks rows. Damaged bytes never cause a panic or a large allocation.
 pub fn decode(block: &[u8]) -> Result<Vec<CallRow>, BlockError> {
     let mut reader = Reader(block);
     match reader.byte()? {

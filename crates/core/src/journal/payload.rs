@@ -21,7 +21,7 @@ text_enum! {
     PayloadOmission {
         /// The payload is larger than the server records.
         TooLarge = "too_large",
-        /// The payload is not JSON text without repeated members, or nests too deep.
+        /// The payload is not valid JSON, has a member twice, or nests too deep.
         Unreadable = "unreadable",
         /// Too many payloads came in one second.
         Dropped = "dropped",

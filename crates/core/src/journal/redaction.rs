@@ -19,11 +19,11 @@ pub const POINTER_MAX: usize = 256;
 pub const POINTER_PATTERN: &str = "^(/([^/~]|~[01])*)+$";
 /// The JSON that is recorded in place of a value.
 const REDACTED: &str = r#""[redacted]""#;
-/// As a step into an array, all its items.
+/// The step of a pointer that leads to all items of an array.
 const ALL_ITEMS: &str = "*";
 
 /// A JSON pointer (RFC 6901) to values that are not recorded. In an array, the step `*` means every
-/// item. RFC 6901 gives `*` no meaning for arrays. In an object, it is a member's name.
+/// item. RFC 6901 gives `*` no meaning for arrays. In an object, `*` is the name of a member.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct JsonPointer(Vec<String>);
 
@@ -52,8 +52,7 @@ impl JsonPointer {
     }
 }
 
-/// Decodes `~0` and `~1` in a step of a pointer. `None` if a `~` has another character after it, or
-/// none.
+/// Decodes `~0` and `~1` in a step of a pointer. `None` if a `~` is not followed by `0` or `1`.
 fn unescape(step: &str) -> Option<String> {
     let mut parts = step.split('~');
     let mut name = parts.next().unwrap_or_default().to_owned();

@@ -1,9 +1,9 @@
 //! Which blocks of an owner are merged, so that a page reads few blocks.
 
-/// The maximum number of rows of a block that is written or merged.
+/// The maximum number of rows of a block.
 pub const BLOCK_ROWS_MAX: usize = 4_096;
-/// The number of blocks that are merged at a time. With 8 blocks, a row is rewritten about four
-/// times, or eleven times if every written block has only one row.
+/// The number of blocks that are merged at a time. With 8 blocks, a row is rewritten about seven
+/// times on average if every written block has only one row, and less often if blocks are larger.
 pub const MERGED_BLOCKS: usize = 8;
 
 /// The tier of a block with this many rows. Blocks of the last tier are not merged.

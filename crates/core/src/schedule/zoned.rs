@@ -42,7 +42,8 @@ impl BoundedTime {
         &self.time
     }
 
-    /// The minutes that the clocks skipped right before this time, as times in UTC.
+    /// The minutes that the clocks skipped right before this time. They do not exist in the time
+    /// zone, so each is returned as the same clock time in UTC.
     pub(super) fn skipped_minutes(&self) -> impl Iterator<Item = Zoned> {
         let zone = self.time.time_zone().clone();
         let end = self.time.datetime();

@@ -1,4 +1,5 @@
-//! Verifies the request of a source against its secrets, in constant time.
+//! Verifies a request with the secrets of its source. Secrets and signatures are compared in
+//! constant time.
 
 use base64::Engine;
 use ring::hmac;
@@ -12,10 +13,10 @@ use super::{
 };
 use crate::timestamp::Timestamp;
 
-/// The maximum number of signatures of one request that are compared. Senders write two while a
-/// secret is rotated.
+/// The maximum number of signatures of one request that are compared. Some senders send two
+/// signatures while a secret is rotated.
 const SIGNATURES_MAX: usize = 8;
-/// The maximum length of a delivery id.
+/// The maximum length of a delivery id, in bytes.
 const ID_MAX: usize = 256;
 
 /// The headers of a request, by lower-case names.
@@ -57,7 +58,7 @@ pub struct Verified {
     pub signed_id: Option<String>,
 }
 
-/// Verifies a request. Any of the secrets may have signed it: during a rotation there are two.
+/// Verifies a request. It may use any of the secrets: during a rotation a source has two.
 pub fn verify(
     verification: &Verification,
     secrets: &[&str],
@@ -101,8 +102,8 @@ fn wrong(header: &str) -> Rejection {
     Rejection::WrongCredential(header.to_owned())
 }
 
-/// The signature is checked before the time, so that only the real sender gets an error about its
-/// clock.
+/// The signature is checked before the time, so that an error about the sender's clock is reported
+/// only for requests of the real sender.
 fn verify_signature(
     rule: &SignatureRule<'_>,
     tolerance: u32,
@@ -193,7 +194,8 @@ fn check_time(timestamp: &str, tolerance: u32, now: Timestamp) -> Result<(), Rej
 /// The signed text before the body.
 fn signed_head(rule: &SignatureRule<'_>, timestamp: Option<&str>, id: Option<&str>) -> String {
     let head = rule.signed.strip_suffix("{body}").unwrap_or(rule.signed);
-    // Both are replaced in one pass: an id may contain the text `{timestamp}`.
+    // `{timestamp}` and `{id}` are replaced in one pass, because an id may contain the text
+    // `{timestamp}`.
     let mut out = String::new();
     let mut rest = head;
     while let Some(at) = rest.find('{') {

@@ -29,7 +29,8 @@ pub const PASSED: &str = "\
     removesuffix replace rfind rjust rpartition rsplit rstrip split splitlines startswith \
     strip swapcase title union upper values zfill";
 
-/// Names of Python's built-in functions and types.
+/// Built-in functions and types of Python. The engine mistakes a target of a comprehension for the
+/// built-in of the same name, as in `[id for id in ids]`.
 pub const BUILT_IN: &str = "\
     abs all any bin bool bytes callable chr complex dict divmod enumerate eval exec filter \
     float format frozenset getattr hasattr hash hex id int isinstance iter len list locals \
@@ -40,7 +41,8 @@ pub const BUILT_IN: &str = "\
 pub const TYPES: &str = "\
     bytes dict float frozenset int list set str tuple";
 
-/// Special methods that the engine calls. It ignores all other special methods.
+/// Special methods that the engine calls, without their underscores. It ignores all other special
+/// methods.
 pub const SPECIAL_METHODS: &str = "\
     abs add and call ceil contains copy deepcopy divmod enter eq exit float floor floordiv \
     getitem hash index init int invert iter lshift matmul mod mul neg next or pos \

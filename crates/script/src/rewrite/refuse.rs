@@ -161,7 +161,7 @@ fn instead_of_base(base: &str) -> &'static str {
     }
 }
 
-/// `b` of `a.b`, of `a.b(…)`, and of `b`.
+/// `b` of `b`, `a.b`, `a.b(…)` and `a.b[…]`.
 fn last_name(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Name(name) => Some(name.id.as_str()),

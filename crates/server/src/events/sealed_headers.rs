@@ -43,8 +43,8 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
         let stored: Headers =
             serde_json::from_slice(&key.decrypt(sealed, &associated_data(row.id))?)?;
         for (name, value) in &mut headers {
-            // Any other value is plain and newer: it is from a patch, or from an earlier version of
-            // the server. Keep it.
+            // A value that is not the mask is plain, and newer than the encrypted values: a patch
+            // set it, or a server of an earlier version in the same zone did.
             if value == MASK
                 && let Some(stored) = stored.get(name)
             {

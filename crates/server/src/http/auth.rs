@@ -75,7 +75,7 @@ struct Head<'a> {
     extensions: &'a Extensions,
     /// `None` for requests of scripts, which have no connection.
     peer: Option<Peer>,
-    /// Only for calls that bypass the router.
+    /// The token that the connection sent last. Only for calls that bypass the router.
     last_token: Option<&'a LastToken>,
 }
 
@@ -265,8 +265,9 @@ fn is_cancellable(request: &Request) -> bool {
         || matches!(request.uri().path(), CALL_PATH | MCP_PATH)
 }
 
-/// Routes whose answers are checked again: a caller who was revoked before the answer was ready
-/// does not get it. Other changes are always answered: a request may revoke its own credential.
+/// Whether the caller is checked again before the answer is sent: a caller who was revoked in the
+/// meantime does not get data. All other requests get their answer, because a request may revoke
+/// its own credential.
 fn returns_data(request: &Request) -> bool {
     const POSTS: [&str; 4] = [
         "/api/scripts/{id}/run",

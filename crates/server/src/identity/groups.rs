@@ -13,7 +13,7 @@ use super::{
     quotas::check_limit,
 };
 
-/// The maximum number of groups of the whole server. All groups are held in memory.
+/// The maximum number of groups. Every server of a zone holds all groups in memory.
 const GROUPS_MAX: u64 = 10_000;
 
 impl Identity {

@@ -1,8 +1,8 @@
 //! Roles: create, change, delete.
 //!
-//! Changing a role acts on all its holders. The change requires every permission that the role has
-//! before and after it, and every permission of the holders. Otherwise an actor could remove a
-//! permission from a user, then reset the user's password and act as that user.
+//! Changing a role acts on all its holders. The caller needs every permission that the role has
+//! before and after the change, and every permission of the holders. Otherwise a caller could
+//! remove a permission from a user, then reset the user's password and act as that user.
 
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};

@@ -1,6 +1,6 @@
 //! Limits the actions of one user per minute: test deliveries, because they may go to any address;
-//! test runs of scripts, because each occupies a worker; codes of devices, because a user could
-//! guess them; and log lines.
+//! runs of stored scripts, because each occupies a worker; codes of devices, because a user could
+//! guess them; and log lines about failed connections of webhooks.
 
 use std::{
     collections::{HashMap, VecDeque},

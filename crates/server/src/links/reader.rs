@@ -16,8 +16,8 @@ use crate::{
 /// The connection of an agent.
 pub type AgentIo = SharedBuffer<TokioIo<Upgraded>>;
 
-/// Largest control message that is parsed on this thread. Larger messages take more than a
-/// millisecond.
+/// The largest control message that is parsed on this thread. A larger message could block the
+/// thread for more than a millisecond, so the compute pool parses it.
 const SMALL_CONTROL_BYTES: usize = 32 * 1024;
 
 /// Reads frames until the link ends.

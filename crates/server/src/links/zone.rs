@@ -1,4 +1,5 @@
-//! Reacts to changes that other servers of the zone made to spaces held by this server.
+//! Reacts to changes that other servers of the zone made to spaces that are linked to this server.
+//! An agent has a home link to one server, and may have side links to the other servers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,11 +13,12 @@ use svc_store::{StoreError, spaces::SpaceRow};
 use super::{Links, side::side_goodbye};
 use crate::live::{Link, LiveSpace};
 
-/// The longest time that the home link of an agent that has moved its home stays if no side link
-/// replaces it. It is shorter if half of the grace period is shorter.
+/// An agent that makes another server its home replaces its home link by a side link. If it does
+/// not, this server ends the home link after this time, or after half of the grace period if that
+/// is shorter.
 const MOVE_MAX: Duration = Duration::from_secs(10);
 
-/// Links per second that agents make to a server that joins.
+/// The number of links per second that agents together make to a server that joins.
 const LINKS_PER_SECOND: u32 = 1_000;
 /// The limits of the time over which agents spread their links to a server that joins.
 const SPREAD_MILLIS: std::ops::RangeInclusive<u32> = 1_000..=20_000;
@@ -27,7 +29,7 @@ impl Links {
         let Some(live) = self.find(space) else {
             return Ok(());
         };
-        // Held during the read, so that its result applies to the current link.
+        // The lock is held during the read, so that its result applies to the current link.
         let transition = live.transition.lock().await;
         let (row, instance) = self.lifecycle.find_with_instance(space).await?;
         let row = row.filter(|row| row.state != State::Deleted);
@@ -57,8 +59,8 @@ impl Links {
             return Ok(());
         };
         if row.state == State::Stopped {
-            // Another server declared this server dead and stopped the space. The new link makes
-            // the space deployed again.
+            // Another server declared this server dead and stopped the space. The agent links
+            // again, and the new link makes the space deployed.
             link.closing().end(Goodbye::Reconnect);
         } else if row.health == Health::Unknown {
             // The health check may have changed: a change makes the health unknown.
@@ -94,7 +96,7 @@ impl Links {
         });
     }
 
-    /// The goodbye to the agent of a space that may not be linked to this server.
+    /// Why the home link of a space must end; `None` if it may stay.
     fn goodbye_reason(&self, row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
         let Some(row) = row else {
             return Some(Goodbye::Revoked);
@@ -129,8 +131,8 @@ impl Links {
     /// Sends a changed list of announced servers to the agents.
     pub fn announce(&self, servers: Vec<AnnouncedServer>) {
         let (homes, sides) = self.count();
-        // Held until the list was sent on every link: a link that is attached later reads the new
-        // list.
+        // The lock is held until the list was sent on every link. A link that is attached later
+        // reads the new list.
         let mut announced = self.announced.write();
         if announced
             .as_ref()

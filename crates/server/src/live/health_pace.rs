@@ -1,8 +1,8 @@
 //! Limits how often a space may announce a change of its health.
 //!
 //! Each change writes to the database and emits an event. An agent that reports a thousand changes
-//! a second would overload both, so changes beyond the limit are postponed. Only the newest report
-//! waits, so the last recorded health is correct, and every recorded change has its event.
+//! a second would overload the database, so changes beyond the limit are postponed. Only the newest
+//! report waits, so the last recorded health is correct, and every recorded change has its event.
 
 use std::time::{Duration, Instant};
 

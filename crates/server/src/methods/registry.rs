@@ -1,8 +1,8 @@
 //! Every method of every space that is linked to this server, or that lost its link and is within
 //! the grace period (spec 4.1, D3).
 //!
-//! Look-ups are by hash and never scan. A registration touches only its own methods. The lock must
-//! never be held across an await.
+//! Looking up one method is by hash and never scans. A registration touches only its own methods
+//! and the methods that it replaces in other spaces. The lock must never be held across an await.
 
 mod index;
 mod state;
@@ -97,8 +97,9 @@ pub enum PickError {
 }
 
 impl Registry {
-    /// Replaces all methods of the space, or changes nothing. `accepted` gets the place, before any
-    /// caller can pick the new providers. Returns the methods removed from other spaces.
+    /// Replaces all methods of the space, or changes nothing. Calls `accepted` with the place in
+    /// the order of registration, before any caller can pick the new providers. Returns the methods
+    /// removed from other spaces.
     pub fn publish(
         &self,
         publication: &Publication,
@@ -255,8 +256,8 @@ impl Registry {
         state.find_visible(viewer, owner, canonical).cloned()
     }
 
-    /// Places grow with time, also across restarts. So the place that an agent keeps after a lost
-    /// link is still before all places that are given later.
+    /// Places come from the clock, so they also grow across restarts. The place that an agent keeps
+    /// after a lost link is before all places that are given later.
     fn next_place(&self, now_micros: u64) -> u64 {
         let advance = |last: u64| Some(now_micros.max(last + 1));
         let previous = self

@@ -1,4 +1,4 @@
-//! Exchanges a code for the first tokens of a grant.
+//! Exchanges a code for the first tokens of a grant, or for the API token of `svc login`.
 
 use std::time::Duration;
 
@@ -32,7 +32,8 @@ use crate::identity::{AffectedRecords, Secret, hash_secret};
 
 /// A used code is kept this long after its expiry, so that a second use is detected.
 pub const USED_CODE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Grants of one user. A new grant replaces the one that was used longest ago.
+/// The maximum number of grants of one user. A further grant replaces the grant that was not used
+/// for the longest time.
 const GRANTS_PER_USER: u32 = 100;
 
 /// The parameters of the request.

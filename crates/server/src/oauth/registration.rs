@@ -1,5 +1,5 @@
-//! Apps that register themselves (RFC 7591). They are public: they get no secret, and their names are
-//! not verified.
+//! Apps that register themselves (RFC 7591). They are public: they get no secret, and their names
+//! are not verified.
 
 use std::net::IpAddr;
 

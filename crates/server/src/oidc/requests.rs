@@ -13,7 +13,7 @@ use crate::{
     host_names::is_this_machine,
 };
 
-/// Bytes of any answer of a provider.
+/// The maximum number of bytes of an answer of a provider.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// How long a request waits for a free slot.
 const TURN_TIME: Duration = Duration::from_secs(5);

@@ -91,13 +91,13 @@ async fn test_sandbox(app: App) {
     }
 }
 
-/// Removes the tools of deleted users.
+/// Removes the tools of deleted users from memory.
 async fn follow_users(app: App) {
     let tools = &app.scripts.tools;
     tools.follow(&app.directory, &app.shutdown).await;
 }
 
-/// Removes the sources of deleted users.
+/// Removes the sources of deleted users from memory.
 async fn follow_owners_of_sources(app: App) {
     let table = &app.sources.table;
     table.follow(&app.directory, &app.shutdown).await;

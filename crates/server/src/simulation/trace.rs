@@ -1,4 +1,4 @@
-//! What happens in one run.
+//! Records what happens in one run of a simulation.
 
 use parking_lot::Mutex;
 use tokio::time::Instant;

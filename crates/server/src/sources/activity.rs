@@ -16,9 +16,10 @@ use crate::limits::AddressLimit;
 
 /// Requests of a source that are kept.
 const REQUESTS_KEPT: usize = 50;
-/// Rejected requests of one network within a minute. Further requests of this network are rejected
-/// before their body is read. Other networks with their own counter are not affected, so a stranger
-/// who knows the URL cannot block the real sender from a few networks.
+/// The number of requests of one network that may be rejected within a minute. Further requests of
+/// this network are rejected before their body is read. Each network has its own counter, so a
+/// stranger who knows the URL, and who has addresses in a few networks, cannot block the real
+/// sender.
 const REJECTED_PER_MINUTE: u32 = 60;
 /// Networks of one source that have their own counter. Further networks share one counter.
 const NETWORKS_MAX: usize = 256;

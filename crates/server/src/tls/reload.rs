@@ -26,7 +26,7 @@ pub struct Reloader {
 impl Reloader {
     /// Reads the files for the first time.
     pub(super) fn new(files: &TlsFiles) -> Result<Self, TlsError> {
-        // Read before the files, so that a later change is noticed.
+        // The states are read before the files, so that a later change of a file is noticed.
         let states = FileStates::of(files);
         Ok(Self {
             served: Arc::new(ServedCertificate(RwLock::new(read(files)?))),
@@ -89,14 +89,14 @@ async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'sta
         .expect("reading files does not panic")
 }
 
-/// The states of the certificate and its key; `None` for a file that is missing.
+/// The states of the certificate and its key; `None` for a file that is missing or not accessible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FileStates {
     cert: Option<FileState>,
     key: Option<FileState>,
 }
 
-/// Differs after every change of a file, or of a link to it.
+/// The state of a file. It differs after every change of the file, or of a link to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FileState {
     device: u64,

@@ -1,7 +1,7 @@
 //! The messages of OTLP in the encoding of protobuf: only the fields that the server writes, and
 //! the one field of an answer that it reads.
 //!
-//! Field numbers are those of `opentelemetry/proto/trace/v1/trace.proto`, which is stable.
+//! Field numbers are those of the files in `opentelemetry/proto`, which are stable.
 
 use svc_core::ServerId;
 
@@ -12,7 +12,8 @@ const FIXED_64: u64 = 1;
 const BYTES: u64 = 2;
 const FIXED_32: u64 = 5;
 
-/// Flags of a span: the trace is sampled, and it is known whether the parent is remote.
+/// Flags of a span: the trace is sampled; it is known whether the parent is remote; the parent is
+/// remote.
 const SAMPLED: u32 = 0x001;
 const KNOWS_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
@@ -124,7 +125,7 @@ fn put_varint(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// The number of spans that the receiver rejected: `partial_success.rejected_spans` of an
-/// `ExportTraceServiceResponse`. An answer that cannot be read rejects none.
+/// `ExportTraceServiceResponse`. 0 if the answer cannot be read.
 pub(super) fn rejected_spans(answer: &[u8]) -> u64 {
     let partial = find_field(answer, 1).and_then(Field::bytes);
     let rejected = partial.and_then(|partial| find_field(partial, 1));

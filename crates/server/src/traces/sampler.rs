@@ -15,7 +15,7 @@ pub(super) struct Sampler {
     /// Hashes trace ids. Callers choose trace ids but do not know the key, so they cannot choose an
     /// id that is recorded.
     hasher: DefaultHasher,
-    /// A trace is recorded if its hash is less; `None` records every trace.
+    /// A trace is recorded if its hash is less than this number. `None` records every trace.
     below: Option<u64>,
     /// Limits the spans that are recorded only because the sender records the trace. `None`: there are
     /// no such spans.
@@ -34,7 +34,7 @@ impl Sampler {
         }
     }
 
-    /// Whether the ratio chooses this trace.
+    /// Whether the hash of the trace is in the share that is recorded.
     pub(super) fn chooses(&self, trace: u128) -> bool {
         let Some(below) = self.below else { return true };
         let mut hasher = self.hasher.clone();
@@ -42,8 +42,8 @@ impl Sampler {
         hasher.finish() < below
     }
 
-    /// Whether to record work of a sender's trace: never if the sender does not record it. A sender
-    /// cannot cause more than a certain number of spans per second and user.
+    /// Whether to record work of a trace that a sender began: only if the sender records it too. If
+    /// [`chooses`](Self::chooses) is false for the trace, the limit of the user decides.
     pub(super) fn follows(&self, user: UserId, parent: &TraceContext) -> bool {
         parent.is_sampled()
             && (self.chooses(parent.trace)

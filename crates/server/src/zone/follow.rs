@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Minimum time from the start of a look to the start of the next look that a request causes. It is
 /// needed because clients without a valid credential can request looks too.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
-/// Changes read at a time.
+/// The maximum number of changes that are read at a time.
 const CHANGES_MAX: u32 = 1_000;
 
 /// Spaces that another server changed.
@@ -95,10 +95,11 @@ async fn look(
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
         let (changes, last) = zone_changes::list_after(tx, after, CHANGES_MAX)?;
-        // Changes that were read before have disappeared: the database failed over to a standby
-        // that lacked them.
         let newest = zone_changes::newest(tx)?;
+        // Changes that this server has read are gone: the database failed over to a standby that
+        // lacked them.
         let is_back = newest < after;
+        // The changes right after `after` were deleted before this server read them.
         let is_cut = !changes.is_empty() && zone_changes::oldest(tx)? > after + 1;
         let from = if is_back { newest } else { last };
         Ok((changes, from, from < newest, is_back || is_cut))

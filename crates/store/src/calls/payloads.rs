@@ -1,5 +1,5 @@
-//! Recorded params and answers, in blocks of their own. A block is found by its owner and the times of
-//! its calls.
+//! Recorded params and answers, in blocks of their own. A block is found by its owner and the times
+//! of its calls.
 
 use svc_core::{
     Id, Timestamp, UserId,
@@ -105,8 +105,8 @@ fn read(
     Ok(data.map(|data| decode_payloads(&data)))
 }
 
-/// Removes blocks of an owner whose calls are removed, that are too old, or that exceed the limit of
-/// bytes, and merges small ones. Returns whether more work is left.
+/// Removes blocks of an owner that are too old, that exceed the limit of bytes, or whose calls were
+/// removed. Then merges small blocks. Returns whether more work is left.
 pub(super) fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, StoreError> {
     let heads: Vec<PayloadHead> = tx.list(
         "SELECT id, last_at, byte_count FROM call_payloads
@@ -116,7 +116,8 @@ pub(super) fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result
     if heads.is_empty() {
         return Ok(false);
     }
-    // Payloads are written together with the rows of their calls.
+    // Payloads are written together with the rows of their calls. So payloads that are older than
+    // the oldest row belong to calls that were removed.
     let oldest: Option<Timestamp> = tx.get(
         "SELECT MIN(first_at) FROM call_blocks WHERE owner_id = ?1",
         values![owner],
@@ -163,7 +164,7 @@ fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[PayloadHead]) -> Result<bool, 
         let block = heads[*position].id;
         match read(tx, block)? {
             Some(Ok(mut read)) => payloads.append(&mut read),
-            // A newer server of the zone wrote the block. That server will merge it.
+            // A server with a newer version of svc wrote the block, and will merge it.
             Some(Err(BlockError::Version(_))) => return Ok(false),
             Some(Err(error)) => tracing::error!(target: crate::LOG_TARGET, block = %block,
                 "removed a damaged block of recorded payloads: {error}"

@@ -62,7 +62,7 @@ pub struct CallPage {
     pub incomplete: bool,
 }
 
-/// One call that the reader may see.
+/// Finds a call, if the reader may see it.
 pub fn find(tx: &mut Tx<'_>, reach: Reach, id: Id) -> Result<Option<FoundCall>, StoreError> {
     let at = time_of(id);
     let filter = CallFilter {
@@ -109,7 +109,7 @@ pub fn list(
 struct Scan<'a> {
     reach: Reach,
     filter: &'a CallFilter,
-    /// Only calls with lesser ids.
+    /// Only calls with smaller ids are found.
     before: Id,
     limit: usize,
     /// Newest first; at most one more than `limit`.
@@ -186,7 +186,8 @@ impl Scan<'_> {
         let Some(next) = next.filter(|_| !is_full) else {
             return self.page(None);
         };
-        // Calls at the time of the next block or before belong to a later page.
+        // The next block may have calls that are newer than calls that were found. So only calls
+        // that are newer than its newest call stay on this page.
         let cursor = first_id_at(Timestamp(next.last_at.0.saturating_add(1)));
         if cursor < self.before {
             self.found.retain(|(id, _)| *id >= cursor);

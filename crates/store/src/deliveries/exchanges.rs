@@ -61,8 +61,8 @@ pub(super) fn count_removed(
 
 /// Removes the deliveries that have exchanges, of a lane that is about to be deleted.
 pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    // Write transactions run one at a time, so no worker records an attempt meanwhile. Without that
-    // rule, the lock of this row would be necessary.
+    // Locks the row, so that no worker can record an attempt of the lane before it is deleted. This
+    // would only be necessary if write transactions did not run one at a time.
     tx.send("UPDATE lanes SET active = 0 WHERE id = ?1", values![lane])?;
     count_removed(
         tx,

@@ -58,7 +58,8 @@ impl Connector {
         }
     }
 
-    /// Tries each address of each host. Each attempt takes at most [`CONNECT_MAX`].
+    /// Tries the addresses of each host until a connection opens. Each attempt takes at most
+    /// [`CONNECT_MAX`].
     pub(super) async fn connect(&self) -> Result<(Client, Messages), ConnectError> {
         let hosts = &self.url.hosts;
         let first = self.preferred.load(Ordering::Relaxed);
@@ -126,7 +127,8 @@ where
     Ok((client, messages.boxed()))
 }
 
-/// The addresses of a host name. `None` means that the options name the address already.
+/// The addresses of a host. `None` means that no name must be resolved: the options contain an
+/// address or a Unix socket.
 async fn addresses(host: &Config) -> Result<Vec<Option<IpAddr>>, ConnectError> {
     let name = match &host.get_hosts()[0] {
         Host::Tcp(name) if host.get_hostaddrs().is_empty() => name.as_str(),

@@ -44,7 +44,8 @@ fn is_outage(code: &SqlState, access: Access) -> bool {
 }
 
 /// Whether a running database refused a connection, for example because of a wrong password. A
-/// database that starts, stops or has lost its own connections (classes 57 and 08) counts as away.
+/// database that starts, stops or has lost its own connections (classes 57 and 08) counts as
+/// unreachable instead.
 pub(super) fn is_refusal(error: &tokio_postgres::Error) -> bool {
     let code = error.code().map(SqlState::code);
     code.is_some_and(|code| !matches!(&code[..2], "08" | "57"))
@@ -67,7 +68,8 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
         return known.message().to_owned();
     }
     let mut cause = error.source();
-    // "error connecting to server": only the cause says what happened.
+    // If there is a cause, the driver's own text, such as "error connecting to server", is left
+    // out: only the cause says what happened.
     let mut text = match cause {
         Some(_) => String::new(),
         None => error.to_string(),
@@ -84,7 +86,7 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
     text
 }
 
-/// A hint for failures whose message has none.
+/// A hint for a failure whose message does not say what to do.
 pub(super) fn hint(why: &str) -> &'static str {
     if why.contains("peer certificate") {
         "; set `sslrootcert=<file>` in its URL to the authority that signed the certificate"

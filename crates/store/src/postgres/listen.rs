@@ -1,7 +1,7 @@
-//! Notifications from the other servers of the zone: each reports a commit.
+//! Notifications of commits by the other servers of the zone.
 //!
 //! Notifications are hints: servers also poll. A lost connection counts as a notification, because
-//! some may have been missed.
+//! some notifications may have been missed.
 
 use std::{
     pin::pin,
@@ -30,7 +30,7 @@ impl Drop for Listener {
     }
 }
 
-/// Notifies `hints` of every notification of another server.
+/// Notifies `hints` after every notification of another server, and after every lost connection.
 pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
     let listening = tokio::spawn(async move {
         let mut is_logged = false;

@@ -9,8 +9,9 @@ use std::{
 use super::{ANSWER_MAX, CHANNEL, Connection, Server, connect::drive};
 use crate::{connection::Access, error::StoreError};
 
-/// The maximum time that an ordinary writing transaction may be idle. Meanwhile all other writers
-/// of the zone wait. The transactions of a working server are idle for microseconds only.
+/// The maximum time that an ordinary writing transaction may be idle. It holds the writers' lock,
+/// so all other writers of the zone wait meanwhile. The transactions of a working server are
+/// usually idle for microseconds only.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The key of the writers' advisory lock: the ASCII codes of `svc`, then the number 1.
 const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;

@@ -4,7 +4,7 @@
 //! all, the heartbeat (`heartbeat`) notices it and declares the database away. Then every wait for
 //! an answer ends, except in long transactions, and requests open no connection until a heartbeat
 //! is answered again. A connection from before an outage is never used again: it may lead to a
-//! server that is no longer the primary.
+//! database host that is no longer the primary.
 
 use std::{
     future::pending,

@@ -11,8 +11,9 @@ const LINK_WAIT: Duration = Duration::from_secs(5);
 /// Time between two requests for the agent's status.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Returns the status of a linked agent. Waits for the link, and reports that on stderr. `None` if
-/// the agent is still not linked after [`LINK_WAIT`], or does not answer.
+/// Returns the status of a linked agent. If the agent is not linked, waits for the link, and
+/// reports the wait on stderr. `None` if the agent is not linked after [`LINK_WAIT`], or does not
+/// answer.
 pub async fn wait_for_link(agent: &AgentClient) -> Option<Status> {
     let deadline = Instant::now() + LINK_WAIT;
     let mut is_announced = false;

@@ -1,10 +1,11 @@
 //! Decides which server or agent a command uses.
 //!
-//! An explicit choice wins: `--context`, then `SVC_TOKEN`, with `SVC_URL` or for the server of the
-//! current context. Otherwise, calls made inside a space use its agent, then the saved context;
-//! most other commands use the saved context, then the agent. Events go to the agent first, if one
-//! is found, so that they belong to its space: for them, only `--context` bypasses the agent.
-//! `SVC_URL` may list several servers, because agents accept a list; commands use the first one.
+//! An explicit choice wins: `--context`, then `SVC_TOKEN`. This token is for the server that
+//! `SVC_URL` names or, without `SVC_URL`, for the server of the current context. Without an
+//! explicit choice, calls made inside a space use its agent, or else the saved context. Most other
+//! commands use the saved context, or else the agent. Events go to the agent, if one is found, so
+//! that they belong to its space: for events, only `--context` bypasses the agent. `SVC_URL` may
+//! list several servers, because agents accept a list; commands use the first one.
 
 use std::{
     os::unix::net::UnixStream,

@@ -18,6 +18,7 @@ use std::fmt::Display;
 use serde_json::{Value, json};
 use svc_testkit::{Answer, TestAgent, TestServer, TestSpace, TestUser, fixture, method, result};
 
+/// A protocol version of the modern era, whose requests carry `_meta`, and one of the legacy era.
 pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
 

@@ -1,5 +1,5 @@
 //! Sign-in with OpenID Connect providers: a real one (`oidc-provider`), a broken one, whose
-//! answers a test controls (`oauth2-mock-server`), and on request Keycloak.
+//! answers a test controls (`oauth2-mock-server`), and, with `SVC_TEST_KEYCLOAK=1`, Keycloak.
 
 mod attacks;
 mod grants;

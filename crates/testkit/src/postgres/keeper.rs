@@ -1,5 +1,5 @@
-//! The keeper: a shell that runs a server. When the test process ends, even by `kill -9`, the
-//! keeper ends the server, removes its folder, and then ends itself.
+//! The keeper: a shell that runs a PostgreSQL server. When the test process ends, even by
+//! `kill -9`, the keeper ends the server, removes its folder, and then ends itself.
 
 use std::{
     fs,

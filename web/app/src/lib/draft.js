@@ -7,9 +7,9 @@ import { me } from './me.js';
 import { useEffect, useRef, useState } from './preact.js';
 
 const PREFIX = 'svc.draft.';
-/** The maximum number of drafts of a tab. A new draft above it replaces the first one in the order of the storage. */
+/** The maximum number of drafts of a tab. A further draft replaces the first draft in the order of the storage. */
 const DRAFTS_MAX = 30;
-/** Characters of one draft; larger ones are not stored. */
+/** The maximum number of characters of a draft. A longer draft is not stored. */
 const SIZE_MAX = 500_000;
 /** Pause in typing before a draft is stored. */
 const PAUSE_MS = 300;
@@ -24,7 +24,8 @@ let signOuts = 0;
  * @param {{omit?: (keyof T)[]}} [options] `omit`: members that are never stored, because they may be secrets; they have
  *   their initial values again after a reload
  * @returns {[T, (next: T | ((old: T) => T)) => void, (saved?: T) => void]} the state, its setter, and a function that
- *   forgets the stored draft: from then on, `saved` (by default the state) is the text without changes
+ *   forgets the stored draft: from then on, the state is stored while it differs from `saved` (by default the current
+ *   state)
  */
 export function useStoredDraft(name, initial, { omit = [] } = {}) {
   const key = name === null ? null : keyOf(name);
@@ -36,7 +37,7 @@ export function useStoredDraft(name, initial, { omit = [] } = {}) {
   useEffect(() => {
     if (key === null) return undefined;
     const store = () => {
-      // The page of a user who has signed out still exists for a moment.
+      // The page of a user who has signed out still exists for a moment, and must not store its draft again.
       if (began.current !== signOuts || text === first.current) sessionStorage.removeItem(key);
       else write(key, text);
     };

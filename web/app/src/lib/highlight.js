@@ -85,7 +85,7 @@ const PATTERNS = {
   ),
 };
 
-/** Longer texts are not highlighted: it would take too long. */
+/** Texts with more characters are not highlighted, because it would take too long. */
 const LONGEST = 200_000;
 
 /**

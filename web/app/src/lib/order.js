@@ -1,4 +1,4 @@
-/** The order of the rows of a table: the key of a column, with `-` before it for the last value first. */
+/** The order of the rows of a table, as text: the key of a column. A `-` before the key reverses the order. */
 
 /**
  * @template T

@@ -1,4 +1,4 @@
-/** Passkeys: adds one, and signs in with one, in the browser. Bytes are base64url. */
+/** Passkeys: adds one, and signs in with one, in the browser. Requests and answers contain bytes as base64url. */
 import { api } from './api.js';
 import { loadMe } from './me.js';
 

@@ -1,6 +1,6 @@
 /**
- * Params that the user saved by name for a method, in the local storage of this browser. They stay after a sign-out.
- * Never use it for secrets.
+ * Params that the user saved by name for a method, in the local storage of this browser. They stay after a sign-out, so
+ * params with secrets must never be saved.
  */
 import { me } from './me.js';
 
@@ -21,7 +21,7 @@ export function savedOf(method) {
 }
 
 /**
- * Saves params, and replaces params of the same name. Throws a text for the user if there is no space left.
+ * Saves params, and replaces params of the same name. Throws a message for the user if the params do not fit.
  * @param {SavedRequest} saved
  */
 export function save(saved) {

@@ -1,13 +1,13 @@
 /**
- * Params of the calls that this tab made, by trace id, so that a call can be made again: the journal may lack them.
- * The params are stored like drafts, so do not keep params that contain secrets.
+ * Keeps the params of the calls that this tab made, by trace id. A user can make such a call again even if the journal
+ * has not recorded its params. The params are stored like drafts, so do not keep params that contain secrets.
  */
 import { readDraft, storeDraft } from './draft.js';
 
 const NAME = 'sent';
-/** Calls of a tab whose params are kept. */
+/** The maximum number of calls whose params are kept. */
 const CALLS_MAX = 20;
-/** Characters of all params together. */
+/** The maximum number of characters of all kept params together. */
 const SIZE_MAX = 200_000;
 
 /** @typedef {{trace: string, params: string}} SentCall */

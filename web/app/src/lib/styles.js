@@ -29,7 +29,7 @@ export function loadStyles(name) {
 }
 
 /**
- * Requests all files of a page at once. Without it, the browser finds the imports of a page one level at a time.
+ * Requests all files of a page at once. Otherwise the browser would find the imports of the page one level at a time.
  * @param {string} page
  */
 export function preloadPage(page) {

@@ -18,7 +18,7 @@ const HEIGHT = 96;
  * @property {string} title
  * @property {string} value of the point that is shown
  * @property {any} note beside the value
- * @property {string} when the point is
+ * @property {string} when time of the point that is shown
  * @property {string} top the value of the highest point
  * @property {string} label description for screen readers
  * @property {[string, string]} axis words at the left and at the right end

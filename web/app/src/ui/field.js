@@ -5,7 +5,7 @@ import { Icon } from './icon.js';
 /**
  * @typedef {object} Labelled
  * @property {any} label
- * @property {boolean} [hideLabel] for screen readers only
+ * @property {boolean} [hideLabel] shows the label to screen readers only
  * @property {any} [hint]
  * @property {any} [error]
  * @property {boolean} [optional] adds "optional" to the label

@@ -17,8 +17,9 @@ import { Menu } from './menu.js';
  * @property {boolean} [shrink] no wider than its content
  * @property {boolean} [hideLabel] for a column of buttons: the label is for screen readers only
  * @property {(row: T) => string | number | null | undefined} [sort] the value by which rows can be sorted
- * @property {'aside' | 'line' | 'line-aside' | 'more' | 'hidden'} [phone] position on a phone, if a row has two lines
- *   there: at the right of the first column, below it, at the right of that, on a third line, or not shown
+ * @property {'aside' | 'line' | 'line-aside' | 'more' | 'hidden'} [phone] position on a phone, in a row of two or three
+ *   lines. `aside`: right of the first column. `line`: second line. `line-aside`: right end of the second line. `more`:
+ *   third line. `hidden`: not shown.
  */
 
 /**

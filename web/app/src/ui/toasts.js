@@ -10,7 +10,7 @@ const toasts = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
 
 /**
- * Reports a completed action. Show an error next to the control that failed; use a toast only if there is none.
+ * Reports a completed action. Show an error next to the control that failed, and in a toast only if no control failed.
  * @param {string} text
  * @param {{kind?: 'good' | 'error'}} [options]
  */

@@ -128,7 +128,7 @@ fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
 }
 
 fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
-    // The schema of the file counts characters too.
+    // Characters, not bytes: the JSON Schema of the registration file counts characters too.
     let length = |text: &str| text.chars().count();
     let described = length(&method.description);
     if method.description.trim().is_empty() {
@@ -199,7 +199,7 @@ fn check_events(index: usize, events: &[String], faults: &mut Faults) -> Vec<Pat
         .collect()
 }
 
-/// The pointers, sorted: their order must not matter.
+/// The pointers, sorted and without duplicates: two lists of the same pointers must be equal.
 fn check_pointers(index: usize, texts: &[String], faults: &mut Faults) -> Vec<JsonPointer> {
     let key = "journal_redact";
     if texts.len() > POINTERS_MAX {

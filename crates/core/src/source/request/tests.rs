@@ -202,7 +202,7 @@ fn malformed_json_is_refused_if_it_claims_to_be_json() {
         .append_pair("payload", &nested)
         .append_pair("payload", &nested)
         .finish();
-    // The form may nest deeper than an event may. The result does not matter, but there is no
+    // The event of this form nests deeper than an event may. Any result is accepted, but not a
     // panic.
     let _ = read_as(
         VerifyType::None,

@@ -100,7 +100,8 @@ fn claim_lanes(
         .collect())
 }
 
-/// Claims lanes for the engine. Shares a commit with the emits and results that wait for it.
+/// Claims lanes for the engine. The claim shares a commit with emits and results of deliveries that
+/// are written at the same time.
 pub(super) struct ClaimCommand {
     pub(super) server: ServerId,
     pub(super) grants: Vec<Grant>,

@@ -1,9 +1,9 @@
 //! [`Engine`]: finds due lanes, claims them, and owns the workers that deliver.
 //!
 //! [`Schedule`] decides which owner's lanes are claimed. The engine reports to the schedule the
-//! owners that may have due lanes: owners of events committed here, of deliveries that ended and of
-//! lanes that were woken. A regular scan reports all owners with deliveries, so a lost wake-up only
-//! delays a lane. Scans take at most a tenth of the engine's time.
+//! owners that may have due lanes: owners of events that this server committed, of deliveries that
+//! ended and of lanes that were woken. A regular scan reports all owners with deliveries, so a lost
+//! wake-up only delays a lane. Scans take at most a tenth of the engine's time.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
@@ -93,7 +93,7 @@ impl<D: Deliver> Engine<D> {
     }
 
     /// Runs until the shutdown token is cancelled. Then deliveries in flight get
-    /// [`LanePolicy::drain`] to end, and every lane is released.
+    /// [`LanePolicy::drain`] to end, and the workers release their lanes.
     pub async fn run(self) {
         let policy = &self.shared.policy;
         let pruning = retention::run(self.shared.store.clone(), policy.retention);
@@ -274,8 +274,8 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Settles the grants of owners with nothing due. Uses a read transaction, so that such grants
-    /// cause no write.
+    /// Releases the slots that were granted to owners without a due lane. Uses a read transaction,
+    /// so that the grants of these owners cause no write.
     async fn settle_idle(&self, unused: &mut UnusedGrants<'_>) -> Result<(), StoreError> {
         let (server, grants) = (self.shared.server_id, unused.grants.clone());
         let reading = move |tx: &mut Tx<'_>| {
@@ -330,7 +330,8 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// Replays wake-ups of the released lane. After a panic the lane stays held until its lease ends.
+    /// Replays wake-ups of the released lane. After a panic the lane stays held until its lease
+    /// ends.
     fn note_end(&self, ended: Result<LaneId, JoinError>) {
         match ended {
             Ok(lane) => {

@@ -157,8 +157,8 @@ async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
     beginning.await
 }
 
-/// Prunes every [`Retention::every`], unless another server has begun to prune. Runs until the
-/// store is closed or the engine drops this future.
+/// Prunes every [`Retention::every`], unless another server has begun to prune shortly before. Runs
+/// until the store is closed or the engine drops this future.
 pub(super) async fn run(store: Store, retention: Retention) {
     loop {
         sleep(retention.every).await;

@@ -1,7 +1,8 @@
 //! The transactions of the workers that hold lanes. [`begin`] reads the first deliveries of claimed
 //! lanes. [`record`] writes how deliveries ended and reads further ones. Both take any number of
-//! lanes. They read all lanes in one round trip to the database. Then they write without waiting,
-//! and read more only for lanes that are ordered by a key or that need further deliveries.
+//! lanes. They read all lanes in one round trip to the database. They do not wait for the answers
+//! to their writes. They read more only for lanes that are ordered by a key or that need further
+//! deliveries.
 //!
 //! Only the delivery at the head has its start recorded before it is sent. The deliveries behind it
 //! are read ahead and may be sent before earlier results are recorded: see `worker`.
@@ -99,7 +100,7 @@ impl RunState {
         }
     }
 
-    /// How many deliveries to read together with the lane. The turn may read more.
+    /// How many deliveries to read together with the lane. [`Turn`] may read more later.
     fn read_max(&self) -> u32 {
         let room = self.window.saturating_sub(self.ready.len());
         match self.may_continue {
@@ -120,7 +121,8 @@ pub(super) struct LaneProgress {
     pub(super) dead: Vec<DeadDelivery>,
     /// The `sink.*` events that this transaction created.
     pub(super) raised: Vec<Arc<Event>>,
-    /// Whether the lane has fallen behind or has a feed, and has room for stored events.
+    /// Whether the refiller can queue stored events: the lane has room, and it has fallen behind or
+    /// a user has asked to send past events again.
     pub(super) can_refill: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Examples in the document. They are built from schemas, and use the examples that a schema
-//! contains.
+//! Examples in the OpenAPI document. They are built from schemas, and use the examples that a
+//! schema contains.
 
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,8 @@ fn sample(schema: &Value, schemas: &Value, depth: usize) -> Value {
         &schema["default"],
     ];
     if let Some(given) = given.into_iter().find(|value| !value.is_null()) {
-        // The example of a request may lack members that every answer has.
+        // A schema may describe a request and an answer, and its example may lack members that the
+        // answer must have.
         let mut whole = required(schema, schemas, depth);
         merge(&mut whole, given.clone());
         return if given.is_object() {

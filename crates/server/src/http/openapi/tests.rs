@@ -1,4 +1,4 @@
-//! Compares the document with the route table and with the types that it describes.
+//! Compares the OpenAPI document with the route table and with the types that it describes.
 
 use std::collections::BTreeSet;
 
@@ -169,7 +169,8 @@ fn schemas_agree_with_the_types_of_the_handlers() {
     let new = schema("NewUser");
     assert_eq!(new["required"], serde_json::json!(["username", "password"]));
     assert_eq!(schema("UserName")["maxLength"], 20);
-    // In an answer, `headers` and `body_template` are always present. In a request they may be absent.
+    // In an answer, `headers` and `body_template` are always present. In a request they may be
+    // absent.
     let required = |name: &str| schema(name)["required"].as_array().map(Vec::len);
     assert_eq!(required("WebhookConfigInput"), Some(1));
     assert_eq!(required("WebhookConfig"), Some(3));

@@ -116,7 +116,7 @@ impl Identity {
         })
     }
 
-    /// Unlinks an account of the caller, who proves again who they are.
+    /// Unlinks an account of the caller, who must prove again who they are.
     pub async fn unlink_own_identity(
         &self,
         caller: &Caller,
@@ -224,7 +224,7 @@ impl Identity {
     }
 }
 
-/// Rejects that a user without a password unlinks the last account.
+/// Refuses to unlink the last account of a user without a password.
 fn check_can_sign_in_without(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     let user = known.user_id;
     let stored = users::find(tx, user)?;
@@ -238,7 +238,7 @@ fn check_can_sign_in_without(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(),
     ))
 }
 
-/// The identities that a token for logout names.
+/// The identities that a logout token names.
 fn identities_of(
     tx: &mut Tx<'_>,
     issuer: &str,

@@ -24,7 +24,7 @@ use crate::identity::{
 };
 
 /// Gives a user the groups and roles that the provider's claims select, and takes away those that
-/// the claims no longer select. Returns the changes.
+/// the claims no longer select. Returns the changes, or `None` if there are none.
 pub(super) fn apply(
     tx: &mut Tx<'_>,
     account: &ExternalAccount,
@@ -139,7 +139,7 @@ fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, I
 }
 
 /// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the
-/// provider would lock out all users.
+/// provider could leave the server without an administrator.
 fn take_role(
     tx: &mut Tx<'_>,
     holder: Holder,
@@ -166,8 +166,8 @@ pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), I
     sync_roles(tx, holder, &[], &mut change)
 }
 
-/// Checks that the caller may give every group and role that users of this provider can get: a change
-/// of a provider changes what its users may do.
+/// Checks that the caller may give every group and role that users of this provider can get: a
+/// change of a provider changes what its users may do.
 pub(super) fn check_may_give(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -190,8 +190,8 @@ pub(super) fn check_may_give(
     Ok(())
 }
 
-/// Checks that the caller may take away the groups and roles that this provider gives. Groups and roles
-/// that do not exist any more are not checked.
+/// Checks that the caller may take away the groups and roles that this provider gives. Groups and
+/// roles that do not exist any more are not checked.
 pub(super) fn check_may_take(
     tx: &mut Tx<'_>,
     caller: &Caller,

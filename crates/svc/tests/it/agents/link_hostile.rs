@@ -14,10 +14,11 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// How long one response may take while hostile agents keep the server busy.
+/// How long other users may wait for their responses while hostile agents keep the server busy.
 const MEANWHILE: Duration = Duration::from_secs(2);
 
-/// Schemas with many distinct patterns. Each pattern has a few bytes and compiles to megabytes.
+/// Schemas with many distinct patterns. Each pattern has a few bytes and would compile to
+/// megabytes.
 fn costly_patterns() -> Registration {
     let pattern = |n: usize| format!("[\\w\\W]{{5,900}}N{n}");
     let many = |wrap: &dyn Fn(usize) -> (String, Value)| -> Value {
@@ -50,7 +51,7 @@ fn costly_patterns() -> Registration {
     serde_json::from_value(document).unwrap()
 }
 
-/// Checks that the server responds to other users at once.
+/// Checks that the server responds to other users within [`MEANWHILE`].
 async fn serves_others(server: &TestServer, user: &TestUser) {
     let begun = Instant::now();
     let health = server.http().request("GET", "/healthz", &[], "").await;
@@ -124,7 +125,8 @@ async fn revoked_before_hello(server: &TestServer, space: &TestSpace) -> (RawLin
     (link, rotated["agent_token"].as_str().unwrap().to_owned())
 }
 
-/// Sends hello and a registration without waiting; returns all frames of the server.
+/// Sends a hello, and then a registration even if the server refused the hello. Returns all control
+/// messages of the server until the link ends.
 async fn insist(link: &mut RawLink) -> Vec<Control> {
     let registration = json!({
         "server": {"command": "x"},

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::SOON;
 
-/// Answers one call at a time, and takes 20 ms for each.
+/// A method server that answers one call at a time, and takes 20 ms for each.
 const SLOW: &str = r#"
 while read -r line; do
   sleep 0.02; id=${line##*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%\}},\"result\":1}"
@@ -28,8 +28,8 @@ fn batch(method: &str, items: usize) -> Value {
     (0..items).map(item).collect()
 }
 
-/// The number of calls that the agent has taken and not answered: those already sent, and those
-/// that wait.
+/// The number of calls that the agent has taken and not answered: those already sent to the method
+/// server, and those that wait in the agent.
 async fn unanswered(agent: &TestAgent) -> (u64, u64) {
     let output = agent.cli().run(&["agent", "status", "-o", "json"]).await;
     let status = output.expect(0).json();

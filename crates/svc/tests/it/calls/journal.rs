@@ -351,7 +351,7 @@ async fn a_reader_that_opens_the_stream_and_then_reads_the_list_misses_no_call()
     let space = ann.space("lab").await;
     let _agent = space.publish(fixture().plain("echo")).await;
     for made in 1..=5 {
-        // Written to the journal up to a second after its end.
+        // The call is written to the journal up to a second after its end.
         ann.call("echo", json!({})).await;
         let request = ann
             .request("GET", "/api/calls/stream")

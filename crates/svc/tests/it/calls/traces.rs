@@ -36,7 +36,7 @@ fn exporting_to(receiver: &TestReceiver, sample: &str) -> TestServerBuilder {
         .env("SVC_TRACES_SAMPLE", sample)
 }
 
-/// Publishes `work`, which emits an event and returns its trace context.
+/// Publishes `work`, which returns its trace context, and emits an event if its params have a text.
 async fn publish_work(space: &TestSpace, name: &str, command: &Path, args: &[&str]) -> TestAgent {
     space.write("handlers.py", HANDLERS);
     space.write(
@@ -86,7 +86,8 @@ async fn wait_for_spans(server: &TestServer, count: u64) {
     .await;
 }
 
-/// The spans that the receiver got, as the judge decodes them. `None` without a judge.
+/// The spans that the receiver got, decoded by a judge: a Python program with the official package
+/// for OTLP. `None` if the judge cannot be installed.
 async fn decode(server: &TestServer, receiver: &TestReceiver) -> Option<Vec<Value>> {
     let folder = server.home().join("otlp");
     std::fs::create_dir_all(&folder).unwrap();
@@ -273,7 +274,7 @@ async fn without_an_export_the_context_is_passed_on_unchanged() {
     let hook = receiver.wait_for("/hook", 2, SOON).await;
     assert_eq!(hook[1].header("traceparent"), parent);
 
-    // A registration that does not ask for it gets no context.
+    // A method server gets the trace context only if its registration asks for it.
     let registration = RegistrationToml::of(&svc_program(), &args).with(method("work", "work"));
     agent.register(registration).await.expect(0);
     let answer = call_in(&ann, parent, request_of("work", json!({}))).await;
@@ -297,7 +298,7 @@ async fn calls_of_every_kind_and_their_errors_have_spans() {
     crate::mcp::call(&ann, "echo", json!({})).await;
     ann.notify("echo", json!({})).await.expect(204);
     ann.emit("go", json!({"text": SECRET})).await;
-    // fail: 3, nowhere: 1, mcp: 3, notification: 1, emit: 1, on_event: 3.
+    // The number of spans of each: fail 3, nowhere 1, mcp 3, notification 1, emit 1, on_event 3.
     wait_for_spans(&server, 12).await;
     for export in receiver.received("/v1/traces") {
         let text = String::from_utf8_lossy(&export.body);

@@ -38,7 +38,7 @@ async fn s6_2_emit_prepends_custom_and_the_event_belongs_to_the_caller_without_a
         assert_eq!(record["actor"]["username"], "ann");
         assert_eq!(record["actor"]["kind"], "user");
     }
-    // An event without a payload has an empty payload.
+    // If the request has no payload, the event has an empty payload.
     let body = r#"{"type":"plain"}"#;
     let emitted = ann.post("/api/events/emit", body).await.expect(202).json();
     let record = event(&ann, emitted["event_id"].as_str().unwrap()).await;
@@ -181,7 +181,7 @@ async fn s6_2_requests_with_one_idempotency_key_create_one_event() {
     assert_eq!(emit(&ann, "k1", &body).await.expect(202).json(), first);
     let other = json!({"type": "paid", "payload": {"n": 2}});
     emit(&ann, "k1", &other).await.expect(409);
-    // Another key emits another event. The same key of another user does that too.
+    // Another key creates another event. So does the same key of another user.
     let second = emit(&ann, "k2", &body).await.expect(202).json();
     assert_ne!(second["event_id"], first["event_id"]);
     let bobs = emit(&bob, "k1", &other).await.expect(202).json();
@@ -246,13 +246,13 @@ async fn s6_2_emits_over_the_storage_limit_remove_old_events_before_they_are_ref
         .start()
         .await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
-    // No delivery waits for these events: the oldest are removed.
+    // No sink waits for these events, so the oldest are removed.
     for _ in 0..60 {
         ann.emit("a", json!({})).await;
     }
     let kept = ann.list("/api/events", "events").await.len();
     assert!((20..40).contains(&kept), "{kept}");
-    // A webhook that cannot be reached keeps its events.
+    // Events that wait for an unreachable webhook are not removed.
     bob.webhook("hook", "custom.*", "http://127.0.0.1:1/").await;
     let refused = loop {
         let answer = bob.try_emit("b", json!({})).await;

@@ -6,8 +6,6 @@ use svc_testkit::{TestServer, eventually, fixture, method};
 use super::methods::{ids, listener, wait_for_pushed};
 use crate::SOON;
 
-/// `event_overflow = "hold"`: the method gets every event that was emitted while no agent was
-/// linked, even after a long time.
 #[tokio::test]
 async fn a_method_that_holds_gets_every_event_after_its_agent_was_away_beyond_the_grace_period() {
     let mut server = TestServer::builder()

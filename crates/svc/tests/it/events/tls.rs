@@ -129,7 +129,7 @@ async fn a_client_certificate_is_sent_to_the_receiver_and_its_key_is_never_shown
         let received = receiver.wait_for(n, SOON).await;
         assert!(received[n - 1].has_client_certificate);
     }
-    // The mask keeps the key, which must belong to the certificate.
+    // The mask `********` keeps the key. The key must belong to the certificate.
     sink.patch(pair(&one.certificate, json!("********"))).await;
     for (body, said) in [
         (pair(&two.certificate, json!("********")), "does not belong"),

@@ -16,8 +16,8 @@ async fn deliveries_of_a_sink_share_one_connection_and_sinks_share_none() {
     let ann = server.user("ann").await;
     ann.webhook("a", "*", &receiver.url("/a")).await;
     ann.webhook("b", "*", &receiver.url("/b")).await;
-    // The first delivery waits until all other events are queued, so that each lane is then emptied
-    // without a pause.
+    // The first delivery of each sink waits until all other events are queued. Then each sink gets
+    // its deliveries without a pause.
     receiver.set("/a", Reply::Hang);
     receiver.set("/b", Reply::Hang);
     for n in 0..20 {

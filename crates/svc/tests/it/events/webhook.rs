@@ -16,7 +16,8 @@ fn open() -> TestServerBuilder {
 }
 
 /// Checks signatures with a public package. Reads the secret, the headers and the body as JSON from
-/// stdin, and exits with 0 if the signatures are valid.
+/// stdin, and exits with 0 if the signatures are valid. With `own`, also checks the header
+/// `X-Service-Signature`.
 const VERIFIER: &str = r#"
 import base64, hashlib, hmac, json, sys
 from standardwebhooks import Webhook
@@ -165,7 +166,7 @@ async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
     assert!(!sink.record().await.to_string().contains(&bare));
     let list = ann.get("/api/event-sinks").await.text();
     assert!(!list.contains(&bare));
-    // A valid secret is accepted; an invalid one is refused.
+    // A user may choose the secret. An invalid secret is refused, and the error does not repeat it.
     let own = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let body = |name: &str, secret: &str| {
         json!({"name": name, "patterns": "*", "type": "webhook",
@@ -197,7 +198,7 @@ async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
         );
     }
     assert!(!server.log().contains(&bare));
-    // Only the owner can read the key file, and signatures are the same after a restart.
+    // Only the owner can read the key file, and the sink has the same secret after a restart.
     let key = server.data_dir().join("secret.key");
     let mode = std::os::unix::fs::PermissionsExt::mode(&key.metadata().unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 const SPACES: usize = 4;
 const METHODS_PER_SPACE: usize = 1_000;
-/// Expensive requests of one user that are always in flight.
+/// The number of expensive requests that one user always has in flight.
 const AT_ONCE: usize = 16;
 /// Rounds of the other user. Each round has two requests: a health check and a call.
 const ROUNDS: usize = 25;
@@ -95,7 +95,7 @@ async fn agents(
 }
 
 /// If the expensive requests blocked the serving thread, two times `AT_ONCE` of them would end in
-/// each round. This limit is a quarter of that number.
+/// each round. This limit is a quarter of their number in all rounds.
 const FEW: usize = ROUNDS * AT_ONCE / 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

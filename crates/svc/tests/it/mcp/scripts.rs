@@ -82,7 +82,7 @@ async fn tool_scripts_are_listed_after_a_restart_and_beside_methods() {
     store(&ann, "two", "user", "def main(params):\n    return 2\n").await;
     server.restart().await;
     assert_eq!(tool_names(&ann).await, ["one", "two"]);
-    // A method has priority over a script of the user with the same name.
+    // A method has priority over a script with the same tool name.
     let space = ann.space("lab").await;
     let _agent = space
         .publish(fixture().with(method("two", "pid").mcp_tool()))

@@ -1,4 +1,5 @@
-//! `svc mcp stdio`: clients over stdin and stdout, correct and misbehaving.
+//! `svc mcp stdio`, the bridge between a client on stdin and stdout and a server: correct and
+//! misbehaving clients.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -106,7 +107,7 @@ impl Bridge {
         assert!(written.is_err(), "{written:?}");
     }
 
-    /// Closes stdin; returns the rest of stderr.
+    /// Closes stdin, waits for the end of the bridge, and returns its stderr.
     async fn end(mut self) -> String {
         drop(self.input.take());
         let status = timeout(LINE_LIMIT, self.child.wait()).await;

@@ -1,4 +1,5 @@
-//! `list_changed` in both eras: to exactly the users whose list changed, within a second.
+//! `list_changed` for modern (2026-07-28) and legacy clients: sent within a second, and only to
+//! users whose list changed.
 
 use std::time::Duration;
 
@@ -105,7 +106,7 @@ async fn changes_reach_exactly_the_users_whose_list_changed() {
         .expect(0);
     tokio::join!(quiet(&mut of_ann), quiet(&mut of_ben), quiet(&mut of_cat));
 
-    // One user joins the group, another loses the permission.
+    // One user joins the group, another loses the permission to use shared methods.
     let patch = json!({"groups": ["ops"]});
     admin
         .patch(&format!("/api/users/{}", ben.id), patch)
@@ -155,7 +156,7 @@ async fn streams_end_with_their_credential_and_with_the_server() {
     assert_eq!(modern.next(CHANGE).await, None);
     assert_eq!(legacy.next(CHANGE).await, None);
 
-    // A stream needs the permission.
+    // A stream ends when its user loses the permission to use MCP.
     let mut modern = listen(&ann, "/mcp").await;
     let patch = json!({"roles": []});
     admin

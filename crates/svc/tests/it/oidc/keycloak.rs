@@ -62,7 +62,7 @@ async fn a_user_without_the_required_group_is_refused(site: &Site) {
     let (browser, answer) = Person::new("ben").sign_in(site).await;
     expect_refused(&browser, &answer, "the claim `groups`");
     assert!(site.user("ben").await.is_none(), "no user was created");
-    // A wrong password never leaves the pages of Keycloak.
+    // After a wrong password, the user stays on the pages of Keycloak.
     let mut ann = Person::new("ann");
     ann.password = "wrong".to_owned();
     let url = site.browser().start("").await;
@@ -235,7 +235,7 @@ async fn create_realm(site: &Site) {
     }
 }
 
-/// A request to the part of Keycloak's API that changes the realm.
+/// Sends a request about the realm to the administration API of Keycloak.
 async fn admin(site: &Site, method: &str, path: &str, body: Value) -> Value {
     send_as_admin(site, method, &format!("/admin{REALM}{path}"), body).await
 }

@@ -85,7 +85,7 @@ async fn a_client_secret_is_replaced_and_removed_on_the_command_line() {
     let replace = ["oidc", "update", "corp", "--secret-stdin"];
     cli().input("a secret\n").run(&replace).await.expect(0);
     assert!(has_secret().await);
-    // An empty file is a mistake and removes nothing.
+    // Empty input is an error, and removes nothing.
     let refused = cli().input("\n").run(&replace).await.expect(2);
     assert!(refused.stderr.contains("is empty"), "{}", refused.stderr);
     let both = [&replace[..], &["--no-secret"]].concat();
@@ -220,7 +220,8 @@ async fn passwords_of_administrators_work_until_one_has_signed_in_with_a_provide
     assert_eq!(refused.expect(403).code(), "password_login_off");
     let wrong = site.server.try_login("ben", "not the password").await;
     assert_eq!(wrong.expect(401).code(), "invalid_credentials");
-    // No administrator has signed in with the provider yet, so their passwords are accepted.
+    // No administrator has signed in with the provider yet, so passwords of administrators are
+    // accepted.
     site.server
         .try_login("admin", &site.admin.password)
         .await

@@ -92,7 +92,8 @@ async fn an_absent_claim_means_no_groups_and_an_incomplete_claim_keeps_them() {
     };
     site.server.groups(&["operators", "testers"]).await;
     site.patch(mappings()).await.expect(200);
-    // Without the claim, a user would keep every group that the provider took away last.
+    // Many providers omit the claim for a user without groups. If an absent claim kept the groups,
+    // a user would never lose the last one.
     for (claims, groups) in [
         (json!({}), names(&[])),
         (json!({"groups": null}), names(&[])),

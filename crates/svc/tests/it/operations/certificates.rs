@@ -6,7 +6,8 @@ use svc_testkit::{Process, TempDir, TestAuthority, TestCertificate, TestServer, 
 
 use crate::SOON;
 
-/// The server checks the certificate files every 2 s, and reads changed files at the second check.
+/// The server checks the certificate files every 2 s. It reads changed files at the second check
+/// after the change.
 const RELOAD_LIMIT: Duration = SOON.saturating_mul(2);
 
 /// The files that a server reads.

@@ -95,7 +95,8 @@ async fn svc_script_run_runs_a_script() {
     terminal.script(&["run", "nothing"], 5).await;
 }
 
-/// A user's own script has priority over a global one. A name of scripts of two kinds is ambiguous.
+/// A user's own script has priority over a global one. A name is ambiguous if the user has scripts
+/// of two kinds with this name.
 #[tokio::test]
 async fn svc_script_asks_for_the_kind_of_an_ambiguous_name() {
     let terminal = Terminal::open().await;

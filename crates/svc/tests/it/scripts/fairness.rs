@@ -8,12 +8,13 @@ use svc_testkit::{TestReceiver, TestServer, TestSink, TestUser, eventually, get_
 
 use crate::SOON;
 
-/// Sinks an owner may have.
+/// The default number of sinks that an owner may have.
 const PER_OWNER: usize = 100;
 /// Much shorter than the run of a hundred endless scripts, and much longer than a webhook takes.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// Three users have more endless scripts than deliveries can run at the same time.
+/// Three users have more sinks with endless scripts than the number of deliveries that can run at
+/// the same time.
 #[tokio::test]
 async fn endless_scripts_delay_no_webhook() {
     let server = TestServer::builder()
@@ -49,7 +50,7 @@ async fn endless_scripts_delay_no_webhook() {
         let took = began.elapsed();
         assert!(took < PROMPT, "round {round} took {took:?}");
     }
-    // Dora's scripts run too: each waits for at most one run of each other owner.
+    // Dora's script runs too: each run waits for at most one run of each other owner.
     let delivered = script.wait_for("delivered", 3, 3 * SOON).await;
     for (n, delivery) in delivered.iter().enumerate() {
         let attempts = delivery["attempts"].as_array().unwrap();
@@ -58,7 +59,8 @@ async fn endless_scripts_delay_no_webhook() {
     }
 }
 
-/// There are more sinks than slots. Each sink runs once, without waiting for a poll.
+/// There are more sinks than slots for scripts. Each sink runs once, and none waits for the regular
+/// scan of the delivery engine.
 #[tokio::test]
 async fn many_short_scripts_of_one_owner_run_one_after_the_other() {
     const SINKS: usize = 40;

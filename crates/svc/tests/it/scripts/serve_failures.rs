@@ -65,7 +65,8 @@ fn line_of(handlers: &str, text: &str) -> usize {
     found.unwrap_or_else(|| panic!("`{text}`")) + 1
 }
 
-/// The error that the caller gets: code, part of the message, data.
+/// The name of each failing handler, and the error that its caller gets: the code, a part of the
+/// message, and the data.
 fn failures(handlers: &str) -> Vec<(&'static str, i64, &'static str, Value)> {
     let at = |text: &str| json!({"reason": "exception", "line": line_of(handlers, text)});
     let nowhere = || json!({"reason": "exception", "file": null, "line": null});

@@ -1,4 +1,4 @@
-//! `svc login` with a second factor, and the two commands that reset one.
+//! `svc login` with a second factor, and the two commands that reset a second factor.
 
 use serde_json::json;
 use svc_testkit::{Cli, TempDir, TestServer};

@@ -1,5 +1,5 @@
-//! Schedules over HTTP. `crates/server/src/schedules/tests.rs` has runs with a clock that the test
-//! sets.
+//! Schedules over HTTP. The tests in `crates/server/src/schedules/tests.rs` set the clock, and
+//! check the times of runs.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, eventually};

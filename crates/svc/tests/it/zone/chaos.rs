@@ -18,7 +18,7 @@ use super::{
 const SERVERS: usize = 3;
 /// How long a server may hold a lane without renewing its lease.
 const LEASE: Duration = Duration::from_secs(2);
-/// How long a server stays frozen: longer than its lease and its renewal.
+/// How long a server stays frozen: longer than its lease plus the time between two renewals.
 const FROZEN: Duration = Duration::from_millis(2_800);
 
 /// What happens in one round.
@@ -39,13 +39,14 @@ impl Harm {
     ];
 }
 
-/// The number of rounds. `SVC_ZONE_ROUNDS` sets a larger number for a long run.
+/// The number of rounds: 16, or the value of `SVC_ZONE_ROUNDS`.
 fn rounds() -> usize {
     let rounds = std::env::var("SVC_ZONE_ROUNDS").ok();
     rounds.map_or(16, |rounds| rounds.parse().unwrap())
 }
 
-/// The database server that accepts writes, and its synchronous standby. Each has one of two ports.
+/// The database server that accepts writes, and its synchronous standby. They use the same two
+/// ports after every failover.
 struct Databases {
     primary: TestPostgres,
     standby: TestPostgres,
@@ -132,7 +133,8 @@ async fn s6_5_no_acknowledged_event_is_lost_through_rounds_of_kills_freezes_and_
     }
     traffic.go_on().await;
     calls.end().await;
-    // A server that was frozen in an attempt finishes it after another server has taken over.
+    // A server that was frozen during an attempt finishes the attempt after another server has
+    // taken over the lane. So each freeze may cause two attempts of a lane at the same time.
     let total = traffic.end(freezes).await;
     // One event per key, even if killed or frozen servers received the request too.
     let stored = databases.primary.sql(&zone.database().name, COUNT_EVENTS);

@@ -97,8 +97,8 @@ impl TakenOver {
     }
 }
 
-/// The receiver has responded only to the frozen server: its result would end the delivery that
-/// the other server has in flight.
+/// The receiver has responded only to the frozen server. If the frozen server could record this
+/// result, it would end the delivery that the other server has in flight.
 #[tokio::test]
 async fn s6_5_a_late_finish_of_a_frozen_server_is_refused_by_its_fence() {
     let Some(postgres) = TestPostgres::find() else {

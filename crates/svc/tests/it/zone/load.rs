@@ -1,4 +1,5 @@
-//! Calls and emits at each server of a zone, all the time, while a test disturbs the database.
+//! Calls at the first server of a zone and emits at each server, all the time, while a test
+//! disturbs the database.
 
 use std::{
     sync::{
@@ -17,14 +18,14 @@ use crate::{
     events::crash::{first_arrivals, ids},
 };
 
-/// Events of the emitters.
+/// Counts the events of the emitters.
 pub(super) const COUNT_EVENTS: &str =
     "SELECT COUNT(*) FROM events WHERE type LIKE 'custom.outage.%'";
-/// Events of the emitters without a delivery.
+/// Counts the events of the emitters that have no delivery.
 pub(super) const COUNT_UNDELIVERED: &str = "SELECT COUNT(*) FROM events e \
      WHERE type LIKE 'custom.outage.%' \
      AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)";
-/// How often the server of each emitter must report the outage.
+/// The minimum number of times that the server of each emitter must report the outage.
 const REFUSALS_MIN: usize = 10;
 
 /// Calls a method all the time. No call may fail. Returns the number of calls and the longest time.
@@ -51,7 +52,7 @@ struct Emitter {
 }
 
 impl Emitter {
-    /// Returns the ids in order.
+    /// Returns the ids of the acknowledged events in order.
     async fn run(self) -> Vec<String> {
         let mut ids = Vec::new();
         while !self.stop.load(Ordering::SeqCst) {
@@ -80,13 +81,13 @@ impl Emitter {
     }
 }
 
-/// Ann's method at the first server is called, and events are emitted at both, all the time.
+/// A method is called at the first server, and events are emitted at both servers, all the time.
 pub(super) struct Load {
     receiver: TestReceiver,
     sinks: Vec<TestSink>,
     calling: JoinHandle<(usize, Duration)>,
     emitting: Vec<JoinHandle<Vec<String>>>,
-    /// One for each emitter.
+    /// The refusals of each emitter.
     refusals: Vec<Arc<AtomicUsize>>,
     stop: Arc<AtomicBool>,
     stop_calls: Arc<AtomicBool>,

@@ -19,14 +19,15 @@ async fn servers(user: &TestUser) -> Vec<Value> {
     answer["servers"].as_array().unwrap().clone()
 }
 
-/// The record of the server at this address.
+/// The record of the server with this number in the zone.
 fn of<'l>(servers: &'l [Value], zone: &TestZone, member: usize) -> &'l Value {
     let url = zone.server(member).url();
     let found = servers.iter().find(|server| server["url"] == url);
     found.unwrap_or_else(|| panic!("{url} is not among {servers:?}"))
 }
 
-/// Checks the list at every server: these links, one lease, and `is_this`.
+/// Checks the list of servers at every server: the links of each server, one lease in total, and
+/// `is_this`.
 async fn check_all(zone: &TestZone, links: [u32; 3]) {
     for member in 0..3 {
         let listed = servers(zone.admin(member)).await;

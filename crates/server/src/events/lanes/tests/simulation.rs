@@ -1,10 +1,11 @@
-//! A simulation of delivery: one to three servers of a zone share a database, emit events and deliver
-//! them, while servers are killed, frozen and restarted, commits fail and receivers misbehave.
+//! A simulation of delivery: one to three servers of a zone share a database, emit events and
+//! deliver them, while servers are killed, frozen and restarted, commits fail and receivers
+//! misbehave.
 //!
-//! The delivery engine, the store and its statements are those of the product. The clock is simulated,
-//! so that an hour passes in milliseconds, and one thread runs everything. `journal` records what
-//! the receivers see and checks some promises during the run; `checks` compares the journal with
-//! the database.
+//! The delivery engine, the store and its statements are those of the product. The clock is
+//! simulated, so that an hour passes in milliseconds, and one thread runs everything. `journal`
+//! records what the receivers see and checks some promises during the run; `checks` compares the
+//! journal with the database.
 
 mod checks;
 mod journal;

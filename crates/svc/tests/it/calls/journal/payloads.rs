@@ -69,7 +69,7 @@ async fn the_owner_and_the_caller_see_payloads_and_auditors_do_not() {
         let expected = json!({"code": 7, "message": "no", "data": redacted});
         assert_eq!(call["error"], expected);
         assert_eq!(call.get("result"), None);
-        // The publisher did not ask for the payloads of this method.
+        // The registration does not ask to record the payloads of this method.
         let call = get_one(reader, "?method=plain").await;
         assert_eq!((call.get("params"), call.get("result")), (None, None));
     }
@@ -126,7 +126,7 @@ async fn callers_can_see_what_is_recorded_of_a_method() {
         "payloads (params, results and errors are recorded) without /cards/*/number, /password";
     assert!(shown.contains(text), "{shown}");
 
-    // D1: two spaces cannot publish the method with different values.
+    // D1: two spaces cannot publish the method with different values of `journal`.
     let other = ann.space("other").await;
     let mut agent = other.agent().await;
     let refused = agent.register(outcome()).await.expect(6);
@@ -161,7 +161,7 @@ async fn payloads_over_the_limit_are_omitted_and_not_cut() {
     assert_eq!(call["params_omitted"], "too_large");
     assert!(call["params_bytes"].as_u64().unwrap() > 200);
     assert_eq!(call["result"], 3);
-    // Exactly the limit.
+    // Payloads of exactly the limit are recorded.
     let params = json!(["x".repeat(96)]);
     assert_eq!(params.to_string().len(), 100);
     ann.call("echo", params.clone()).await;
@@ -225,12 +225,12 @@ async fn no_call_of_a_method_with_journal_none_is_recorded() {
     let mut agent = space.publish(fixture().with(secret).plain("echo")).await;
     bob.call("user.ann.secret", json!({})).await;
     ann.call("secret", json!({})).await;
-    // Rows are written in order: the last call is in the journal, so the others are not coming.
+    // Rows are written in order: once the last call is in the journal, no earlier call can follow.
     ann.call("echo", json!({})).await;
     wait_for(&ann, "?method=echo", 1).await;
     assert_eq!(wait_for(&ann, "", 1).await[0]["method"], "echo");
     assert!(super::calls(&bob, "").await.is_empty());
-    // Also while no space can take the call.
+    // A call of this method is also not recorded while no space can take the call.
     agent.kill9();
     get_eventually("the method is unavailable", SOON, || async {
         let answer = bob.call("user.ann.secret", json!({})).await;
@@ -278,7 +278,7 @@ async fn payloads_are_in_the_journal_and_nowhere_else() {
     for secret in ["sesame", "hidden-"] {
         assert!(!server.log().contains(secret), "{}", server.log());
     }
-    // A redacted value is in no file.
+    // Redacted values are in no file of the data folder.
     for file in std::fs::read_dir(server.data_dir()).expect("a folder") {
         let path = file.expect("an entry").path();
         if path.is_file() {

@@ -64,7 +64,7 @@ async fn svc_top_shows_the_load_of_methods_spaces_and_sinks() {
         load("refuse")["calls_per_second"]
     );
 
-    // Bob sees the shared method with the calls of his own, and no space of another user.
+    // Bob sees the shared method with only his own calls, and no space of another user.
     let view = server
         .cli(&bob)
         .run(&["top", "-o", "json"])

@@ -27,7 +27,8 @@ async fn an_agent_that_uses_https_does_not_link_to_an_announced_http_address() {
         agent.log().contains(ignored)
     })
     .await;
-    // While another agent links with http, the first agent has time to link to the same server.
+    // While another agent links with http, the first agent would have time to link to the same
+    // server.
     let open = ann.space("open").await;
     let open_agent = open.publish(fixture().plain("pid")).await;
     assert!(answers(&ann, "pid").await);

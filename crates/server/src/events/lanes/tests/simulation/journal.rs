@@ -1,6 +1,6 @@
 //! Records what the receivers and the emitters of a simulation see. Also checks the promises that
-//! can be checked during the simulation: the order of deliveries, no skipped delivery, one delivery
-//! of a lane in flight.
+//! can be checked during the simulation: deliveries arrive in order, none is skipped, and a lane
+//! has at most one delivery in flight.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::server::ServerRun;
 use crate::simulation::Trace;
 
-/// A server that was frozen notices within this time that it has lost a lane.
+/// Within this time after a freeze, a server notices that it has lost a lane.
 const NOTICED_WITHIN: Duration = Duration::from_secs(1);
 
 /// An event whose emit was acknowledged.
@@ -71,8 +71,8 @@ impl Journal {
         self.trace.break_promise(text);
     }
 
-    /// A request for delivery `n` arrives at the receiver of a lane. Returns the number of the request,
-    /// for [`end`](Self::end).
+    /// A request for delivery `n` arrives at the receiver of a lane. Returns the number of the
+    /// request, for [`end`](Self::end).
     pub fn begin(&self, (lane, n): (usize, u64), event: EventId, by: &Arc<ServerRun>) -> u64 {
         self.note(&format!("{by} sends delivery {n} of lane {lane}"));
         let highest = self.entries.lock().highest.get(&lane).copied();
@@ -102,9 +102,9 @@ impl Journal {
         id
     }
 
-    /// Deliveries of a lane that are still in flight when `by` sends another one. A server that was
-    /// frozen notices only afterwards that its lease has ended. Its deliveries until then do not
-    /// count.
+    /// Deliveries of a lane that are still in flight when `by` sends another one. A frozen server
+    /// notices only after the freeze that its lease has ended. Deliveries that it sends before it
+    /// notices do not count.
     fn overlaps(&self, lane: usize, by: &Arc<ServerRun>) -> Vec<String> {
         let is_excused = |run: &ServerRun, began: Instant| {
             let since = began.checked_sub(NOTICED_WITHIN).unwrap_or(began);
