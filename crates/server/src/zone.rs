@@ -107,10 +107,10 @@ enum Beat {
 }
 
 impl Zone {
-    /// Chooses a start time that is later than the recorded one of this id; the first heartbeat
-    /// claims the id with this time. A server that runs with the same id, from a copy of the data
-    /// folder, notices at its next heartbeat and stops: two servers with one id would deliver from
-    /// the same lanes and break their order.
+    /// Chooses a start time that is later than the recorded start time of this id. The first
+    /// heartbeat claims the id with the chosen time. If another server runs with the same id, from
+    /// a copy of the data folder, it notices the claim at its next heartbeat and stops. Otherwise
+    /// both servers would deliver from the same lanes, out of order.
     pub async fn next(
         store: &Store,
         id: ServerId,

@@ -26,7 +26,7 @@ pub struct Space {
     pub space_urls: BTreeMap<String, String>,
     /// The server that holds the link.
     pub node_id: Option<ServerId>,
-    /// Whether the agent is connected to this server now.
+    /// Whether the agent is linked to this server, or to another server of the zone.
     #[serde(default)]
     pub linked: bool,
     pub health_check: HealthCheck,

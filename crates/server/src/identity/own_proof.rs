@@ -1,9 +1,8 @@
-//! The proof that the person, and not only their session or token, asks for a change of how they
-//! sign in: password, second factors, recovery codes, accounts at providers.
+//! Changes of how a user signs in (password, second factors, recovery codes, accounts at providers)
+//! require a proof that the user makes the change, and not somebody with a stolen session or token.
 //!
-//! [`Identity::prove`] decides for all of these changes, so a stolen session or token alone makes
-//! none of them. A user with a password enters it for each change. A user without one has signed in
-//! with a provider a short time ago.
+//! [`Identity::prove`] checks the proof for all of these changes. A user with a password enters it
+//! for each change. A user without a password must have signed in with a provider a short time ago.
 
 use std::{net::IpAddr, time::Duration};
 

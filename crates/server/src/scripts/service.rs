@@ -305,7 +305,7 @@ fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), 
     }
 }
 
-/// Lists uses that the caller may see by name, and the rest as a number.
+/// Names some of the uses that the caller may see, and counts the others.
 fn name_uses(caller: &Caller, uses: &[Use]) -> String {
     let known = |used: &&Use| used.owner.is_none_or(|owner| owner == caller.user.id);
     let mut named: Vec<_> = uses

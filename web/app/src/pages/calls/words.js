@@ -1,4 +1,4 @@
-/** Recorded calls in words: outcomes, ways, names. */
+/** Texts for recorded calls: the outcome, how the call reached the server, names. */
 import { me } from '../../lib/me.js';
 
 /**
@@ -46,7 +46,7 @@ const OUTCOMES = {
 /** The outcomes as options of a filter. */
 export const OUTCOME_OPTIONS = Object.entries(OUTCOMES).map(([value, [label]]) => ({ value, label }));
 
-/** The ways of a call as options of a filter. */
+/** How a call reached the server, as options of a filter. */
 export const VIA_OPTIONS = [
   { value: 'http', label: 'HTTP' },
   { value: 'batch', label: 'HTTP batch' },

@@ -12,8 +12,8 @@ import { can, me } from '../../lib/me.js';
  * @property {string} go
  * @property {string[]} [needs]
  */
-/** The records of the user. `Stats` has only counts. */
 /**
+ * The user's own records that show which steps are complete.
  * @typedef {{calls: number, spaces: {state: string, registration: {methods?: number}}[], sinks: any[],
  *   tokens: {scopes: string[]}[], apps: any[], custom: any[]}} Rest
  */
