@@ -101,7 +101,7 @@ pub enum McpResponse {
     Progress(Box<ProgressStream>),
     TooManyCalls(OverLimit),
     TooManyStreams(QuotaExceeded),
-    /// The caller has too many long computations in progress.
+    /// The caller or the server has too many long computations in progress.
     Busy(PoolError),
     /// The caller was revoked during the call.
     Revoked,

@@ -282,9 +282,9 @@ impl Zone {
     }
 
     /// Stops the spaces of dead servers and removes old changes. `steady` is the time for which
-    /// this server has reached the database without a gap. While it is shorter than the grace
-    /// period, a missing heartbeat may only mean that the other server could not reach the
-    /// database.
+    /// this server has reached the database without a gap. No space is stopped while `steady` is
+    /// shorter than the grace period: the other servers may have been cut off from the database
+    /// too, and have had no time for a heartbeat.
     async fn clean_up(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
         let grace = handles.links.policy.grace.max(DEAD_AFTER);
         if steady > grace {

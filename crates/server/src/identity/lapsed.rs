@@ -2,9 +2,9 @@
 //! once the maker may no longer make them.
 //!
 //! Both act with the permissions of the space's owner. They are removed when the maker loses
-//! `manage_spaces`, is deactivated or deleted, or when the owner holds a permission that the maker
-//! lacks: the owner gained it, or the maker lost it. The transaction that makes this
-//! change also removes them.
+//! `manage_spaces`, is deactivated or is deleted. They are also removed when the owner holds a
+//! permission that the maker lacks: the owner gained it, or the maker lost it. The transaction that
+//! changes the users also removes the health checks and tokens.
 
 use std::collections::HashMap;
 

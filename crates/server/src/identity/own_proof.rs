@@ -94,8 +94,8 @@ impl OwnProof {
     }
 }
 
-/// Ends changes that were begun with the old password of a user and not finished: logins that wait
-/// for a second factor, apps and passkeys that are being set up, accounts that are being linked.
+/// Ends unfinished changes that a user began with the old password: logins that wait for a second
+/// factor, apps and passkeys that are being set up, accounts that are being linked.
 /// Call this before sessions are deleted: a link belongs to its session.
 pub(super) fn end_begun_changes(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     oidc::logins::delete_links_of_user(tx, user)?;

@@ -4,9 +4,9 @@
 //! as if the script did not exist. Changing a global script requires `manage_scripts`. A change and
 //! its audit entry are one transaction. Audit entries never contain the source.
 //!
-//! A global script runs as each user who uses it. Changing one requires every permission of the
-//! user who made it and of the users whose spaces and sinks use it. A global script runs for a user
-//! only if the user who last saved it held every permission of that user.
+//! A global script runs as each user who uses it. Changing a global script requires every
+//! permission of the user who made it, and of the users whose spaces and sinks use it. A global
+//! script runs for a user only if the author of the last change held every permission of that user.
 
 use std::sync::Arc;
 

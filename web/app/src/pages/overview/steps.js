@@ -135,7 +135,7 @@ export function completedSteps(rest) {
 
 /**
  * Moves the steps about spaces and methods to the end for a user who has no space but sees methods: such a user can
- * call one first.
+ * call a method first.
  * @param {Step[]} steps
  * @param {{methods: number, spaces: {deployed: number} | null}} stats
  */
