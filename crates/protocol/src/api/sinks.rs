@@ -54,8 +54,8 @@ pub struct Sink {
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Number of dropped events that no later replay with `only: "undelivered"` covers; absent if
-    /// 0.
+    /// Number of events that were dropped since the last replay with `only: "undelivered"`; absent
+    /// if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
     /// Number of dead deliveries, among the newest 200, that were not sent again; absent if 0.

@@ -99,7 +99,8 @@ impl History {
     }
 
     /// The deliveries of an event to the receivers that the caller manages, or with `view_audit` to
-    /// all receivers. Attempts are included only where `may_read_attempts` allows it.
+    /// all receivers. Attempts are included only for receivers that the caller manages, and only
+    /// where `may_read_attempts` allows it.
     pub async fn deliveries(
         &self,
         caller: &Caller,

@@ -95,8 +95,8 @@ impl OwnProof {
 }
 
 /// Ends unfinished changes that a user began with the old password: logins that wait for a second
-/// factor, apps and passkeys that are being set up, accounts that are being linked.
-/// Call this before sessions are deleted: a link belongs to its session.
+/// factor, apps and passkeys that are being set up, accounts at providers that are being linked.
+/// Call this before sessions are deleted: the linking of an account belongs to a session.
 pub(super) fn end_begun_changes(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     oidc::logins::delete_links_of_user(tx, user)?;
     second_factors::delete_begun(tx, user)

@@ -262,8 +262,8 @@ fn managed(
     Ok((actor, script))
 }
 
-/// An agent reads startup scripts and libraries in order to run them. Other callers read them to
-/// review them.
+/// Whether the caller is an agent. An agent reads scripts in order to run them, so it does not get
+/// a global script that may not run for its user. Other callers read scripts only to review them.
 fn is_agent(caller: &Caller) -> bool {
     matches!(caller.credential, Credential::Agent { .. })
 }

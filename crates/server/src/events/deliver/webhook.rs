@@ -132,7 +132,7 @@ impl Webhook {
         self
     }
 
-    /// Sends all requests through a proxy.
+    /// With a proxy, all requests are sent through it.
     pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
         self.proxy = proxy;
         self
