@@ -31,7 +31,7 @@ pub struct Setup {
     pub password: String,
 }
 
-/// `POST /api/auth/sign-in`: opens a session with the one-click link of `svc up`.
+/// `POST /api/auth/sign-in`: opens a session with the sign-in link that `svc up` prints.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"token": "svc_sgn_…"}))]

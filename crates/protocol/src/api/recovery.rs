@@ -121,11 +121,11 @@ pub struct BacktestResult {
     pub through: Option<Timestamp>,
     pub before: BacktestCounts,
     pub after: BacktestCounts,
-    /// Events that match only after the change.
+    /// Events that would be delivered only after the change.
     pub added: u32,
-    /// Events that match only before the change.
+    /// Events that would be delivered only before the change.
     pub removed: u32,
-    /// Events that match before and after the change, with another body or outcome.
+    /// All other events whose result differs, such as events with another body.
     pub changed: u32,
     /// The first events for which the changed filter or template fails.
     pub errors: Vec<BacktestError>,

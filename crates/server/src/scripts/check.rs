@@ -113,7 +113,7 @@ pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), Scr
 /// Why a source is rejected.
 #[derive(Debug, Error)]
 pub enum SourceRejected {
-    /// The embedded engine cannot run the source.
+    /// The source is too large, or the embedded engine cannot compile it.
     #[error("{0}")]
     Source(String),
     /// A running script holds a worker and would wait for another one.
