@@ -5,7 +5,7 @@
 //! free slots, and more slots are free than are reserved. So an owner may take fewer slots when
 //! more slots are in use, and only owners without a slot get reserved slots.
 //!
-//! With [`Share::QUARTER`] a single owner gets at most a quarter of all slots, but at least one.
+//! With [`Share::QUARTER`] a single owner gets at most a quarter of all slots, rounded up.
 //! All slots are in use only if the number of owners is at least a quarter of the number of slots.
 //! Waiting owners take turns (round robin).
 

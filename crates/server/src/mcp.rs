@@ -101,7 +101,8 @@ pub enum McpResponse {
     Progress(Box<ProgressStream>),
     TooManyCalls(OverLimit),
     TooManyStreams(QuotaExceeded),
-    /// The caller or the server has too many long computations in progress.
+    /// The caller or the server has too many long computations in progress, or a computation
+    /// failed.
     Busy(PoolError),
     /// The caller was revoked during the call.
     Revoked,
