@@ -150,7 +150,7 @@ pub enum LogSource {
     Stderr,
     /// Lines of the method server's stdout that are not JSON-RPC responses.
     Stdout,
-    /// Messages of the agent about the method server.
+    /// Messages of the agent, such as about the method server or a startup script.
     Agent,
     /// Output of a script that the agent runs: a startup script, a registration in Python.
     Script,
