@@ -55,7 +55,7 @@ pub async fn complete_login(
     Ok(logged_in(&app, peer, &headers, &session))
 }
 
-/// Opens a session with the sign-in link that `svc up` prints.
+/// Opens a session with a sign-in link.
 pub async fn sign_in(
     app: App,
     Extension(peer): Extension<Peer>,
