@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The maximum number of characters of a `tracestate`. A longer one is not passed on.
+/// The maximum number of characters of a `tracestate`. A longer `tracestate` is not passed on.
 pub const STATE_MAX: usize = 512;
 /// The maximum number of members of a `tracestate`.
 const STATE_MEMBERS_MAX: usize = 32;
@@ -23,7 +23,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// A context that this service records.
+    /// The context of a new trace that this service records.
     pub fn recorded(trace: u128, span: u64) -> Self {
         Self {
             trace,

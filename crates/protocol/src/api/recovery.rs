@@ -8,15 +8,17 @@ use svc_core::{EventId, Timestamp};
 
 use super::{PatternsInput, ScriptConfig};
 
-/// `POST /api/event-sinks/{id}/replay`: queues past events again, if they match the sink's
-/// patterns.
+/// `POST /api/event-sinks/{id}/replay`: queues past events that match the sink's patterns and
+/// filter.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"since": "2026-11-15T00:00:00Z"}))]
 pub struct Replay {
+    /// 24 hours ago if absent.
     pub since: Option<Timestamp>,
+    /// Now if absent.
     pub until: Option<Timestamp>,
-    /// Which events are queued; all if absent.
+    /// Which of these events are queued; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<ReplayOnly>,
     /// Whether events are queued as the queue drains, so that none is dropped. If absent: true with

@@ -54,8 +54,8 @@ pub struct Sink {
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Number of events that were dropped since the last replay with `only: "undelivered"`; absent
-    /// if 0.
+    /// Number of dropped events that no replay with `only: "undelivered"` has covered; absent if 0.
+    /// A replay covers all events that were dropped before it, unless it drops events itself.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
     /// Number of dead deliveries, among the newest 200, that were not sent again; absent if 0.
@@ -329,7 +329,7 @@ pub struct Preview {
     /// The template to render. If absent: the default body (preview), or the sink's template (test).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_template: Option<String>,
-    /// The type of the sink; webhook if absent.
+    /// For preview: the type of the sink; webhook if absent. A test uses the type of the sink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#type: Option<SinkType>,
     /// For preview of a webhook: the format of the body. A test uses the format of the sink.

@@ -150,7 +150,8 @@ fn search_of(query: EventQuery) -> Result<events::Search, HistoryError> {
     }
 }
 
-/// Limits the patterns, because each one is compared with every event that is listed or streamed.
+/// Limits the number of patterns, because each pattern is compared with every event that is listed
+/// or streamed.
 fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
     match patterns.len() {
         count if count > PATTERNS_MAX => Err(HistoryError::TooManyPatterns(count)),

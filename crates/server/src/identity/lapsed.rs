@@ -17,8 +17,8 @@ use svc_store::{
     users::{self, UserPower},
 };
 
-/// Checks the health checks and agent tokens that involve these users. Returns the spaces where
-/// one was removed.
+/// Checks the health checks and agent tokens that these users made, or that others made for spaces
+/// of these users. Returns the spaces where a health check or a token was removed.
 pub(super) fn remove_lapsed(
     tx: &mut Tx<'_>,
     users: &[UserId],

@@ -129,7 +129,8 @@ impl Components {
         reference
     }
 
-    /// Returns the schema itself. If it has references, stores it and returns a reference to it.
+    /// Returns a schema without references as it is. Stores a schema with references and returns a
+    /// reference to it.
     fn embed(&mut self, method: &Method, part: &str, schema: &Value) -> Value {
         let schema = self.relocate(method, part, schema);
         match schema.has_references {

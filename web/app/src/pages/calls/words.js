@@ -85,7 +85,7 @@ export const callerOf = ({ caller }) => caller ?? 'a deleted user';
 
 /** The name by which the reader would call the method. @param {Call} call */
 export function nameOfMethod({ method, outcome, owner, owner_id: ownerId }) {
-  // The name as it was sent.
+  // The method is unknown, so this is the name that the caller sent.
   if (outcome === 'not_found') return method;
   if (ownerId === me.value?.id) return method;
   return owner ? `user.${owner}.${method}` : method;

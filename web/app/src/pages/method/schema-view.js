@@ -114,7 +114,7 @@ function Facts({ part, root }) {
 }
 
 /**
- * The children of a schema: members of an object or of list items, or variants.
+ * The children of a schema: members of an object or of list items, items of a tuple, values of a map, or variants.
  * @param {any} part
  * @param {any} root
  * @returns {[string, any, boolean][]}

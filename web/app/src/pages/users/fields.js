@@ -52,7 +52,7 @@ export function NewPassword({ label = 'Password', value, onInput, shown, onMade 
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 function makePassword() {
-  // Larger values would make some letters more likely than others.
+  // Bytes from this value on are skipped: they would make some characters more likely than others.
   const fair = 256 - (256 % ALPHABET.length);
   let text = '';
   while (text.length < 20) {
