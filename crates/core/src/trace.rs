@@ -18,7 +18,7 @@ pub struct TraceContext {
     /// The span of the sender, which is the parent of the receiver's span.
     pub span: u64,
     flags: u8,
-    /// The `tracestate`: data of the sender's tracing systems, passed on unchanged.
+    /// The `tracestate`: data of the sender's tracing systems, which is passed on.
     state: Option<Box<str>>,
 }
 
@@ -87,7 +87,7 @@ impl TraceContext {
         self.state.as_deref()
     }
 
-    /// Reads the text of [`fmt::Display`].
+    /// Reads the text that [`fmt::Display`] writes.
     pub fn from_text(text: &str) -> Option<Self> {
         match text.split_once(' ') {
             Some((parent, state)) => Self::parse(parent, Some(state)),
@@ -112,7 +112,7 @@ fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(is_lower_hex)
 }
 
-/// A `tracestate` that can be passed on in a header.
+/// Trims a `tracestate`. `None` if it cannot be passed on in a header.
 fn check_state(state: &str) -> Option<&str> {
     let state = state.trim();
     let members = || state.split(',').map(str::trim);

@@ -29,7 +29,8 @@ pub(super) enum Form {
     Dependencies,
 }
 
-/// The keywords whose values must have a certain form. All other keywords allow any value.
+/// The keywords whose values must have a certain form. Values of other keywords are not checked
+/// here.
 const KEYWORDS: [(Form, &[&str]); 14] = [
     (
         Form::Text,
@@ -116,7 +117,7 @@ const KEYWORDS: [(Form, &[&str]); 14] = [
     (Form::Dependencies, &["dependencies"]),
 ];
 
-/// The form of a keyword's value; `None` for keywords that allow any value or are unknown.
+/// The form of a keyword's value; `None` for keywords that are not in [`KEYWORDS`].
 pub(super) fn form(keyword: &str) -> Option<Form> {
     let found = KEYWORDS.iter().find(|(_, names)| names.contains(&keyword));
     found.map(|(form, _)| *form)

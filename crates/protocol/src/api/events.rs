@@ -17,7 +17,7 @@ use super::{Attempt, DeliveryState, SinkOwner};
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"type": "backup.done", "payload": {"files": 3}}))]
 pub struct Emit {
-    /// Segments joined by dots; `custom.` is prepended.
+    /// Segments joined by dots. The server prepends `custom.`.
     #[schemars(length(min = 1, max = EVENT_TYPE_MAX), regex(pattern = EVENT_TYPE_PATTERN))]
     pub r#type: String,
     /// At most 256 KiB of JSON.

@@ -117,7 +117,8 @@ pub struct Backtest {
 pub struct BacktestResult {
     /// Past events that the old or the new patterns match.
     pub events: u32,
-    /// False if there are more events, or if the backtest took too long. Continue from `through`.
+    /// False if there are more events, or if the backtest took too long. To continue, send another
+    /// request with the value of `through` as `since`.
     pub complete: bool,
     /// The time of the last event that was compared. Null if no event was compared.
     pub through: Option<Timestamp>,

@@ -64,8 +64,8 @@ pub struct Sink {
     /// Failed attempts of the delivery that is being retried.
     #[serde(default)]
     pub failures: u32,
-    /// Whether stored events wait for the sink. Such events do not fit into the queue, matched
-    /// while the sink was not active, or were not filtered yet.
+    /// Whether stored events wait for the sink outside its queue: because the queue was full, the
+    /// sink was not active, or the filter was not evaluated yet.
     #[serde(default)]
     pub held: bool,
     /// Resends and replays whose events are queued as the queue drains.

@@ -65,7 +65,7 @@ pub enum HistoryError {
 }
 
 impl History {
-    /// Newest first.
+    /// Lists events, newest first.
     pub async fn list(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! The methods that a caller sees as an OpenRPC document: `rpc.discover`, `GET /api/openrpc.json`.
+//! The OpenRPC document of the methods that a caller sees: `rpc.discover`, `GET /api/openrpc.json`.
 //!
 //! A schema with references is stored in `components`, because its references are valid only there.
 

@@ -2,8 +2,8 @@
 //!
 //! The statements of [`first_due`] and [`claim`] are for one owner and one kind. They read the
 //! index `lanes_due_by_owner` from the owner's first due lane, so their cost does not depend on the
-//! number of lanes of any owner. Lanes of methods in a zone are an exception: a statement may have
-//! to skip lanes of the same owner whose spaces are linked to other servers.
+//! number of lanes of any owner. Lanes of methods are an exception: a statement may have to skip
+//! lanes of the same owner whose spaces are not linked to this server.
 
 use svc_core::{ServerId, Timestamp};
 

@@ -15,7 +15,7 @@ use crate::{
 const FORM_BYTES_MAX: usize = 16 * 1024;
 const FORM_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The parameters in a form body, which OAuth requires.
+/// The parameters of a request, read from a form body.
 pub struct Form(pub Params);
 
 impl FromRequest<App> for Form {
