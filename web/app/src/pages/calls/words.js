@@ -72,7 +72,7 @@ const OMISSIONS = {
 export const omissionWords = (why) => OMISSIONS[why] ?? `Not recorded: ${why}`;
 
 /**
- * Whether a call failed. A notification and a call whose caller left have no answer, so they count as not failed.
+ * Whether a call failed. A sent notification and a call whose caller left have no answer, so they count as not failed.
  * @param {Call} call
  */
 export const isFailure = ({ outcome }) => !['ok', 'notification', 'cancelled'].includes(outcome);
