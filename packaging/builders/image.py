@@ -1,4 +1,4 @@
-"""The container image, written without a container engine: the binary, the C library, certificates, and nothing else.
+"""The container image, written without a container engine. It contains no program except svc, and so no shell.
 
 The archive is an OCI image layout, and `docker load` reads it too.
 """

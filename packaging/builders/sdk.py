@@ -46,7 +46,7 @@ def _metadata(project: dict, release: Release) -> str:
     version = (SDK / "src/svc/__init__.py").read_text()
     if f'__version__ = "{release.version}"' not in version:
         raise PackagingError(f"`__version__` in sdk/python/src/svc/__init__.py is not `{release.version}`")
-    # The lines below must contain any new dependency or key.
+    # A new key or dependency of pyproject.toml must be added here and to the lines below.
     unknown = set(project) - {
         "name", "description", "readme", "requires-python", "license", "dependencies", "dynamic", "classifiers"
     }  # fmt: skip

@@ -1,4 +1,4 @@
-// Numbers of recorded calls, and params that a tab keeps.
+// Numbers of recorded calls.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

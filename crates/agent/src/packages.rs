@@ -90,7 +90,7 @@ impl Packages {
         }
     }
 
-    /// Reads the libraries at each new link, until the agent stops reconnecting.
+    /// Reads the libraries at each new link. Returns when the agent stops reconnecting.
     pub async fn refresh_on_each_link(&self) {
         let mut link = self.link.clone();
         loop {

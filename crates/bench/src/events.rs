@@ -1,6 +1,6 @@
-//! The cost of events: emits under load, deliveries to many receivers, and the time from a commit
-//! to the first attempt. For comparison, a loop measures the disk: it appends one record at a time
-//! and waits until the record is durable.
+//! The cost of events: emits under load, deliveries to many receivers, and the time from the
+//! acknowledgement of an event to its first attempt. For comparison, a loop measures the disk: it
+//! appends one record at a time and waits until the record is durable.
 
 use std::{
     io::Write,

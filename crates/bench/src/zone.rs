@@ -2,7 +2,8 @@
 //! delay between the servers and PostgreSQL, for one to three servers and for an older build.
 //!
 //! A proxy delays every byte in both directions, so that the delay and not the CPU limits the rate.
-//! The proxy also counts the statements. All measurements alternate; PostgreSQL runs with `fsync`.
+//! The proxy also counts the statements. Each round measures every case once. PostgreSQL runs with
+//! `fsync`.
 
 mod delay;
 

@@ -58,8 +58,8 @@ pub struct Target {
     pub(crate) address: Address,
     /// The proxy through which the address is reached.
     pub(crate) proxy: Option<Arc<Proxy>>,
-    /// Path prefix that a proxy puts before the paths of the API, without a slash at its end. Empty
-    /// without such a proxy.
+    /// The path before the paths of the API, without a slash at its end: for a server behind a
+    /// reverse proxy that has other services too. Usually empty.
     base_path: String,
 }
 

@@ -100,7 +100,8 @@ pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
     }
 }
 
-/// The time when the certificate of the server ends. `None` without TLS.
+/// The time when the certificate of the server ends. `None` without TLS, or if the certificate
+/// cannot be read.
 pub async fn certificate_end(target: &Target) -> io::Result<Option<Timestamp>> {
     let Address::Tls { host, port, config } = &target.address else {
         return Ok(None);

@@ -1,11 +1,13 @@
 //! Fair division of a fixed number of slots between owners.
 //!
 //! There are two rules. An owner that holds no slot may take any free slot. An owner that holds
-//! slots may take another one if it holds less than its [`Share`] of the free slots, and if more
-//! slots are free than are reserved. So an owner may take fewer slots when more slots are in use,
-//! and the reserved slots are for owners that hold none. With [`Share::QUARTER`] a single owner
-//! gets at most a quarter of all slots, but at least one. All slots are in use only if the number
-//! of owners is at least a quarter of the number of slots. Waiting owners take turns (round robin).
+//! slots may take another slot under two conditions: the owner holds less than its [`Share`] of the
+//! free slots, and more slots are free than are reserved. So an owner may take fewer slots when
+//! more slots are in use, and only owners without a slot get reserved slots.
+//!
+//! With [`Share::QUARTER`] a single owner gets at most a quarter of all slots, rounded up.
+//! All slots are in use only if the number of owners is at least a quarter of the number of slots.
+//! Waiting owners take turns (round robin).
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

@@ -136,8 +136,8 @@ pub struct CallRow {
 const NUMBER_BITS: u32 = 42;
 
 impl CallRow {
-    /// A UUIDv7 that is made of the time, the number and the process. Ids of one process have the
-    /// order of its rows.
+    /// A UUIDv7 that is made of the time, the number and the process. Rows of one process that
+    /// ended at the same time have ids in the order of their numbers.
     pub fn id(&self) -> Id {
         let tail = u128::from(self.number & ((1 << NUMBER_BITS) - 1)) << 32;
         call_id(self.at, tail | u128::from(self.process))

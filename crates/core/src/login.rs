@@ -2,7 +2,7 @@
 //!
 //! Failures delay logins and never lock an account: a user with the right password waits only a
 //! short time. The wait is counted for one account at one address. Failures at other addresses or
-//! for other accounts cause no wait. Many of them only reduce the number of free attempts.
+//! for other accounts cause no wait. Many such failures only reduce the number of free attempts.
 
 use std::time::Duration;
 

@@ -9,8 +9,8 @@ use crate::fixed_schema::fixed_schema;
 
 pub const USER_NAME_MAX: usize = 20;
 pub const SPACE_NAME_MAX: usize = 32;
-/// Longest name of any other record, such as a group or a sink. These names are never part of a
-/// method name, so they may be longer and have more kinds of characters.
+/// Longest name of a group, a sink or another record that is not a user, a space or a method. These
+/// names are never part of a method name, so they may be longer and have more kinds of characters.
 pub const LABEL_MAX: usize = 64;
 /// Longest canonical name, with `{{space}}` expanded.
 pub const CANONICAL_NAME_MAX: usize = 128;
@@ -183,8 +183,8 @@ pub fn tool_name(visible: &str) -> String {
     visible.replace('.', "_")
 }
 
-/// Checks the name of any other record, such as a group or a sink: letters of any script, on one
-/// line.
+/// Checks the name of a group, a sink or another record that is not a user, a space or a method.
+/// Letters of every alphabet are allowed.
 pub fn check_free_name(kind: &'static str, name: &str) -> Result<(), NameError> {
     check_length(kind, name, LABEL_MAX)?;
     let inner = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ' ');

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The maximum number of characters of a `tracestate`. A longer one is not passed on.
+/// The maximum number of characters of a `tracestate`. A longer `tracestate` is not passed on.
 pub const STATE_MAX: usize = 512;
 /// The maximum number of members of a `tracestate`.
 const STATE_MEMBERS_MAX: usize = 32;
@@ -18,12 +18,12 @@ pub struct TraceContext {
     /// The span of the sender, which is the parent of the receiver's span.
     pub span: u64,
     flags: u8,
-    /// The `tracestate`: data of the sender's tracing systems, passed on unchanged.
+    /// The `tracestate`: data of the sender's tracing systems, which is passed on.
     state: Option<Box<str>>,
 }
 
 impl TraceContext {
-    /// A context that this service records.
+    /// The context of a new trace that this service records.
     pub fn recorded(trace: u128, span: u64) -> Self {
         Self {
             trace,
@@ -87,7 +87,7 @@ impl TraceContext {
         self.state.as_deref()
     }
 
-    /// Reads the text of [`fmt::Display`].
+    /// Reads the text that [`fmt::Display`] writes.
     pub fn from_text(text: &str) -> Option<Self> {
         match text.split_once(' ') {
             Some((parent, state)) => Self::parse(parent, Some(state)),
@@ -112,7 +112,7 @@ fn is_hex(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(is_lower_hex)
 }
 
-/// A `tracestate` that can be passed on in a header.
+/// Trims a `tracestate`. `None` if it cannot be passed on in a header.
 fn check_state(state: &str) -> Option<&str> {
     let state = state.trim();
     let members = || state.split(',').map(str::trim);

@@ -109,7 +109,7 @@ impl Journal {
     }
 
     /// Records a call of an owner's method. Gives the row its number, and returns its id. Returns
-    /// `None` if the row is dropped.
+    /// `None` if the journal is off or the row is dropped.
     pub fn record(
         &self,
         owner: UserId,

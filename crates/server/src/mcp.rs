@@ -63,7 +63,7 @@ use crate::{
     streams::Streams,
 };
 
-/// Messages in one batch.
+/// The maximum number of messages in one batch.
 const BATCH_MAX: usize = 100;
 /// The name of the server in the answers to `server/discover` and `initialize`.
 pub const SERVER_NAME: &str = "svc";
@@ -101,9 +101,10 @@ pub enum McpResponse {
     Progress(Box<ProgressStream>),
     TooManyCalls(OverLimit),
     TooManyStreams(QuotaExceeded),
-    /// The caller has too many long computations in progress.
+    /// The caller or the server has too many long computations in progress, or a computation
+    /// failed.
     Busy(PoolError),
-    /// The caller was revoked during the call.
+    /// The caller lost access during the call.
     Revoked,
 }
 

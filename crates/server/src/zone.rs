@@ -107,10 +107,10 @@ enum Beat {
 }
 
 impl Zone {
-    /// Chooses a start time that is later than the recorded one of this id; the first heartbeat
-    /// claims the id with this time. A server that runs with the same id, from a copy of the data
-    /// folder, notices at its next heartbeat and stops: two servers with one id would deliver from
-    /// the same lanes and break their order.
+    /// Chooses a start time that is later than the recorded start time of this id. The first
+    /// heartbeat claims the id with the chosen time. If another server runs with the same id, from
+    /// a copy of the data folder, it notices the claim at its next heartbeat and stops. Otherwise
+    /// both servers would deliver from the same lanes, out of order.
     pub async fn next(
         store: &Store,
         id: ServerId,
@@ -282,9 +282,9 @@ impl Zone {
     }
 
     /// Stops the spaces of dead servers and removes old changes. `steady` is the time for which
-    /// this server has reached the database without a gap. While it is shorter than the grace
-    /// period, a missing heartbeat may only mean that the other server could not reach the
-    /// database.
+    /// this server has reached the database without a gap. No space is stopped while `steady` is
+    /// shorter than the grace period: the other servers may have been cut off from the database
+    /// too, and have had no time for a heartbeat.
     async fn clean_up(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
         let grace = handles.links.policy.grace.max(DEAD_AFTER);
         if steady > grace {

@@ -2,8 +2,8 @@
 //! readers.
 //!
 //! Callers of a write get their answer after COMMIT has returned, never before. This includes the
-//! callers of failed commands: a command may have failed because of changes of the same batch. If
-//! the COMMIT fails, these changes are rolled back.
+//! callers of failed commands: a command may have failed because of changes of another command in
+//! the same batch, and these changes are rolled back if the COMMIT fails.
 
 use std::{
     any::{Any, TypeId},

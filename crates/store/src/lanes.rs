@@ -3,7 +3,8 @@
 //! [`queue`] adds deliveries. [`due`] finds and claims lanes with due deliveries. [`lease`] ensures
 //! that one server at a time works on a lane. [`refill`] queues stored events in lanes that have
 //! fallen behind. [`turn`] reads and writes a lane for the worker that delivers from it.
-//! [`declarations`] creates and removes the lanes of methods.
+//! [`declarations`] creates and removes the lanes of methods. [`feeds`] stores requests to send
+//! past events again.
 
 mod declarations;
 mod due;
@@ -67,7 +68,7 @@ pub struct LaneRow {
     /// Waiting deliveries, including the one in flight.
     pub depth: u32,
     pub dropped: u64,
-    /// Dropped events that no replay of undelivered events has covered.
+    /// Events that were dropped since the last replay of undelivered events.
     pub lost: u64,
     /// Dead deliveries that were not sent again, of the newest `HEALTH_WINDOW` deliveries.
     pub dead: u32,
@@ -137,7 +138,7 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
-/// Records that a replay covers all dropped events.
+/// Counts all events that were dropped so far as replayed.
 pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET recovered = dropped WHERE id = ?1",

@@ -66,8 +66,8 @@ pub fn list(
     Ok(found)
 }
 
-/// Merges the blocks of one owner and one period that are too old for their range into one block of
-/// the next range. Returns whether there may be more to merge.
+/// Finds blocks that are too old for their range. Merges those of one owner and one period into one
+/// block of the next range. Returns whether there may be more to merge.
 pub fn merge(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     for range in StatsRange::ALL {
         let Some(next) = range.next() else { continue };

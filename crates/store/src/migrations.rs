@@ -182,7 +182,7 @@ fn ensure_applied(
 }
 
 /// If a newer svc has migrated the database, returns its schema. Otherwise inserts the built-in
-/// roles. Inserts none into a newer schema, because a newer svc may have other roles.
+/// roles. A newer svc may have other roles, so a newer schema gets none from this svc.
 fn finish(tx: &mut Tx<'_>) -> Result<Option<NewerSchema>, StoreError> {
     let newer = find_newer_schema(tx)?;
     if newer.is_none() {

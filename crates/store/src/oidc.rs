@@ -1,4 +1,5 @@
-//! OpenID Connect: providers, the accounts that users have there, and sign-ins in progress.
+//! OpenID Connect: providers, the accounts, groups and roles that users have through them, sign-ins
+//! in progress, and the sessions and tokens that follow from a sign-in.
 
 pub mod grants;
 pub mod identities;

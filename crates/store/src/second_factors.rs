@@ -14,7 +14,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// The tables of what users began and did not finish.
+/// The tables of logins, enrolments and challenges that are not finished.
 const BEGUN: [&str; 3] = ["totp_enrolments", "pending_logins", "passkey_challenges"];
 
 /// The users between two ids who have a second factor. Recovery codes alone do not count.
@@ -50,7 +50,7 @@ pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     delete_begun(tx, user)
 }
 
-/// Ends what a user began and did not finish: logins, enrolments and challenges.
+/// Removes the unfinished logins, enrolments and challenges of a user.
 pub fn delete_begun(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     for table in BEGUN {
         let sql = format!("DELETE FROM {table} WHERE user_id = ?1");

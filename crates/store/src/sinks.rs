@@ -28,15 +28,14 @@ pub struct SinkStatus {
     pub lane: Option<LaneId>,
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Dropped events that no replay of undelivered events has covered.
+    /// Events that were dropped since the last replay of undelivered events.
     pub lost: u64,
     /// Dead deliveries that were not sent again, of the newest deliveries.
     pub dead: u32,
     /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the largest
     /// number of any waiting delivery.
     pub failures: u32,
-    /// Whether stored events wait for the sink, because they do not fit into the queue or were not
-    /// filtered yet.
+    /// Whether there are stored events that the lane has not checked yet.
     pub held: bool,
     /// The number of unfinished requests to send past events again.
     pub feeds: u32,

@@ -27,7 +27,7 @@ const USER: &str = "svc";
 /// A database that every cluster has, for commands that may run in any database.
 const ANY_DATABASE: &str = "postgres";
 /// Over TCP, with or without TLS, only [`GUARDED_USER`] needs a password. Over the Unix socket, no
-/// user does.
+/// user needs one.
 const ADMISSION: &str = "local all all trust\n\
      host replication all 127.0.0.1/32 trust\n\
      host all guarded 127.0.0.1/32 scram-sha-256\n\
@@ -266,7 +266,7 @@ impl TestPostgres {
         self.server
     }
 
-    /// The folder of its data, socket and log.
+    /// The folder of the server's data, socket and log.
     pub fn folder(&self) -> &Path {
         self.keeper.folder()
     }

@@ -32,7 +32,7 @@ pub fn body(data: &[u8]) {
 /// Compares an accepted request with serde's reading of the same bytes.
 fn compare(data: &[u8], request: &Result<Request<'_>, Invalid<'_>>) {
     let Ok(request) = request else { return };
-    // Serde's `Value` has narrower limits than text: numbers must fit a float, and nesting is
+    // Serde's `Value` accepts less than the tested parser: numbers must fit a float, and nesting is
     // limited.
     let Ok(value) = serde_json::from_slice::<Value>(data) else {
         return;
@@ -82,13 +82,14 @@ pub fn http_head(data: &[u8]) {
         assert!(at == 0 || data[at - 1] != b'\r', "the LF has its CR");
         assert!(has_bare_lf(0, data), "the quick check misses a bare LF");
     }
-    // The first line break of the first head is never skipped.
+    // If the first LF is bare, it is in the first head, so the slow check must find it.
     if let Some(first) = data.iter().position(|byte| *byte == b'\n')
         && (first == 0 || data[first - 1] != b'\r')
     {
         assert_eq!(found, Some(first));
     }
-    // A head may arrive in two reads: the last bytes of the first read are passed on.
+    // A head may arrive in two reads. The check of the second read gets the last bytes of the
+    // first.
     for cut in [data.len() / 2, data.len().saturating_sub(1)] {
         let (first, rest) = data.split_at(cut);
         let mut tail = Tail::default();

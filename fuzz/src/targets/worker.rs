@@ -3,7 +3,7 @@
 
 use svc_protocol::worker::{FromWorker, SANDBOX_FRAME_BYTES_MAX, ToWorker, encode, read};
 
-/// Smaller than in the product, so that the engine finds the limit.
+/// Smaller than in the product, so that the fuzzer also makes frames over the limit.
 const BYTES_MAX: usize = 64 * 1024;
 const _: () = assert!(BYTES_MAX < SANDBOX_FRAME_BYTES_MAX);
 

@@ -6,7 +6,7 @@
  */
 import { streamEvents } from './lib/stream.js';
 
-/** Streams with different filters that are open at the same time; others wait until one is closed. */
+/** The maximum number of open streams. A further stream, which has other filters, waits until one is closed. */
 const STREAMS_MAX = 3;
 /** A tab that sent no message for this long counts as closed: a crashed tab cannot report its end. */
 const SILENT_MS = 60_000;

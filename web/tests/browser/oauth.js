@@ -81,7 +81,7 @@ export async function mcpStatus(url, token) {
 }
 
 /**
- * Connects a new app to the signed-in user of a page, without the pages.
+ * Connects a new app to the signed-in user of a page. Uses only requests, and does not open the consent page.
  * @param {string} url
  * @param {Page} page
  * @param {string} name

@@ -2,8 +2,8 @@
 //!
 //! [`CallTable`] is a state machine without side effects: the current time is an argument, and
 //! [`Effects`] collects the answers to send. It never uses a process, a socket or a clock. A call
-//! waits in the table until the writer of the method server's stdin takes it ([`CallTable::take`]),
-//! which the writer does when the pipe has room. Users take turns, and a waiting call can be
+//! waits in the table until the writer of the method server's stdin takes it ([`CallTable::take`]).
+//! The writer takes calls when the pipe has room. Users take turns, and a waiting call can be
 //! cancelled without being sent.
 
 mod reports;
@@ -323,9 +323,9 @@ impl CallTable {
     }
 
     /// Whether the method server hangs: every slot is occupied by a lost call
-    /// ([`Limits::overdue_after`]). Call this function regularly: the time until a call counts as
-    /// lost starts at the end of the call's timeout, or at the first check after the call was sent,
-    /// if that is later. (The call may have waited longer than its timeout.)
+    /// ([`Limits::overdue_after`]). Call this function regularly. The time until a call counts as
+    /// lost starts at the end of the call's timeout or at the first check after the call was sent,
+    /// whichever is later.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
         let Some(slots) = self.limits.in_flight_max else {
             return false;

@@ -75,7 +75,7 @@ impl Drop for PackageFile {
     }
 }
 
-/// The files of a program's packages. They exist as long as this value.
+/// The files of a program's packages. They exist at least as long as this value.
 pub struct PythonPath(pub Vec<Arc<PackageFile>>);
 
 impl PythonPath {

@@ -54,7 +54,6 @@ impl Target {
     }
 }
 
-/// The first address of a list.
 pub fn first_address(list: &str) -> &str {
     list.split(',').next().unwrap_or(list).trim()
 }
@@ -74,7 +73,7 @@ mod tests {
         };
         check("http://a", &["http://a"]);
         check("http://b , http://a:81/x/", &["http://b", "http://a:81/x"]);
-        // Another port or path is another address.
+        // Addresses with different ports or paths are different.
         check("http://a/x,http://a/X", &["http://a/x", "http://a/X"]);
         check("http://a, http://a:81", &["http://a", "http://a:81"]);
     }

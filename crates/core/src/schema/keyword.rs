@@ -25,11 +25,12 @@ pub(super) enum Form {
     SchemaOrList,
     SchemaList,
     SchemaMap,
-    /// Schemas or lists of names.
+    /// A map from names to schemas or to lists of names.
     Dependencies,
 }
 
-/// The keywords whose values must have a certain form. All other keywords allow any value.
+/// The keywords whose values must have a certain form. Values of other keywords are not checked
+/// here.
 const KEYWORDS: [(Form, &[&str]); 14] = [
     (
         Form::Text,
@@ -116,7 +117,7 @@ const KEYWORDS: [(Form, &[&str]); 14] = [
     (Form::Dependencies, &["dependencies"]),
 ];
 
-/// The form of a keyword's value; `None` for keywords that allow any value or are unknown.
+/// The form of a keyword's value; `None` for keywords that are not in [`KEYWORDS`].
 pub(super) fn form(keyword: &str) -> Option<Form> {
     let found = KEYWORDS.iter().find(|(_, names)| names.contains(&keyword));
     found.map(|(form, _)| *form)
@@ -226,7 +227,8 @@ pub(super) enum Below<'a> {
     Name(&'a str),
 }
 
-/// The schemas directly inside a keyword's value.
+/// The values at the positions of schemas directly inside a keyword's value. In `dependencies`,
+/// lists of names are among them.
 pub(super) fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<(Below<'a>, &'a Value)> {
     match (form(keyword), value) {
         (Some(Form::Schema | Form::SchemaOrList), Value::Object(_) | Value::Bool(_)) => {
@@ -246,7 +248,8 @@ pub(super) fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<(Below<'a>,
     }
 }
 
-/// The schemas directly inside a keyword's value; `None` if the value holds no schemas.
+/// The schemas directly inside a keyword's value. `None` if the keyword takes no schemas, or if the
+/// value has the wrong form. Always `None` for `dependencies`.
 pub fn schemas_in<'a>(keyword: &str, value: &'a Value) -> Option<impl Iterator<Item = &'a Value>> {
     let holds_schemas = match form(keyword)? {
         form @ (Form::Schema | Form::SchemaOrList | Form::SchemaList | Form::SchemaMap) => {
@@ -266,7 +269,7 @@ fn is_type(value: &Value) -> bool {
     value.as_str().is_some_and(|name| TYPES.contains(&name))
 }
 
-/// The first type that does not exist.
+/// The first name in the value of `type` that is not the name of a type.
 pub(super) fn unknown_type(value: &Value) -> Option<&str> {
     let types = match value {
         Value::Array(types) => types.as_slice(),

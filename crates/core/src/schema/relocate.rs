@@ -76,7 +76,7 @@ pub fn relocate(schema: &Value, place: &str) -> Relocated {
 struct Move<'a> {
     scan: Scan<'a>,
     place: &'a str,
-    /// Targets of references that the copy does not contain.
+    /// Targets that references point to and that the copy does not contain.
     lost: BTreeSet<String>,
 }
 

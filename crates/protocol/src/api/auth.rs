@@ -31,7 +31,8 @@ pub struct Setup {
     pub password: String,
 }
 
-/// `POST /api/auth/sign-in`: opens a session with the one-click link of `svc up`.
+/// `POST /api/auth/sign-in`: opens a session with a sign-in link, which `svc up` or
+/// `svc server start --sign-in-link` prints.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"token": "svc_sgn_…"}))]

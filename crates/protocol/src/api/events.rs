@@ -17,7 +17,7 @@ use super::{Attempt, DeliveryState, SinkOwner};
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"type": "backup.done", "payload": {"files": 3}}))]
 pub struct Emit {
-    /// Segments joined by dots; `custom.` is prepended.
+    /// Segments joined by dots. The server prepends `custom.`.
     #[schemars(length(min = 1, max = EVENT_TYPE_MAX), regex(pattern = EVENT_TYPE_PATTERN))]
     pub r#type: String,
     /// At most 256 KiB of JSON.
@@ -86,7 +86,8 @@ pub struct EventDelivery {
     /// Number of the delivery, counted per receiver; null for an event that was dropped.
     pub n: Option<u64>,
     pub state: EventDeliveryState,
-    /// Null if the caller does not manage the receiver.
+    /// Null if the caller does not manage the receiver. Null for a global sink also if the caller
+    /// lacks a permission of the user who created the sink.
     pub attempts: Option<Vec<Attempt>>,
 }
 
@@ -138,7 +139,8 @@ pub struct EventQuery {
     /// The name of the user who emitted the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
-    /// A text that the JSON text of the payload contains. Upper and lower case are the same.
+    /// A text that the JSON text of the payload contains. Upper and lower case are not
+    /// distinguished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = SEARCH_TEXT_MAX))]
     pub text: Option<String>,

@@ -32,7 +32,7 @@ pub struct SentRequest {
     pub url: String,
     /// The request line: `POST /path HTTP/1.1`.
     pub line: String,
-    /// Values of custom headers, and signatures, are masked.
+    /// Signatures and the values of custom headers are masked.
     pub headers: Vec<HeaderField>,
     /// The beginning of the body.
     pub body: String,

@@ -6,7 +6,7 @@ pub const PAGE_MAX: u32 = 1_000;
 pub const LOG_LINES_MAX: u64 = 1_000;
 /// Largest number of bytes of a text to search for in logs.
 pub const LOG_SEARCH_MAX: usize = 256;
-/// Smallest and largest number of characters of a password.
+/// Smallest number of characters, and largest number of bytes, of a password.
 pub const PASSWORD_MIN: usize = 8;
 pub const PASSWORD_MAX: usize = 1_024;
 /// Largest number of days until a token expires.

@@ -44,7 +44,7 @@ pub struct NewPasskey {
     pub authenticator_data: String,
 }
 
-/// The new passkey.
+/// Answer to [`NewPasskey`].
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CreatedPasskey {
     pub passkey: Passkey,
@@ -72,7 +72,7 @@ pub struct PasskeyChallenge {
     pub token: Option<String>,
 }
 
-/// What `navigator.credentials.get` needs.
+/// Answer to [`PasskeyChallenge`]: what `navigator.credentials.get` needs.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PasskeyRequest {
     pub challenge: String,

@@ -8,15 +8,17 @@ use svc_core::{EventId, Timestamp};
 
 use super::{PatternsInput, ScriptConfig};
 
-/// `POST /api/event-sinks/{id}/replay`: queues past events again, if they match the sink's
-/// patterns.
+/// `POST /api/event-sinks/{id}/replay`: queues past events that match the sink's patterns and
+/// filter.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"since": "2026-11-15T00:00:00Z"}))]
 pub struct Replay {
+    /// 24 hours ago if absent.
     pub since: Option<Timestamp>,
+    /// Now if absent.
     pub until: Option<Timestamp>,
-    /// Which events are queued; all if absent.
+    /// Which of these events are queued; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<ReplayOnly>,
     /// Whether events are queued as the queue drains, so that none is dropped. If absent: true with
@@ -115,17 +117,18 @@ pub struct Backtest {
 pub struct BacktestResult {
     /// Past events that the old or the new patterns match.
     pub events: u32,
-    /// False if there are more events, or if the backtest took too long. Continue from `through`.
+    /// False if there are more events, or if the backtest took too long. To continue, send another
+    /// request with the value of `through` as `since`.
     pub complete: bool,
     /// The time of the last event that was compared. Null if no event was compared.
     pub through: Option<Timestamp>,
     pub before: BacktestCounts,
     pub after: BacktestCounts,
-    /// Events that match only after the change.
+    /// Events that would be delivered only after the change.
     pub added: u32,
-    /// Events that match only before the change.
+    /// Events that would be delivered only before the change.
     pub removed: u32,
-    /// Events that match before and after the change, with another body or outcome.
+    /// All other events whose result differs, such as events with another body.
     pub changed: u32,
     /// The first events for which the changed filter or template fails.
     pub errors: Vec<BacktestError>,

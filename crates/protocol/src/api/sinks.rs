@@ -64,8 +64,8 @@ pub struct Sink {
     /// Failed attempts of the delivery that is being retried.
     #[serde(default)]
     pub failures: u32,
-    /// Whether stored events wait for the sink: because they do not fit into the queue, because
-    /// they matched while the sink was not active, or because they were not filtered yet.
+    /// Whether stored events wait for the sink outside its queue: because the queue was full, the
+    /// sink was not active, or the filter was not evaluated yet.
     #[serde(default)]
     pub held: bool,
     /// Resends and replays whose events are queued as the queue drains.
@@ -329,7 +329,7 @@ pub struct Preview {
     /// The template to render. If absent: the default body (preview), or the sink's template (test).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_template: Option<String>,
-    /// The type of the sink; webhook if absent.
+    /// For preview: the type of the sink; webhook if absent. A test uses the type of the sink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#type: Option<SinkType>,
     /// For preview of a webhook: the format of the body. A test uses the format of the sink.

@@ -26,7 +26,7 @@ pub struct Space {
     pub space_urls: BTreeMap<String, String>,
     /// The server that holds the link.
     pub node_id: Option<ServerId>,
-    /// Whether the agent is connected to this server now.
+    /// Whether the agent is linked to this server, or to another server of the zone.
     #[serde(default)]
     pub linked: bool,
     pub health_check: HealthCheck,
@@ -150,7 +150,7 @@ pub enum LogSource {
     Stderr,
     /// Lines of the method server's stdout that are not JSON-RPC responses.
     Stdout,
-    /// Messages of the agent about the method server.
+    /// Messages of the agent, such as about the method server or a startup script.
     Agent,
     /// Output of a script that the agent runs: a startup script, a registration in Python.
     Script,

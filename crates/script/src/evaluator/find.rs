@@ -45,10 +45,10 @@ impl Evaluator {
     /// Returns the modules to load for `module`, outermost package first: the whole name of each
     /// module, and the last part of that name.
     ///
-    /// For `from a import b`, the loader first calls this function with module `a` and child `b`;
-    /// `a` may then be a folder that contains `b`. If `a` has no attribute `b`, the loader calls
-    /// it again with module `a.b`, and `whole` is `false`: the error is then "cannot import name
-    /// 'b' from 'a'" instead of "No module named 'a.b'".
+    /// For `from a import b`, the loader first calls this function with module `a` and child `b`,
+    /// because `a` may be a folder that contains `b`. If `a` has no attribute `b`, the loader calls
+    /// this function again, with module `a.b` and with `whole` set to `false`. If that fails, the
+    /// error is "cannot import name 'b' from 'a'" and not "No module named 'a.b'".
     pub(super) fn path(
         &mut self,
         module: &str,

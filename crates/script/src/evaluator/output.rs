@@ -51,8 +51,8 @@ impl Output {
 }
 
 impl Printer<'_> {
-    /// Passes the held text on as soon as it ends with a newline or is too long, so that it is not
-    /// lost if the process is killed.
+    /// Holds text back until it ends with a newline or is too long, and then passes it on. So a
+    /// process that is killed loses only an unfinished line.
     fn add(&mut self, stream: Stream, text: &str) {
         let line = match stream {
             Stream::Stdout => &mut self.output.stdout,

@@ -72,7 +72,7 @@ impl Watch {
     }
 }
 
-/// The memory of the script, as the engine counts it.
+/// The memory of the script. `worker::gauge` updates the two counters.
 fn memory_used() -> usize {
     let live = LIVE_MEMORY.load(Ordering::Relaxed);
     live.saturating_sub(BASELINE_MEMORY.load(Ordering::Relaxed))

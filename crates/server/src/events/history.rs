@@ -65,7 +65,7 @@ pub enum HistoryError {
 }
 
 impl History {
-    /// Newest first.
+    /// Lists events, newest first.
     pub async fn list(
         &self,
         caller: &Caller,
@@ -99,7 +99,8 @@ impl History {
     }
 
     /// The deliveries of an event to the receivers that the caller manages, or with `view_audit` to
-    /// all receivers. Attempts are included only where `may_read_attempts` allows it.
+    /// all receivers. Attempts are included only for receivers that the caller manages, and only
+    /// where `may_read_attempts` allows it.
     pub async fn deliveries(
         &self,
         caller: &Caller,
@@ -149,7 +150,8 @@ fn search_of(query: EventQuery) -> Result<events::Search, HistoryError> {
     }
 }
 
-/// Limits the patterns, because each one is compared with every event that is listed or streamed.
+/// Limits the number of patterns, because each pattern is compared with every event that is listed
+/// or streamed.
 fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
     match patterns.len() {
         count if count > PATTERNS_MAX => Err(HistoryError::TooManyPatterns(count)),

@@ -4,14 +4,14 @@
 //! Parts: [`Engine`] finds due lanes and claims them. `schedule` decides which owner's lanes get
 //! the delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
 //! `turn` holds the transactions that begin deliveries and record their results. A [`Deliver`]
-//! makes the attempts. `refill` queues stored events in lanes that have fallen behind or have a
-//! feed.
+//! makes the attempts. `refill` queues stored events in lanes that have fallen behind, and in
+//! lanes with a feed: a resend or replay in progress.
 //!
 //! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind,
-//! if there are at least two. Lanes that cannot get a slot now cost nothing. At most [`window_of`]
-//! deliveries of a lane are sent without a recorded result, so a crash repeats at most these. A
-//! worker records results with the fence of its claim; if the lane has another fence, the results
-//! are discarded.
+//! if the kind has at least two slots. Apart from the regular scans, an owner who may not take a
+//! slot causes no work until a slot is released. At most [`window_of`] deliveries of a lane are
+//! sent without a recorded result, so a crash repeats at most these. A worker records results with
+//! the fence of its claim; if the lane has another fence, the results are discarded.
 
 mod claim;
 mod engine;

@@ -21,8 +21,8 @@ pub use token::{device_authorization, register, revoke, token};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-/// Headers that let pages of any site read an answer. This is safe, because these routes ignore
-/// cookies.
+/// Headers that let pages of any site read an answer. This is safe, because the routes that send
+/// these headers ignore cookies.
 const ANY_SITE: [(HeaderName, &str); 4] = [
     (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, OPTIONS"),

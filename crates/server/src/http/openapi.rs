@@ -344,7 +344,7 @@ fn access(route: &Route, scopes: &[&str]) -> String {
     format!("{who} {scopes} {agents}")
 }
 
-/// The first word of a path below `/api`.
+/// The tag of a path: its first word below `/api`, unless several words share a tag.
 fn tag(path: &str) -> &str {
     let path = path.strip_prefix("/api/").unwrap_or(&path[1..]);
     let word = path.split('/').next().unwrap_or(path);

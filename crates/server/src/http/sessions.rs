@@ -55,7 +55,7 @@ pub async fn complete_login(
     Ok(logged_in(&app, peer, &headers, &session))
 }
 
-/// The one-click link of `svc up`.
+/// Opens a session with a sign-in link.
 pub async fn sign_in(
     app: App,
     Extension(peer): Extension<Peer>,

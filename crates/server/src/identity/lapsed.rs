@@ -1,10 +1,10 @@
 //! Removes health checks and agent tokens that a user (the maker) made for another user's space,
 //! once the maker may no longer make them.
 //!
-//! Both act with the permissions of the space's owner. They are removed when the maker loses
-//! `manage_spaces`, is deactivated or deleted, or when the owner holds a permission that the maker
-//! lacks: the owner gained it, or the maker lost it. The transaction that makes this
-//! change also removes them.
+//! Health checks and agent tokens act with the permissions of the space's owner. They are removed
+//! when the maker loses `manage_spaces`, is deactivated or is deleted. They are also removed when
+//! the owner holds a permission that the maker lacks: the owner gained it, or the maker lost it.
+//! The transaction that changes the users also removes the health checks and tokens.
 
 use std::collections::HashMap;
 
@@ -17,8 +17,8 @@ use svc_store::{
     users::{self, UserPower},
 };
 
-/// Checks the health checks and agent tokens that involve these users. Returns the spaces where
-/// one was removed.
+/// Checks the health checks and agent tokens that these users made, or that others made for spaces
+/// of these users. Returns the spaces where a health check or a token was removed.
 pub(super) fn remove_lapsed(
     tx: &mut Tx<'_>,
     users: &[UserId],

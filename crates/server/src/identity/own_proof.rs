@@ -1,9 +1,8 @@
-//! The proof that the person, and not only their session or token, asks for a change of how they
-//! sign in: password, second factors, recovery codes, accounts at providers.
+//! Changes of how a user signs in (password, second factors, recovery codes, accounts at providers)
+//! require a proof that the user makes the change, and not somebody with a stolen session or token.
 //!
-//! [`Identity::prove`] decides for all of these changes, so a stolen session or token alone makes
-//! none of them. A user with a password enters it for each change. A user without one has signed in
-//! with a provider a short time ago.
+//! [`Identity::prove`] checks the proof for all of these changes. A user with a password enters it
+//! for each change. A user without a password must have signed in with a provider a short time ago.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -95,9 +94,9 @@ impl OwnProof {
     }
 }
 
-/// Ends changes that were begun with the old password of a user and not finished: logins that wait
-/// for a second factor, apps and passkeys that are being set up, accounts that are being linked.
-/// Call this before sessions are deleted: a link belongs to its session.
+/// Ends unfinished changes that a user began with the old password: logins that wait for a second
+/// factor, apps and passkeys that are being set up, accounts at providers that are being linked.
+/// Call this before sessions are deleted: the linking of an account belongs to a session.
 pub(super) fn end_begun_changes(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     oidc::logins::delete_links_of_user(tx, user)?;
     second_factors::delete_begun(tx, user)

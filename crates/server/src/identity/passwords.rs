@@ -1,5 +1,6 @@
-//! Hashes and verifies passwords: argon2id, on a few threads of its own. Hashing is slow on purpose.
-//! To keep one client from blocking others, clients take turns and no client can fill the queue.
+//! Hashes and verifies passwords with argon2id, on a few separate threads. Hashing is slow on
+//! purpose. To keep one client from blocking others, clients take turns and no client can fill the
+//! queue.
 
 use std::{net::IpAddr, time::Duration};
 

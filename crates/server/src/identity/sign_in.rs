@@ -1,4 +1,5 @@
-//! The one-click link of `svc up`: a secret that opens one session of one user.
+//! The sign-in link that `svc up` and `svc server start --sign-in-link` print: a secret that opens
+//! one session of one user.
 //!
 //! There is at most one link. The store holds its hash, and the transaction that opens the session
 //! deletes the hash. A new password of the user ends the link too.
@@ -20,7 +21,7 @@ use super::{
     sessions::{ClientDetails, NewSession, Proof},
 };
 
-/// Time for the user to open the link after `svc up` printed it.
+/// Time for the user to open the link after it was printed.
 pub const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 const SIGN_IN_LINK: &str = "sign_in_link";

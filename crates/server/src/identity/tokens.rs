@@ -174,8 +174,8 @@ impl Identity {
     }
 
     /// Revokes a token and all tokens made with it: the next request with any of them is refused.
-    /// The token is one of the caller's own or, for callers with `manage_users`, of a user who holds
-    /// no permission that the caller lacks.
+    /// Callers may revoke their own tokens. Callers with `manage_users` may also revoke tokens of
+    /// users who hold no permission that the caller lacks.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), IdentityError> {
         let identity = self.clone();
         self.change_as(caller, move |tx, caller| {

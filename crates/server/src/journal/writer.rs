@@ -55,7 +55,7 @@ impl Journal {
         }
     }
 
-    /// Writes all waiting rows and payloads. The owner with the most payloads is the last one.
+    /// Writes all waiting rows and payloads, those of the owner with the largest payloads last.
     pub async fn flush(&self) {
         let mut state = self.writing.lock().await;
         let calls = {
@@ -75,7 +75,7 @@ impl Journal {
             let sizes = calls.payloads.iter().map(|(_, payload)| payload.bytes());
             sizes.sum::<usize>()
         });
-        // Each owner with payloads has a transaction, so that none takes long.
+        // Each owner with payloads has a transaction of its own, so that no transaction takes long.
         for (owner, calls) in large {
             let payloads = self.finish(calls.payloads).await;
             self.write(&mut state, vec![(owner, calls.rows, payloads)])
@@ -84,7 +84,7 @@ impl Journal {
         self.report_dropped(&mut state);
     }
 
-    /// Checks and redacts payloads, on a thread for work that takes longer.
+    /// Checks and redacts payloads, on a thread for blocking work.
     async fn finish(&self, payloads: Vec<(Id, WaitingPayload)>) -> Vec<CallPayload> {
         let bytes_max = self.options.payload_bytes;
         let finish = move || {

@@ -64,7 +64,7 @@ impl Links {
                     Box::pin(self.pace_health(&live, &link, report, &mut postponed)).await;
                 }
                 message => {
-                    // Messages of a replaced link are stale.
+                    // Messages of a replaced link are stale and are ignored.
                     let _transition = live.transition.lock().await;
                     if live.is_current(&link) {
                         Box::pin(self.handle_change(&live, &link, id, message)).await;

@@ -107,7 +107,8 @@ impl Links {
             moves_home: learns_servers && hello.has_feature(FEATURE_MOVES),
             user_key: self.keys.users_of(space),
         });
-        // Read under the lock of `announce`, so that this link misses no change of the list.
+        // Read under the lock of `announce`, so that this link misses no change of the list of
+        // servers.
         let announced = self.announced.read();
         let known = announced.clone().filter(|_| learns_servers);
         let welcome = self.welcome(&live, VERSION, health_check, known);

@@ -38,7 +38,8 @@ impl Links {
         Ok(lanes)
     }
 
-    /// Removes the subscriptions of a space that did not register again, except those that hold events.
+    /// Removes the subscriptions of a space that did not register again, except those with
+    /// `event_overflow = "hold"`.
     pub(super) async fn withdraw_absent(&self, live: &LiveSpace) -> Result<(), StoreError> {
         let space = live.id;
         let withdrawing = self.lifecycle.store.write(move |tx| {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tokio::sync::broadcast::{self, error::RecvError};
 
-/// Reports buffered for a slow listener. Older ones are dropped.
+/// The maximum number of reports buffered for a slow listener. Older reports are dropped.
 const KEPT_MAX: usize = 16;
 
 /// The sending side of the reports of one call.
@@ -27,7 +27,7 @@ impl Reports {
 }
 
 impl Listener {
-    /// Waits for the next report. Never returns after the last one.
+    /// Waits for the next report. Never returns after the last report of the call.
     pub async fn next(&mut self) -> Bytes {
         loop {
             match self.0.recv().await {

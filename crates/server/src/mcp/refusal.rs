@@ -111,7 +111,7 @@ impl Refusal {
     }
 }
 
-/// The caller or the server has too many long computations in progress.
+/// The caller or the server has too many long computations in progress, or a computation failed.
 impl From<PoolError> for Refusal {
     fn from(error: PoolError) -> Self {
         let status = match error {

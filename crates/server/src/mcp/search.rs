@@ -19,8 +19,8 @@ pub const EXECUTE: &str = "execute_tool";
 /// Tools in the answer to a search: by default, and at most.
 const LIMIT_DEFAULT: usize = 10;
 const LIMIT_MAX: usize = 50;
-/// Bytes of tools in the answer to a search. With very large schemas, the answer has fewer tools,
-/// and a narrower query finds the others.
+/// The maximum number of bytes of tools in the answer to a search; the first tool may be larger.
+/// With very large schemas, the answer has fewer tools, and a narrower query finds the others.
 const FOUND_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a query that are used; the rest is ignored.
 const QUERY_MAX: usize = 1_024;

@@ -1,4 +1,4 @@
-//! The methods that a caller sees as an OpenRPC document: `rpc.discover`, `GET /api/openrpc.json`.
+//! The OpenRPC document of the methods that a caller sees: `rpc.discover`, `GET /api/openrpc.json`.
 //!
 //! A schema with references is stored in `components`, because its references are valid only there.
 
@@ -129,7 +129,8 @@ impl Components {
         reference
     }
 
-    /// Returns the schema itself. If it has references, stores it and returns a reference to it.
+    /// Returns a schema without references as it is. Stores a schema with references and returns a
+    /// reference to it.
     fn embed(&mut self, method: &Method, part: &str, schema: &Value) -> Value {
         let schema = self.relocate(method, part, schema);
         match schema.has_references {

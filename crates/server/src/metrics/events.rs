@@ -1,5 +1,5 @@
-//! Metrics of events. Attempts are counted when they are made, queues are read when the metrics are
-//! requested.
+//! Metrics of events. Events and attempts are counted when they happen. Queues and drops are read
+//! from the lanes when the metrics are requested.
 
 use std::sync::{
     Arc,

@@ -261,7 +261,7 @@ impl OAuth {
     }
 
     /// Deletes an app with its grants. A blocked app that no administrator added cannot be deleted:
-    /// the block is part of the record, so the app could be connected again.
+    /// the block is part of the record, and without the record the app could be connected again.
     pub async fn delete_client(
         &self,
         caller: &Caller,

@@ -14,9 +14,9 @@ use thiserror::Error;
 use super::{ScriptRunner, ScriptsError, Unavailable, report::outline};
 use crate::identity::{Caller, Credential};
 
-/// Largest source.
+/// The maximum size of a source.
 pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
-/// Characters of a library's name.
+/// The maximum length of a library's name.
 const LIBRARY_NAME_MAX: usize = 64;
 
 /// Modules provided by the loader, and the name of the script itself.
@@ -113,7 +113,7 @@ pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), Scr
 /// Why a source is rejected.
 #[derive(Debug, Error)]
 pub enum SourceRejected {
-    /// The embedded engine cannot run the source.
+    /// The source is too large, or the embedded engine cannot compile it.
     #[error("{0}")]
     Source(String),
     /// A running script holds a worker and would wait for another one.
@@ -162,7 +162,7 @@ impl ScriptRunner {
     }
 }
 
-/// Such as `notes.py:3: SyntaxError: …: `def (:``, with the hint.
+/// The error as text, such as ``notes.py:3: SyntaxError: …: `def (:` ``, followed by its hint.
 fn located(error: &ScriptError) -> String {
     let mut text = outline(error);
     if let Some(line) = error.place().and_then(|place| place.source_line.as_deref()) {

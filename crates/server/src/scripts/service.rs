@@ -4,9 +4,9 @@
 //! as if the script did not exist. Changing a global script requires `manage_scripts`. A change and
 //! its audit entry are one transaction. Audit entries never contain the source.
 //!
-//! A global script runs as each user who uses it. Changing one requires every permission of the
-//! user who made it and of the users whose spaces and sinks use it. A global script runs for a user
-//! only if the user who last saved it held every permission of that user.
+//! A global script runs as each user who uses it. Changing a global script requires every
+//! permission of the user who made it, and of the users whose spaces and sinks use it. A global
+//! script runs for a user only if the author of the last change held every permission of that user.
 
 use std::sync::Arc;
 
@@ -262,8 +262,8 @@ fn managed(
     Ok((actor, script))
 }
 
-/// An agent reads startup scripts and libraries in order to run them. Other callers read them to
-/// review them.
+/// Whether the caller is an agent. An agent reads scripts in order to run them, so it does not get
+/// a global script that may not run for its user. Other callers read scripts only to review them.
 fn is_agent(caller: &Caller) -> bool {
     matches!(caller.credential, Credential::Agent { .. })
 }
@@ -305,7 +305,7 @@ fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), 
     }
 }
 
-/// Lists uses that the caller may see by name, and the rest as a number.
+/// Names some of the uses that the caller may see, and counts the others.
 fn name_uses(caller: &Caller, uses: &[Use]) -> String {
     let known = |used: &&Use| used.owner.is_none_or(|owner| owner == caller.user.id);
     let mut named: Vec<_> = uses

@@ -2,8 +2,8 @@
 //!
 //! The startup script and the health check of a template run on the machines of users who create
 //! spaces from it. So a change of the template requires every permission of the users with such
-//! spaces. A new space uses the script and the check only if the user who last saved the template
-//! held every permission of the space's owner.
+//! spaces. A new space can take the script or the check from a template only if the user who last
+//! saved the template held every permission of the space's owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::metrics::CallOutcome;
 
-/// The name of a method that does not exist: callers choose such names.
+/// Replaces the name of a method that does not exist, because a caller can send any name.
 const UNKNOWN_METHOD: &str = "_OTHER";
 
 /// A call that has ended now.

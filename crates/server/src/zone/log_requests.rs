@@ -66,7 +66,8 @@ async fn answer(handles: &ZoneHandles, id: String) -> Result<(), StoreError> {
         .await
 }
 
-/// The lines for a request; `None` if the request is for another server or was removed.
+/// The lines for a request; `None` if the request is for another server, was answered already or
+/// was removed.
 fn lines(
     tx: &mut Tx<'_>,
     server: ServerId,

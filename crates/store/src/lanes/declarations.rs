@@ -1,7 +1,9 @@
-//! The lanes of method subscriptions. The registration of a space creates a lane. All spaces of the
-//! same owner that register the same method share the lane. The end of the last of these
-//! registrations removes the lane (spec 6.4). A declaration records that a space has registered the
-//! method of a lane. If the lane holds events, the declaration stays while its space is stopped.
+//! The lanes of method subscriptions. The first registration of a subscribed method creates its
+//! lane. All spaces of the same owner that register the method share the lane. The end of the last
+//! of these registrations removes the lane (spec 6.4).
+//!
+//! A declaration records that a space has registered the method of a lane. In a lane that holds
+//! events (`event_overflow = "hold"`), the declaration stays while its space is stopped.
 
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;
@@ -47,7 +49,7 @@ pub fn declare(
     for subscription in subscriptions {
         let lane = upsert(tx, owner, subscription)?;
         if !subscription.holds {
-            // Stopped spaces keep their declarations only while the lane holds events.
+            // Stopped spaces keep their declarations only with `event_overflow = "hold"`.
             tx.execute(
                 "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id IN (
                      SELECT id FROM spaces WHERE state = 'stopped')",
@@ -72,7 +74,7 @@ pub fn declare(
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withdrawal {
     All,
-    /// All except those of lanes that hold events, because the space may start again.
+    /// All except those with `event_overflow = "hold"`, because the space may start again.
     ExceptHolding,
 }
 

@@ -1,9 +1,9 @@
 //! Due lanes: lists owners with due lanes, and claims the lanes of one owner.
 //!
-//! Every statement except [`list_due_owners`] is for one owner and one kind, and reads the index
-//! `lanes_due_by_owner` from the owner's first due lane. Its cost does not depend on the number of
-//! lanes of any owner. Lanes of methods in a zone are an exception: the statement may skip lanes of
-//! the same owner whose spaces are linked to other servers.
+//! The statements of [`first_due`] and [`claim`] are for one owner and one kind. They read the
+//! index `lanes_due_by_owner` from the owner's first due lane, so their cost does not depend on the
+//! number of lanes of any owner. Lanes of methods are an exception: a statement may have to skip
+//! lanes of the same owner whose spaces are not linked to this server.
 
 use svc_core::{ServerId, Timestamp};
 
@@ -70,8 +70,8 @@ fn owners_sql(kind: DeliveryKind) -> String {
     )
 }
 
-/// Every owner with waiting deliveries that this server may claim, by kind. Costs two look-ups for
-/// each owner with a queue that is not empty.
+/// Every owner with waiting deliveries that this server may claim, by kind. Costs a few look-ups
+/// for each owner with a queue that is not empty.
 pub fn list_due_owners(
     tx: &mut Tx<'_>,
     server: ServerId,
@@ -167,8 +167,9 @@ pub struct Claimed {
     pub next_due: Option<Timestamp>,
 }
 
-/// Claims due lanes that this server may claim: first lanes whose lease has expired, then free
-/// lanes, the longest due first. `span` is the current time and the end of the leases.
+/// Claims due lanes that this server may claim: first lanes whose lease has expired, beginning with
+/// the longest expired, then free lanes, beginning with the longest due. `span` is the current time
+/// and the end of the leases.
 pub fn claim(
     tx: &mut Tx<'_>,
     server: ServerId,

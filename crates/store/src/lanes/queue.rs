@@ -29,6 +29,7 @@ pub struct Candidate {
     pub patterns: Vec<Pattern>,
     /// An inactive lane is a candidate only if it holds events.
     pub active: bool,
+    /// Whether events wait in the store, and are not dropped, while the lane is full or inactive.
     pub holds: bool,
     pub has_filter: bool,
     /// Whether earlier events still wait for the lane. If so, the lane reads new events from the

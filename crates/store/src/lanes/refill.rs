@@ -50,9 +50,9 @@ impl RefillLane {
 const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filter, active, holds,
     depth, refill_from, feeds";
 
-/// Lanes that can check stored events now: active lanes whose queue is at least half empty, and
-/// lanes that drop events that do not fit. A lane that drops is ready even while it is inactive.
-/// Otherwise it would later check events that were emitted while it was inactive.
+/// Lanes that can check stored events or continue a feed now: active lanes whose queue is at least
+/// half empty, and lanes that drop events that do not fit. A lane that drops is ready even while it
+/// is inactive. Otherwise it would later check events that were emitted while it was inactive.
 fn ready() -> String {
     format!(
         "refilling = 1 AND (refill_from IS NOT NULL AND (holds = 0 OR active = 1 AND depth <= {REFILL_DEPTH})
@@ -116,8 +116,8 @@ pub fn move_refill(tx: &mut Tx<'_>, lane: LaneId, next: u64) -> Result<(), Store
     )
 }
 
-/// Adds events to the tail of a lane. Returns the number of the first delivery. If the lane has no
-/// room for all events, adds none of them and returns `None`.
+/// Adds events to the tail of a lane. Returns the number of the first delivery. Returns `None` if
+/// there are no events, or if the lane has no room for all of them: then none is added.
 pub fn append(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -1,4 +1,4 @@
-//! The uses of a script, checked before it is deleted.
+//! The uses of a script, checked before it is changed or deleted.
 
 use svc_core::{ScriptId, UserId};
 
@@ -16,7 +16,8 @@ pub struct Use {
     pub owner: Option<UserId>,
 }
 
-/// The owners of sinks that run a script, each once. A global sink also runs it for its owner.
+/// The owners of sinks that run a script, each once. The owner of a global sink is the user who
+/// created it.
 pub fn list_sink_owners(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<UserId>, StoreError> {
     let mut owners: Vec<_> = sinks::list_mentioning(tx, &id.to_string())?
         .into_iter()

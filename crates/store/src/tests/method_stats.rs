@@ -82,7 +82,7 @@ async fn blocks_are_merged_as_they_get_older(engine: &TestEngine) {
         .await
         .expect("users");
     append(&store, bob, start_of(NOW, MINUTE), counts("a", 3)).await;
-    // Three hours by two servers, one block a minute.
+    // Two servers write one block a minute each, for three hours.
     let first = start_of(NOW, 60 * MINUTE);
     for minute in 0..180 {
         let at = first.plus(MINUTE * minute);
@@ -135,7 +135,7 @@ async fn blocks_that_cannot_be_read_are_left_or_removed(engine: &TestEngine) {
     merge_all(&store, later).await;
     assert_eq!(blocks(&store).await, 4);
     assert_eq!(calls(&store, ann, "a", NOW).await, 3);
-    // A damaged block does not stop the others.
+    // A damaged block does not stop the merging of the others.
     store.write(newer(vec![1, 200])).await.expect("changed");
     merge_all(&store, later).await;
     assert_eq!(calls(&store, ann, "a", Timestamp(0)).await, 3);

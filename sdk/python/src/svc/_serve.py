@@ -94,7 +94,7 @@ class _Server:
 
     def run(self) -> None:
         if os.environ.get("SVC_AGENT_SOCKET"):
-            # An agent waits for this line. Any other reader gets answers only.
+            # Only an agent expects this line.
             self._write(READY)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="svc-handler") as threads:
             for line in iter(lambda: self._requests.readline(LINE_BYTES_MAX + 1), b""):

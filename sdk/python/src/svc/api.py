@@ -96,7 +96,7 @@ def request(method: str, path: str, body: Any = None) -> Any:
 
 
 def _checked(method: Any, path: Any) -> str:
-    """The verb in capitals. Rejects paths outside the API and the endless event stream."""
+    """The verb in capitals. Rejects paths outside the API and paths of endless streams."""
     for name, value in [("method", method), ("path", path)]:
         if not isinstance(value, str):
             raise TypeError(f"request() {name} must be a str, not {type(value).__name__}")

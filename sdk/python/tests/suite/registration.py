@@ -1,4 +1,4 @@
-"""From calls of `Server` to the JSON of a registration."""
+"""Prints the registrations that calls of `Server` build, and the errors of invalid calls."""
 
 import json
 

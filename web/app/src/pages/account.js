@@ -1,4 +1,4 @@
-/** The account of the signed-in user: password, second factor, connected apps and sessions. */
+/** The account of the signed-in user: password, second factor, accounts at providers, connected apps and sessions. */
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';

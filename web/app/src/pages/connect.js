@@ -107,7 +107,7 @@ function Missing({ permission }) {
 }
 
 /**
- * After the answer. The page often stays open, because a program on the computer takes over.
+ * Shown after the answer. The page often stays open, because the browser passes the answer to another program.
  * @param {{app: import('../lib/oauth.js').App, allowed: boolean}} props
  */
 function Answered({ app, allowed }) {

@@ -90,7 +90,7 @@ function Filters({ query, shown }) {
   `;
 }
 
-/** @param {{rows: Space[], isWhole: boolean}} props `isWhole`: there are no other rows */
+/** @param {{rows: Space[], isWhole: boolean}} props `isWhole`: all spaces are loaded, so the rows can be sorted */
 function Rows({ rows, isWhole }) {
   const sorting = useSorting();
   const columns = [

@@ -265,7 +265,8 @@ function Membership({ path, user, onChange }) {
 }
 
 /**
- * The API replaces whole lists, so the current ones are read first, and a list without changes is not sent.
+ * The patch that saves the ticks. The API replaces whole lists, so the current lists are read first. A list without
+ * changes is not sent.
  * @param {string} path
  * @param {Ticks} ticks
  */

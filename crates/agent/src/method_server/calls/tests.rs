@@ -1,4 +1,4 @@
-//! The state machine with a manual clock, without a process.
+//! Tests of the call table, with a manual clock and without a process.
 
 mod random;
 mod reports;
@@ -29,7 +29,7 @@ fn caller(frame: u64) -> Caller {
     Caller { link: 1, frame }
 }
 
-/// A table with its effects, a writer that is always ready, and a manual clock.
+/// A call table with its effects, a writer that is always ready, and a manual clock.
 struct Bench {
     table: CallTable,
     effects: Effects,

@@ -15,10 +15,11 @@ pub struct Writer {
     pub bytes: Vec<u8>,
 }
 
-/// A list or a map. Its length is written after its last item.
+/// A list or a map in progress. Four bytes before the items hold the length, which `finish` fills
+/// in.
 pub struct Collection<'a> {
     writer: &'a mut Writer,
-    /// The position of the length.
+    /// The position of these four bytes.
     at: usize,
     length: u32,
 }
@@ -75,7 +76,7 @@ impl Collection<'_> {
     }
 }
 
-/// Numbers that are written as a wider type.
+/// Defines methods that write a number as a wider type.
 macro_rules! widen {
     ($($method:ident $number:ty => $wide:ident),*) => {$(
         fn $method(self, value: $number) -> Result<(), Error> {
@@ -272,7 +273,7 @@ impl SerializeMap for Collection<'_> {
     }
 }
 
-/// Tuples and structs, written as their fields in order.
+/// Writes tuples and structs as their fields in order.
 macro_rules! fields {
     ($($kind:ident $method:ident ($($name:ident)?)),*) => {$(
         impl $kind for &mut Writer {

@@ -109,8 +109,9 @@ impl MethodDelivery {
         }
     }
 
-    /// Makes one attempt, at the provider that D2 picks. Prefers providers at which this event has
-    /// not failed. While no provider is linked, the delivery pauses and spends no attempt.
+    /// Makes one attempt, at the provider with the fewest calls in flight (D2). Prefers providers
+    /// at which this event has not failed. While no provider is linked, the delivery pauses and
+    /// spends no attempt.
     pub async fn deliver(
         &self,
         owner: UserId,

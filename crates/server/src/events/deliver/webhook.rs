@@ -80,7 +80,7 @@ impl Default for WebhookPolicy {
 
 /// One request to make.
 pub struct WebhookRequest<'a> {
-    /// The user who is charged for the look-up of the name.
+    /// The user who is charged for the look-up of the host name.
     pub user: UserId,
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
@@ -132,7 +132,7 @@ impl Webhook {
         self
     }
 
-    /// Sends all requests through a proxy.
+    /// With a proxy, all requests are sent through it.
     pub fn with_proxy(mut self, proxy: Option<Proxy>) -> Self {
         self.proxy = proxy;
         self

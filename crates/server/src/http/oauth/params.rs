@@ -12,11 +12,10 @@ use crate::{
     oauth::OAuthError,
 };
 
-/// Bytes of a form.
 const FORM_BYTES_MAX: usize = 16 * 1024;
 const FORM_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// A form body, as the standards require it.
+/// The parameters of a request, read from a form body.
 pub struct Form(pub Params);
 
 impl FromRequest<App> for Form {

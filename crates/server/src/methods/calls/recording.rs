@@ -1,4 +1,4 @@
-//! Records ended calls: in the metrics of their methods, and in the call journal.
+//! Records ended calls: in the metrics of their methods, in the call journal, and in their traces.
 
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 //! report interrupted calls, while callers call, time out and give up.
 //!
 //! The registry, the links with their queues and tables, and the routing are those of the product.
-//! Agents and their method servers are simulated. The promises: a call is sent to at most one method
-//! server and at most once; if an error says that nothing was sent, this is true; every call ends
-//! in time; no registration and no slot is lost.
+//! Agents and their method servers are simulated. The tests check four promises. A call is sent to
+//! at most one method server, and at most once. If an error says that nothing was sent, this is
+//! true. Every call ends in time. No registration and no slot is lost.
 
 mod agent;
 

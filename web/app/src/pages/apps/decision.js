@@ -68,7 +68,7 @@ function useArmed() {
   return { value, now: () => current.current };
 }
 
-/** The signed-in user, and a link to answer as another user. */
+/** The signed-in user, and a button that signs out, to answer as another user. */
 export function You() {
   const { run, busy, error } = useAction(async () => {
     await signOut();

@@ -5,7 +5,7 @@ import { Choice, FilterBar, RANGE_FILTERS, TimeRange, Word } from '../live-list/
 
 export const FILTERS = ['actor', 'action', 'target_type', 'target_id', ...RANGE_FILTERS];
 
-/** Suggestions: the server compares whole words. Any other word can be typed. */
+/** Suggestions for the action. The user can also type another action; the server compares the whole name. */
 const ACTIONS = [
   'agent_token.rotated',
   'event_sink.created',

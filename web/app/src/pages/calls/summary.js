@@ -22,7 +22,7 @@ export function durationColumns(calls) {
 }
 
 /**
- * Calls and failures in equal parts of a time.
+ * Calls and failures in equal parts of a time range.
  * @param {SummedCall[]} calls
  * @param {(call: any) => boolean} isFailure
  * @param {{from: number, to: number, count: number}} parts times in milliseconds
@@ -34,7 +34,7 @@ export function timeColumns(calls, isFailure, { from, to, count }) {
   for (const call of calls) {
     const at = Date.parse(call.at);
     if (!(at >= from)) continue;
-    // The clock of the server may be ahead of this one.
+    // The clock of the server may be ahead, so a call may be later than `to`. The last part counts it.
     const column = columns[Math.min(count - 1, Math.floor((at - from) / step))];
     column.total += 1;
     if (isFailure(call)) column.bad += 1;

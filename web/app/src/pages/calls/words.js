@@ -1,4 +1,4 @@
-/** Recorded calls in words: outcomes, ways, names. */
+/** Texts for recorded calls: the outcome, how the call reached the server, names. */
 import { me } from '../../lib/me.js';
 
 /**
@@ -46,7 +46,7 @@ const OUTCOMES = {
 /** The outcomes as options of a filter. */
 export const OUTCOME_OPTIONS = Object.entries(OUTCOMES).map(([value, [label]]) => ({ value, label }));
 
-/** The ways of a call as options of a filter. */
+/** How a call reached the server, as options of a filter. */
 export const VIA_OPTIONS = [
   { value: 'api', label: 'API' },
   { value: 'batch', label: 'API batch' },
@@ -72,7 +72,7 @@ const OMISSIONS = {
 export const omissionWords = (why) => OMISSIONS[why] ?? `Not recorded: ${why}`;
 
 /**
- * Whether a call failed. A notification and a call whose caller left have no answer, so they count as not failed.
+ * Whether a call failed. A sent notification and a call whose caller left have no answer, so they count as not failed.
  * @param {Call} call
  */
 export const isFailure = ({ outcome }) => !['ok', 'notification', 'cancelled'].includes(outcome);
@@ -85,7 +85,7 @@ export const callerOf = ({ caller }) => caller ?? 'a deleted user';
 
 /** The name by which the reader would call the method. @param {Call} call */
 export function nameOfMethod({ method, outcome, owner, owner_id: ownerId }) {
-  // The name as it was sent.
+  // The method is unknown, so this is the name that the caller sent.
   if (outcome === 'not_found') return method;
   if (ownerId === me.value?.id) return method;
   return owner ? `user.${owner}.${method}` : method;

@@ -55,7 +55,7 @@ function problemOf(parsed) {
   return object ? '' : 'The payload has to be an object: { … }.';
 }
 
-/** Not `crypto.randomUUID`: browsers offer it over HTTPS only. */
+/** Not `crypto.randomUUID`: browsers do not offer it to pages that were loaded over plain HTTP. */
 function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `web-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;

@@ -3,7 +3,7 @@
 /** Common patterns, offered as buttons. */
 export const COMMON_PATTERNS = ['*', 'custom.*', 'space.*', 'space.unhealthy'];
 
-/** The types of events about spaces. An example for a pattern is one of them, if one matches. */
+/** The types of events about spaces. `exampleType` returns one of them if one matches. */
 const SYSTEM_TYPES = [
   'space.created',
   'space.started',

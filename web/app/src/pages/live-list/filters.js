@@ -57,7 +57,7 @@ function Moment({ name, label }) {
 /**
  * A field for a word that the server compares. The word is passed on when typing pauses.
  * @param {{name: string, label: string, words?: string[], onPause?: (text: string) => void, [attribute: string]:
- *   any}} props `words`: suggestions; `onPause`: instead of a change of the query
+ *   any}} props `words`: suggestions; `onPause`: receives the word, which is then not put into the query
  */
 export function Word({ name, label, words, onPause, ...rest }) {
   const query = useQuery();

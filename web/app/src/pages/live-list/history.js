@@ -24,7 +24,7 @@ export function History({ address, ...props }) {
 
 /** @param {Parameters<typeof History>[0]} props */
 function Pages({ address, name, table, notes, class: className }) {
-  // The cursors of the pages before this one, and of this one.
+  // The cursors of the pages from the second to this one. The first page has none.
   const [cursors, setCursors] = useState(/** @type {string[]} */ ([]));
   const loaded = useResource(withQuery(address, { cursor: cursors.at(-1) }));
   const pending = pendingOf(loaded);
@@ -67,5 +67,5 @@ function Pages({ address, name, table, notes, class: className }) {
   `;
 }
 
-/** The time in an id: its first 48 bits are milliseconds. @param {string} id */
+/** The time in an id: its first 48 bits are milliseconds since 1970. @param {string} id */
 const timeOf = (id) => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);

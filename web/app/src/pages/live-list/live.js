@@ -87,7 +87,7 @@ export function TailView({ tail, many, table, timeOf, notes, class: className })
   `;
 }
 
-/** The history before a time. @param {string} time */
+/** The address of the history before a time. @param {string} time */
 function olderThan(time) {
   const params = new URLSearchParams(location.search);
   params.set('range', 'own');

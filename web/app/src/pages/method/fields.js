@@ -1,5 +1,6 @@
 /**
- * A form generated from a schema. The value is the only state: no field keeps a copy.
+ * A form generated from a schema. All fields show and change one value. Only a field of raw JSON also keeps its text,
+ * which may be invalid.
  */
 import { html, useContext } from '../../lib/preact.js';
 import { Checkbox } from '../../ui/field.js';

@@ -4,7 +4,7 @@ import { Icon } from '../../ui/icon.js';
 import { Hint } from './hint.js';
 
 /**
- * Fields with a common name, which can be folded.
+ * A group of fields with a name. The user can fold it.
  * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, onRemove?: () => void,
  *   children?: any}} props
  */

@@ -13,7 +13,7 @@ export function RawField({ name, path, shape, required, value, onChange, error }
   const parsed = read(text);
   const problem = parsed.ok ? '' : parsed.message;
 
-  // The value was changed in the JSON view, so the typed text is outdated.
+  // If the value was changed in the JSON view, the typed text is outdated.
   useEffect(() => {
     if (!parsed.ok || !sameJson(parsed.value, value)) setText(textOf(value));
   }, [textOf(value)]);

@@ -1,4 +1,4 @@
-/** Calls and latency of a method in the last hour, day, week or month: for its owner and for `view_audit`. */
+/** Calls and latency of a method in the last hour, day, week or month: for its owner and users with `view_audit`. */
 import { withQuery } from '../../lib/api.js';
 import { exactTime, formatDuration, formatNumber, plural } from '../../lib/format.js';
 import { me } from '../../lib/me.js';

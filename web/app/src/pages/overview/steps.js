@@ -12,8 +12,8 @@ import { can, me } from '../../lib/me.js';
  * @property {string} go
  * @property {string[]} [needs]
  */
-/** The records of the user. `Stats` has only counts. */
 /**
+ * The user's own records that show which steps are complete.
  * @typedef {{calls: number, spaces: {state: string, registration: {methods?: number}}[], sinks: any[],
  *   tokens: {scopes: string[]}[], apps: any[], custom: any[]}} Rest
  */
@@ -135,7 +135,7 @@ export function completedSteps(rest) {
 
 /**
  * Moves the steps about spaces and methods to the end for a user who has no space but sees methods: such a user can
- * call one first.
+ * call a method first.
  * @param {Step[]} steps
  * @param {{methods: number, spaces: {deployed: number} | null}} stats
  */

@@ -148,7 +148,7 @@ function Cell({ role, permission, held, onToggle }) {
       </td>
     `;
   }
-  // The permission for global sinks includes the user's own sinks.
+  // The permission to manage global sinks includes the permission to manage own sinks.
   const implied = !on && permission === 'manage_own_event_sinks' && held.includes('manage_global_event_sinks');
   const changed = on !== role.permissions.includes(permission);
   return html`

@@ -49,7 +49,7 @@ export const STARTER_SCHEMA = {
   properties: { name: { type: 'string', description: 'Whom to greet' } },
 };
 
-/** Types of sample events; any other type gets an empty payload. */
+/** Suggested types of sample events. */
 export const EVENT_TYPES = [
   'space.unhealthy',
   'space.healthy',

@@ -1,4 +1,4 @@
-/** One delivery: its event, its attempts, and links to the delivery that it repeats and the one that repeats it. */
+/** One delivery: its event and its attempts. If the event was sent again, links lead to the other delivery. */
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status, toneOf } from '../../ui/badge.js';

@@ -13,7 +13,7 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 /** @typedef {{n: number, at: string, source: 'stderr' | 'stdout' | 'agent' | 'script', line: string}} Line */
 
 const FIRST_LINES = 200;
-/** Lines that the page keeps; the server keeps 500. */
+/** Limit of lines that the page keeps; the server keeps at most 500. */
 const MOST_LINES = 1_000;
 const EVERY_MS = 1_500;
 /** Distance from the end in pixels within which the log keeps scrolling. */

@@ -56,8 +56,8 @@ export function EditTemplate({ template, onDone, onClose }) {
 }
 
 /**
- * Only the fields that differ from the template, so that a save does not revert fields that another user changed since
- * the dialog was opened.
+ * Only the settings that differ from the template, so that a save does not revert settings that another user changed
+ * since the dialog was opened.
  * @param {Record<string, any>} template
  * @param {Record<string, any>} body
  */
@@ -68,7 +68,7 @@ function changesOf(template, body) {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !same(name)));
 }
 
-/** JSON whose members have one order. @param {any} value */
+/** JSON with sorted members, so that equal values have equal texts. @param {any} value */
 const textOf = (value) =>
   JSON.stringify(value, (_, one) =>
     one && typeof one === 'object' && !Array.isArray(one) ? Object.fromEntries(Object.entries(one).sort()) : one,

@@ -7,10 +7,10 @@ import { useList, useResource } from '../../lib/resource.js';
  *   quotas?: Record<string, number>, second_factor?: boolean}} User
  */
 
-/** Page size: filters search only loaded users. */
+/** The page size. It is large, because filters search only loaded users. */
 const PAGE = 1_000;
 
-/** All users; nothing is requested without the permission. */
+/** The users, page by page. Nothing is requested without the permission to manage users. */
 export function useUsers() {
   return useList(can('manage_users') ? '/api/users' : null, 'users', { query: { limit: PAGE }, every: 10_000 });
 }

@@ -32,7 +32,7 @@ export function Choice({ label, names, chosen, onChange, none, hints = {}, disab
 
 /**
  * @param {{label?: string, value: string, onInput: (text: string) => void, shown: boolean, onMade: (text: string) =>
- *   void}} props `shown`: readable, because a generated password must be passed on
+ *   void}} props `shown`: the password is readable, because a generated password must be passed on
  */
 export function NewPassword({ label = 'Password', value, onInput, shown, onMade }) {
   return html`
@@ -48,11 +48,11 @@ export function NewPassword({ label = 'Password', value, onInput, shown, onMade 
   `;
 }
 
-/** Letters and digits without look-alikes; 20 of 56 give 116 bits. */
+/** Letters and digits without look-alikes. A password of 20 of these 56 characters has 116 random bits. */
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 function makePassword() {
-  // Larger values would make some letters more likely than others.
+  // Bytes from this value on are skipped: they would make some characters more likely than others.
   const fair = 256 - (256 % ALPHABET.length);
   let text = '';
   while (text.length < 20) {

@@ -22,7 +22,7 @@ pub(super) struct WebhookAnswer {
 
 impl WebhookAnswer {
     /// Reads the answer to its end and keeps its first `bytes_max` bytes. Stops with an error after
-    /// [`READ_BYTES_MAX`].
+    /// [`READ_BYTES_MAX`] bytes.
     pub(super) async fn read(
         &mut self,
         response: Response<Incoming>,

@@ -1,5 +1,5 @@
 //! The record of an exchange: the request, the head of the answer, and how long each part took.
-//! Signatures, the values of custom headers and cookies are masked. All parts have a limit, because
+//! Signatures, cookies and the values of custom headers are masked. All parts have a limit, because
 //! an owner may store many exchanges.
 
 use std::{net::SocketAddr, time::Duration};

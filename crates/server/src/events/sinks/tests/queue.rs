@@ -55,7 +55,7 @@ async fn a_replay_fills_the_queue_oldest_first_with_the_owners_events() {
     assert!(matches!(off, Err(SinkError::Conflict(_))));
 }
 
-/// Otherwise one event could run a script for ever.
+/// A script sink that replays its own event would run for ever.
 #[tokio::test]
 async fn a_script_cannot_resend_or_replay() {
     let (fixture, ann) = (Fixture::new(), user("ann"));

@@ -1,4 +1,4 @@
-//! Regular expressions that mean the same in all engines.
+//! Recognises regular expressions that common engines accept and read in the same way.
 
 /// The part of an expression before the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -10,8 +10,10 @@ enum Previous {
     Nothing,
 }
 
-/// Whether a regular expression means the same in all engines, including those that reject unknown
-/// escapes: common classes, escapes of special punctuation, plain groups and single quantifiers.
+/// Whether common engines accept a regular expression and read it in the same way. Accepts only
+/// common classes, escapes of special punctuation, plain groups and single quantifiers, because
+/// some engines reject unknown escapes. Engines may still differ about the characters that `\d`,
+/// `\w`, `\s` and `$` match.
 pub fn is_portable_pattern(pattern: &str) -> bool {
     let mut rest = pattern.chars();
     let mut in_class = false;
