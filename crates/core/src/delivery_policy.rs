@@ -54,7 +54,7 @@ pub struct DeliveryPolicy {
     /// until the result of the previous one is on disk.
     #[schemars(range(min = 1, max = WINDOW_LIMIT))]
     pub max_repeats: u32,
-    /// Deliveries a minute; no limit if absent.
+    /// Attempts a minute; no limit if absent.
     #[schemars(range(min = 1, max = RATE_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_per_minute: Option<u32>,

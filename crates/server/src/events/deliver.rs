@@ -152,7 +152,8 @@ pub enum RenderError {
 /// For whom a body is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RenderPurpose {
-    /// A delivery of this user. It waits as long as necessary: the engine limits deliveries.
+    /// A delivery of this user. The rendering waits as long as necessary, because the engine limits
+    /// the number of deliveries.
     Delivery(UserId),
     /// A request of this user. It is refused if the user, or the whole server, has too many
     /// computations in progress.

@@ -1,9 +1,9 @@
 //! Slows down logins after failed attempts, by the rule of `svc_core::login`.
 //!
-//! Failures are counted in tables of a fixed size. Each table has two rows, and each row has its
-//! own hash function with a secret key. No counter is evicted, so a flood of names or addresses
-//! cannot reset one. A key is a name, an address or a pair of both. If two keys share a slot in one
-//! row, they very likely have different slots in the other row.
+//! Failures are counted in tables of a fixed size. The key of a counter is a name, an address or a
+//! pair of both. No counter is evicted, so a flood of names or addresses cannot reset a counter.
+//! Each table has two rows, and each row has its own secret hash function. If two keys share a
+//! slot in one row, they very likely have different slots in the other row.
 //!
 //! In a zone, failures are also counted in the database (`zone_failures`), for all servers together.
 

@@ -35,7 +35,7 @@ impl Links {
     /// the servers that agents may link to, this one included.
     pub fn spread_homes(&self, counted: &[HomeCount]) {
         if !counted.iter().any(|count| count.server == self.server_id) {
-            return; // An agent that moves away could not come back.
+            return; // This server is not announced: an agent that moves away could not come back.
         }
         let (own, _) = self.count();
         let others: Vec<_> = counted

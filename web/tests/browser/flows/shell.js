@@ -1,4 +1,4 @@
-/** The frame of every page: shown at once, back to the same place, keys, and buttons that stay readable. */
+/** The frame of every page: shown at once, scroll position after "Back", keys, readable buttons. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
@@ -55,7 +55,7 @@ async function slowApi(page) {
   await page.unroute('**/api/auth/state');
 }
 
-/** A page that is opened while the server does not answer loads by itself. @param {Page} page @param {any} scene */
+/** A page that was opened during an outage loads when the server answers again. @param {Page} page @param {any} scene */
 async function unreachable(page, scene) {
   for (const path of ['**/api/auth/state', '**/api/tokens*']) {
     await page.route(path, (route) => route.fulfill({ status: 503, json: { title: 'Starting' } }));
@@ -67,7 +67,7 @@ async function unreachable(page, scene) {
   scene.expectNoErrors(/the server responded with a status of 503/);
 }
 
-/** Back returns to the same place. @param {Page} page */
+/** "Back" restores the scroll position. @param {Page} page */
 async function scrolling(page) {
   await page.setViewportSize({ width: 1280, height: 300 });
   await page.goto('/audit');
@@ -159,7 +159,7 @@ async function alerts(page, scene) {
   assert.ok(scene.facts.sink.name);
 }
 
-/** A server that runs no spaces itself offers none. @param {Page} page */
+/** A server that may not run agents itself does not offer this choice. @param {Page} page */
 async function localSpace(page) {
   await page.goto('/spaces?new=1');
   const form = page.getByRole('dialog', { name: 'New space' });

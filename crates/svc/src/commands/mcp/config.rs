@@ -244,7 +244,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The server's entry in a JSON file. `kind` is `type`, for clients that need it.
+    /// The server's entry in a JSON file. `kind` is the member `type`, which some clients need.
     fn server(&self, kind: Option<&str>, bearer: Option<String>) -> Value {
         let mut server = json!({"url": self.url});
         if let Some(kind) = kind {
