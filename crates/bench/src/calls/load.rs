@@ -19,7 +19,7 @@ use super::exchange::Exchange;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The measurements of one slice.
+/// The measurements of one slice: a short time in which one case runs.
 #[derive(Clone, Debug)]
 pub struct Slice {
     pub calls: usize,

@@ -38,7 +38,7 @@ async function saved(scene, page) {
   await text.fill('{"text": "sleep well"}');
   await save('Night', 'Replace');
 
-  // They outlive the page, and fill the form.
+  // Saved params survive a reload, and fill the form.
   await page.reload();
   await seePage(page, 'note');
   await menu.click();
@@ -50,7 +50,7 @@ async function saved(scene, page) {
   await pick('Night');
   assert.equal(await text.inputValue(), '{"text": "sleep well"}');
 
-  // Another method has none of them, and params with a secret cannot be saved or shared.
+  // Another method has no saved params. Params with a secret cannot be saved or shared.
   await page.goto('/methods/unlock');
   await seePage(page, 'unlock');
   await see(page.getByRole('button', { name: 'Call', exact: true }));
@@ -89,7 +89,7 @@ async function linked(page) {
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('"from a friend"'));
 }
 
-/** On a phone the call button is visible while the form is, however long it is. @param {Page} page */
+/** On a phone the call button stays on the screen while the form is on the screen. @param {Page} page */
 async function stickyBar(page) {
   const before = page.viewportSize();
   await page.setViewportSize({ width: 390, height: 500 });

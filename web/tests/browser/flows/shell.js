@@ -55,7 +55,7 @@ async function slowApi(page) {
   await page.unroute('**/api/auth/state');
 }
 
-/** A page that was opened during an outage loads when the server answers again. @param {Page} page @param {any} scene */
+/** A page that was opened during an outage loads after the outage. @param {Page} page @param {any} scene */
 async function unreachable(page, scene) {
   for (const path of ['**/api/auth/state', '**/api/tokens*']) {
     await page.route(path, (route) => route.fulfill({ status: 503, json: { title: 'Starting' } }));

@@ -116,7 +116,7 @@ fn the_limit_holds_for_all_servers_within_a_tenth_over_ten_seconds() {
         vec![50.0; 10],
     ] {
         let zone = Zone::new(loads.len() as u128);
-        // The bucket is full at the start: it holds the requests of one second more.
+        // At the start the bucket is full: it holds the requests of one more second.
         assert_near(zone.run(0, 10_000, &loads), LIMIT * 11);
         assert_near(zone.run(10_000, 20_000, &loads), LIMIT * 10);
     }
