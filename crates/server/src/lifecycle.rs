@@ -1,4 +1,5 @@
-//! State transitions of spaces. A transition, its event and its audit entry are one transaction.
+//! State transitions of spaces. A transition, its event and, if it has one, its audit entry are one
+//! transaction.
 
 mod announce;
 
@@ -223,7 +224,7 @@ impl Lifecycle {
                     return Ok(Vec::new());
                 };
                 let (previous, current) = (row.health, report.current);
-                // Only changes of a deployed space are announced.
+                // Only a deployed space announces its health, and never `unknown`.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
                     return Ok(Vec::new());
@@ -249,8 +250,8 @@ impl Lifecycle {
         Ok(stopped.and_then(|row| row.stopped_at))
     }
 
-    /// Removes the subscriptions of a space, if it has been stopped since `stopped_at` without
-    /// interruption.
+    /// Removes the subscriptions of a space, except those with `event_overflow = "hold"`, if the
+    /// space has been stopped since `stopped_at` without interruption.
     pub async fn withdraw_subscriptions(
         &self,
         space: SpaceId,

@@ -18,7 +18,7 @@ use super::{
     value::as_json,
 };
 
-/// A page of a lane's deliveries. Its cursor is the number of the last delivery.
+/// The request for a page of a lane's deliveries. A cursor is the number of a page's last delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeliveryPage {
     before: u64,
@@ -317,7 +317,7 @@ fn exchange_column(with_exchanges: bool) -> &'static str {
     }
 }
 
-/// The newest finished delivery of a lane.
+/// The finished delivery of a lane with the highest number.
 pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, StoreError> {
     tx.find(
         "SELECT n, event_id, event_type, state, finished_at,

@@ -313,7 +313,7 @@ impl Directory {
         self.announce(DirectoryChange::GroupsChanged);
     }
 
-    /// The times of last use that are not stored yet, marked as stored.
+    /// Returns the times of last use that are not stored yet, and marks them as stored.
     pub(super) fn take_used(&self) -> Vec<LastUseUpdate> {
         self.state.read().credentials.take_used()
     }
