@@ -14,7 +14,7 @@ pub struct Settings {
     pub pin: bool,
     /// Counts instructions per call with callgrind, instead of measuring time.
     pub instructions: bool,
-    /// Compares only a server with the call journal and one without.
+    /// Measures only a server with the call journal and a server without it.
     pub journal: bool,
     /// A document in which the tables are replaced.
     pub document: Option<PathBuf>,

@@ -130,7 +130,7 @@ impl Exporter {
         }
     }
 
-    /// Makes one attempt to export the spans that wait when the server stops.
+    /// Exports the spans that wait when the server stops, with one attempt for each batch.
     async fn export_last(&self) {
         let deadline = Instant::now() + self.policy.last_timeout;
         loop {

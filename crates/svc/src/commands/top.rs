@@ -72,7 +72,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 
 /// Rows of each of the three sections on a screen.
 fn rows_of(height: Option<usize>) -> usize {
-    // Two lines above, and for each section its head and an empty line.
+    // Two lines above, an empty line and a head for each section, and the line of the cursor.
     height.map_or(ROWS, |height| (height.saturating_sub(9) / 3).max(2))
 }
 

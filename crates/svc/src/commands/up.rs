@@ -85,7 +85,7 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     config.spaces.allow_local = true;
     let this_machine = LOOPBACK.iter().map(ToString::to_string);
     config.webhooks.allow.extend(this_machine);
-    // The server is for this machine only, and needs neither a certificate nor a public name.
+    // A server for trying svc needs neither a certificate nor a public name.
     config.server.tls_cert = None;
     config.server.tls_key = None;
     config.server.public_url = None;
