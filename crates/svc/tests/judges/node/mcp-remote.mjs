@@ -1,5 +1,5 @@
 // `mcp-remote`, the bridge for clients that can only start programs. It has only the address, gets a result,
-// renews its token at the next start, and is disconnected. The user agrees in a real browser.
+// uses its stored tokens at the next start, and is disconnected. The user agrees in a real browser.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
