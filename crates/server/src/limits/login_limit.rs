@@ -154,8 +154,8 @@ impl LoginLimit {
         self.counts.lock().own.change(&own, renew);
     }
 
-    /// Records that the attempt counted by [`begin`](Self::begin) has succeeded. It no longer counts
-    /// as failed, and earlier failures of this user at this address are forgotten.
+    /// Records that the attempt counted by [`begin`](Self::begin) has succeeded. It no longer
+    /// counts as failed, and earlier failures of this user at this address are forgotten.
     pub async fn succeed(&self, username: &str, address: IpAddr) -> Result<(), StoreError> {
         self.forgive_here(username, address);
         match &self.zone {

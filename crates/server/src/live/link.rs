@@ -263,8 +263,8 @@ impl PendingCall {
         (self.times != CallTimes::default()).then_some(self.times)
     }
 
-    /// Asks the agent to cancel the call. `answer` then returns [`Answer::Cancelled`], or the answer
-    /// that was already on its way.
+    /// Asks the agent to cancel the call. `answer` then returns [`Answer::Cancelled`], or the
+    /// answer that was already on its way.
     pub fn cancel(&self) {
         self.link.cancel(self.user, self.id);
     }

@@ -88,8 +88,8 @@ pub fn delete(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<bool, StoreError> {
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
 
-/// Deletes the oldest unused apps, so that at most `keep` are left. `fresh_until` decides which apps
-/// are the oldest: for a registered app it is the time of the registration.
+/// Deletes the oldest unused apps, so that at most `keep` are left. `fresh_until` decides which
+/// apps are the oldest: for a registered app it is the time of the registration.
 pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         &format!(
