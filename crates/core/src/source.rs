@@ -22,7 +22,7 @@ pub const SOURCE_EVENTS: &str = "source.";
 /// most 128 characters must be able to match.
 pub const EVENT_NAME_MAX: usize = 48;
 
-/// What [`check_event_name`] accepts, as a regular expression.
+/// The characters that [`check_event_name`] accepts, as a regular expression.
 pub const EVENT_NAME_PATTERN: &str = "^[A-Za-z0-9_-]+$";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
