@@ -161,7 +161,7 @@ pub enum Overflow {
     /// The event is dropped, with a log line and an audit entry.
     #[default]
     Drop,
-    /// The lane delivers the event later: it reads the stored events again, in their order.
+    /// The event is delivered later: the sink then reads the stored events again, in their order.
     Hold,
 }
 

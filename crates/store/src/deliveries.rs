@@ -1,4 +1,5 @@
-//! Deliveries and their attempts, waiting and finished.
+//! Deliveries and their attempts, waiting and finished. A delivery belongs to a lane: the queue of
+//! one sink or of one subscribed method.
 
 pub(crate) mod exchanges;
 mod resends;

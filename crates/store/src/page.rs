@@ -83,7 +83,7 @@ impl PageRequest {
         records >= self.limit as usize || bytes >= PAGE_BYTES_MAX
     }
 
-    /// Removes the extra record, and sets the cursor if there was one.
+    /// Removes the extra record. Sets the cursor if there was an extra record.
     pub(super) fn page<T, K: ToString>(self, mut items: Vec<T>, key: impl Fn(&T) -> K) -> Page<T> {
         let limit = self.limit as usize;
         let more = items.len() > limit;

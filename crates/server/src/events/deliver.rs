@@ -225,9 +225,9 @@ impl Deliverers {
         }
     }
 
-    /// Sends a body to a webhook. `user` is charged for the look-up of the host name. With a lane,
-    /// the lane's connection is used. Returns an error if the sink is not a webhook or its secrets
-    /// cannot be decrypted.
+    /// Sends a body to a webhook. `user` is charged for the look-up of the host name. With a lane
+    /// (the queue of the sink), the connection that is kept for the lane is used. Returns an error
+    /// if the sink is not a webhook or its secrets cannot be decrypted.
     pub(super) async fn send(
         &self,
         sink: &SinkRow,
