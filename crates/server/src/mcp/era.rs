@@ -1,4 +1,4 @@
-//! The two protocol eras: finds the era of a request and checks the headers of a modern one.
+//! The two protocol eras: finds the era of a request, and checks the headers of modern requests.
 //!
 //! A modern (2026-07-28) request carries its version and capabilities, and repeats some members in
 //! headers for proxies; header and body must agree. A legacy client (2025-11-25 and before) starts

@@ -190,7 +190,7 @@ impl Exporter {
     }
 }
 
-/// Logs the first failure. Further ones are in the metrics.
+/// Logs the first failure. Further failures are only counted, in the metrics.
 fn report(is_failing: &mut bool, why: &str) {
     if !std::mem::replace(is_failing, true) {
         warn!("traces cannot be exported: {why}; spans are dropped while this lasts");

@@ -159,7 +159,7 @@ async function alerts(page, scene) {
   assert.ok(scene.facts.sink.name);
 }
 
-/** A server that may not run agents itself does not offer this choice. @param {Page} page */
+/** If the server may not run agents, the form does not ask who starts the agent. @param {Page} page */
 async function localSpace(page) {
   await page.goto('/spaces?new=1');
   const form = page.getByRole('dialog', { name: 'New space' });
