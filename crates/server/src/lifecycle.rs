@@ -1,5 +1,5 @@
-//! State transitions of spaces. A transition, its event and, if it has one, its audit entry are one
-//! transaction.
+//! State transitions of spaces. One transaction writes the new state, the event of the transition
+//! and, for some transitions, an audit entry.
 
 mod announce;
 
@@ -28,7 +28,7 @@ use crate::{
     live::HealthReport,
 };
 
-/// Spaces stopped in one transaction. Limited to keep the transaction short.
+/// The maximum number of spaces that one transaction stops. It keeps the transaction short.
 const ORPHANS_MAX: u32 = 200;
 
 pub struct Lifecycle {
@@ -76,14 +76,14 @@ impl Lifecycle {
         self.identify(&row).ok_or(LinkRefused::Gone)
     }
 
-    /// The spaces that were deployed on this server when it last ran.
+    /// The deployed spaces whose agents this server waits for after its start. Without a zone,
+    /// these are all deployed spaces. In a zone, they are the spaces that were deployed on this
+    /// server.
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
         let rows = self
             .store
             .read(|tx| spaces::list_in_state(tx, State::Deployed))
             .await?;
-        // After its start, a server without a zone waits for the agents of all spaces. In a zone, a
-        // server waits only for the agents of its own spaces.
         let alone = !self.store.is_shared();
         Ok(rows
             .iter()
@@ -92,8 +92,8 @@ impl Lifecycle {
             .collect())
     }
 
-    /// Stops the spaces of servers that have been dead for longer than the grace period. Returns
-    /// the number of spaces that were stopped.
+    /// Stops spaces of servers that have been dead for longer than the grace period, at most
+    /// [`ORPHANS_MAX`] in one call. Returns the number of spaces that were stopped.
     pub async fn stop_orphans(&self, grace: Duration) -> Result<usize, StoreError> {
         let listing = move |tx: &mut Tx<'_>| {
             let before = tx.now()?.minus(grace);
@@ -108,7 +108,8 @@ impl Lifecycle {
                 let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
                 count += usize::from(!stopped.is_empty());
                 events.extend(stopped);
-                // The space's server may have been suspended and still hold the link.
+                // If the space's server was only suspended, it still holds the link and must end
+                // it.
                 zone_changes::append(tx, &ZoneChange::Space(space))?;
             }
             Ok((events, count))
@@ -197,7 +198,7 @@ impl Lifecycle {
         asked.is_err_and(|error| error.is_outage())
     }
 
-    /// A space's record, and the agent process that was linked last.
+    /// A space's record, and the id of the agent process that linked last.
     pub async fn find_with_instance(
         &self,
         space: SpaceId,
@@ -224,7 +225,7 @@ impl Lifecycle {
                     return Ok(Vec::new());
                 };
                 let (previous, current) = (row.health, report.current);
-                // Only a deployed space announces its health, and never `unknown`.
+                // Only the health of a deployed space is recorded, and a change to `unknown` never.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
                     return Ok(Vec::new());

@@ -1,7 +1,8 @@
-//! Users, groups and credentials in memory: the hot path of every request.
+//! Users, groups and credentials in memory, because every request needs them.
 //!
-//! The directory is a copy of records of the store and is updated only from the store. A look-up
-//! takes one read lock and two hash look-ups. No function here waits for IO.
+//! The directory is a copy of records of the store and is updated only from the store. Only the
+//! times of last use are set here first and written to the store later. Finding the caller of a
+//! request takes one read lock and two hash look-ups. No function here waits for IO.
 
 mod credentials;
 mod snapshot;
@@ -206,7 +207,7 @@ impl Directory {
         state.users.get(id).cloned()
     }
 
-    /// The id of the active user with this name. Methods of inactive users do not exist.
+    /// The id of the active user with this name.
     pub fn find_active_user(&self, name: &str) -> Option<UserId> {
         let state = self.state.read();
         let id = state.user_ids.get(name)?;
@@ -342,7 +343,7 @@ impl Directory {
 pub struct DirectoryWatch {
     changes: broadcast::Receiver<DirectoryChange>,
     shutdown: CancellationToken,
-    /// Changes may have been missed.
+    /// Whether changes may have been missed.
     is_stale: bool,
 }
 
