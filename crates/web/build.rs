@@ -1,6 +1,6 @@
 //! Writes the table of the files in `web/app`. Each entry has the hash of the file. If compression
-//! (gzip) makes the file smaller, the entry also has the compressed file. So the server never
-//! hashes or compresses a file.
+//! (gzip) makes the file smaller, the entry also has the compressed file. So the server need not
+//! hash or compress these files.
 //!
 //! The files are also prepared for a fast first load: see `build/first_load.rs`.
 

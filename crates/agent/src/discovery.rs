@@ -52,7 +52,7 @@ impl DiscoveryFile {
         let mut discovery = self.discovery.clone();
         discovery.space_id = status.space.as_ref().map(|space| space.id);
         discovery.space = status.space.map(|space| space.name.to_string());
-        // While there is no link, the file keeps the server of the last link.
+        // While there is no link, the file keeps the server that it has.
         if status.link.is_some() {
             discovery.server_url = servers.current().to_string();
         }

@@ -50,7 +50,7 @@ async function saved(scene, page) {
   await pick('Night');
   assert.equal(await text.inputValue(), '{"text": "sleep well"}');
 
-  // Another method has no saved params. Params with a secret cannot be saved or shared.
+  // The params of `unlock` contain a secret. They cannot be saved or shared, so there is no menu.
   await page.goto('/methods/unlock');
   await seePage(page, 'unlock');
   await see(page.getByRole('button', { name: 'Call', exact: true }));
@@ -66,7 +66,7 @@ async function saved(scene, page) {
   await seeNo(page.getByRole('menuitem', { name: 'Morning' }));
   await page.keyboard.press('Escape');
 
-  // More characters than can be saved: the dialog says so and stays.
+  // Params that are too long cannot be saved: the dialog says so and stays open.
   await text.fill(`{"text": "${'x'.repeat(20_000)}"}`);
   await pick('Save these params');
   await page.getByRole('dialog').getByLabel('Name').fill('Long');

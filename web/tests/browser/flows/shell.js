@@ -1,4 +1,4 @@
-/** The frame of every page: shown at once, scroll position after "Back", keys, readable buttons. */
+/** The frame of every page: it is shown at once, restores the scroll position, and has keys, alerts and compact rows. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
@@ -19,7 +19,7 @@ export default async function shell(scene) {
   await density(page, scene);
 }
 
-/** Compact rows are lower, also after a reload. @param {Page} page @param {import('../scene.js').Scene} scene */
+/** Compact rows have less height, also after a reload. @param {Page} page @param {import('../scene.js').Scene} scene */
 async function density(page, scene) {
   await page.goto('/tokens');
   const row = page.getByRole('table', { name: 'Tokens' }).getByRole('row').nth(1);
@@ -132,7 +132,7 @@ async function palette(page, scene) {
   await page.keyboard.press('Escape');
   await seeNo(dialog);
 
-  // The other keys. None of them acts while the user types.
+  // Other keys of the page: `g` then `m`, `/` and `?`. They do nothing while the user types in a field.
   await page.keyboard.press('g');
   await page.keyboard.press('m');
   await seePage(page, 'Methods');

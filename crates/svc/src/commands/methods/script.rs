@@ -154,7 +154,7 @@ fn unreadable(_: serde_json::Error) -> Raise {
     )
 }
 
-/// Keeps the agent's answer to the script's registration.
+/// Keeps the agent's answer to the script's last registration.
 struct RegisteringHost {
     host: SpaceHost,
     registered: Option<Registered>,
