@@ -41,11 +41,11 @@ pub struct DeliveryPolicy {
     pub retry: Option<Retry>,
     /// Whether a `Retry-After` of the receiver lengthens the wait, to at most seven days.
     pub retry_after: bool,
-    /// Statuses after which a delivery is not retried. If 410 is in the list, it also pauses the
-    /// sink.
+    /// Statuses after which a delivery is dead at once. If 410 is in the list, it pauses the sink
+    /// instead, and the delivery stays in the queue.
     #[schemars(length(max = STATUSES_MAX))]
     pub permanent_statuses: Vec<u16>,
-    /// What happens after the last attempt of a delivery failed.
+    /// What happens after the last attempt of a delivery has failed.
     pub on_exhausted: OnExhausted,
     /// What happens to an event that does not fit into the queue.
     pub overflow: Overflow,

@@ -108,8 +108,7 @@ impl Lifecycle {
                 let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
                 count += usize::from(!stopped.is_empty());
                 events.extend(stopped);
-                // If the space's server was only suspended, it still holds the link and must end
-                // it.
+                // The space's server may only have been suspended. Then it must end its link.
                 zone_changes::append(tx, &ZoneChange::Space(space))?;
             }
             Ok((events, count))
@@ -225,7 +224,7 @@ impl Lifecycle {
                     return Ok(Vec::new());
                 };
                 let (previous, current) = (row.health, report.current);
-                // Only the health of a deployed space is recorded, and a change to `unknown` never.
+                // Ignore spaces that are not deployed, reports without a change, and `unknown`.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
                     return Ok(Vec::new());

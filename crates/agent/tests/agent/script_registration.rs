@@ -9,8 +9,8 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// A method server that writes its working folder to the file `where` and answers every call with
-/// 5.
+/// A method server that answers every call with 5. It writes its working folder to the file
+/// `where`.
 const SERVE: &str = r#"pwd > where
 while read -r line; do
   id=${line##*:}

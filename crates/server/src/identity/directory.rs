@@ -77,8 +77,8 @@ pub struct Directory {
     changes: broadcast::Sender<DirectoryChange>,
 }
 
-/// A counter of the directory's changes. It has a cache line of its own, because every call reads
-/// the counter: on one line with the lock, each read would wait for writes to the lock.
+/// A counter of the directory's changes. Every call reads it. It has a cache line of its own: on
+/// the cache line of the lock, each read would wait for writes to the lock.
 #[derive(Default)]
 #[repr(align(128))]
 struct Version(AtomicU64);

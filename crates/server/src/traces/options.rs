@@ -50,7 +50,7 @@ pub struct ExportPolicy {
     pub retry_max: Duration,
     /// Spans are dropped if their export has failed for this time.
     pub give_up: Duration,
-    /// The time limit of all requests together that are sent after the server was told to stop.
+    /// The time limit of all requests together that are sent after the server begins to stop.
     pub last_timeout: Duration,
 }
 

@@ -95,7 +95,7 @@ async fn certificate(target: &Target) -> Option<Check> {
             error.to_string(),
             "check the address, and that the server runs",
         )),
-        // The next request will fail too, and its check reports the failure.
+        // If the server does not answer, the next check reports it.
         Err(_) => None,
     }
 }
