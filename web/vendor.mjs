@@ -1,8 +1,8 @@
 // Copies the libraries that run in the browser, and their licences, from node_modules into app/vendor.
 //
-// The libraries import each other by bare names such as `preact`. A browser needs an import map for these names. An import
-// map would be an inline script, which our content security policy forbids. So this script rewrites the names to relative
-// paths.
+// The libraries import each other by bare names such as `preact`. A browser needs an import map for such names. An
+// import map would be an inline script, which our content security policy forbids. So this script rewrites the names to
+// relative paths.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const modules = [
