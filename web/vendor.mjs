@@ -1,6 +1,8 @@
-// Copies the ES module builds of the runtime, and their licences, from node_modules into
-// app/vendor. The browser resolves no bare specifiers, and an import map would be an inline script,
-// which our content security policy forbids: so this script rewrites the specifiers to relative paths.
+// Copies the libraries that run in the browser, and their licences, from node_modules into app/vendor.
+//
+// The libraries import each other by bare names such as `preact`. A browser needs an import map for such names. An
+// import map would be an inline script, which our content security policy forbids. So this script rewrites the names to
+// relative paths.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const modules = [
@@ -26,7 +28,7 @@ for (const name of ['preact', '@preact/signals', '@preact/signals-core', 'htm'])
   console.log(`${name} ${version}`);
 }
 
-/** Rewrites bare specifiers to paths and removes the reference to the source map, which is not shipped. */
+/** Rewrites bare names in imports to paths. Removes the reference to the source map, which is not shipped. */
 function rewrite(text, file) {
   const paths = new Map(modules.map(({ specifier, as }) => [specifier, `./${as}`]));
   const rewritten = text.replace(/(from\s*|import\s*)(["'])([^"'.][^"']*)\2/g, (_, before, quote, specifier) => {

@@ -1,5 +1,6 @@
-//! Writes the table of the files in `web/app`. Each entry has the hash of the file and, if it is
-//! smaller, the compressed file (gzip), so that the server never hashes or compresses a file.
+//! Writes the table of the files in `web/app`. Each entry has the hash of the file. If compression
+//! (gzip) makes the file smaller, the entry also has the compressed file. So the server need not
+//! hash or compress these files.
 //!
 //! The files are also prepared for a fast first load: see `build/first_load.rs`.
 

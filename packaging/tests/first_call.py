@@ -12,16 +12,16 @@ from pathlib import Path
 from common.project import PackagingError
 from tests.case import MINUTE, Case, wait_until
 
-# The line of the server's log after its self-test.
+# The server logs this line after its sandbox has passed the self-test.
 SANDBOX_HOLDS = "the sandbox for scripts of users passed its self-test"
-# The maximum time until a new user gets the first result, without the download.
+# The maximum time in seconds until a new user gets the first result, without the download.
 FIRST_RESULT_LIMIT = 60.0
 
 
 def demo(case: Case, program: list[str | Path], env: dict, started: float | None = None) -> None:
-    """`svc up`, then the calls of the README from a second process. `program` is the command before `up`.
+    """Runs `svc up`, then the calls of the README in other processes. `program` is the command before `up`.
 
-    `started` is the time when the installation began; the result must arrive within a minute after it.
+    `started` is the time when the installation began. The first result must arrive within a minute after this time.
     """
     started = started or time.monotonic()
     program = [str(word) for word in program]
@@ -53,7 +53,7 @@ def demo(case: Case, program: list[str | Path], env: dict, started: float | None
     case.expect(added.get("text") == "hello", f"notes.add returned the note, {first:.1f} s after the start")
     case.expect("notes.add" in listed and "math.add" in listed, "method list shows the demo methods")
     case.expect(json.loads(result) == {"sum": 3}, "math.add of 1 and 2 is 3")
-    # npx itself is ended by the signal.
+    # The signal also ends npx, so the exit code may be that of npx.
     case.expect(code in (0, 130, -signal.SIGINT), f"Ctrl-C ends `svc up` (exit code {code})")
     case.expect(first < FIRST_RESULT_LIMIT, f"the first result is there within {FIRST_RESULT_LIMIT:.0f} s")
     wait_until(lambda: not answers(found.group(1)), 5, "the server is gone after Ctrl-C")
@@ -76,7 +76,8 @@ def answers(url: str) -> bool:
 def on_server(case: Case, prefix: list[str], svc: str, link: str) -> None:
     """On a running server: create the administrator with the setup link, make a space, start its agent, call a method.
 
-    `prefix` runs a command where the server can be reached, with a home folder, in a copy of `examples/notes`.
+    `prefix` is put before each command. It runs the command where the server can be reached, with a home folder, in a
+    copy of `examples/notes`.
     """
     case.run(*prefix, svc, "login", link, "--password-stdin", stdin="a-long-password")
     token = json.loads(case.run(*prefix, svc, "space", "create", "lab", "-o", "json"))["agent_token"]

@@ -1,4 +1,4 @@
-//! `.svc/agent.json`: contains the addresses of the agent of a folder, for the CLI.
+//! `.svc/agent.json`: tells the CLI how to reach the agent of a folder.
 
 use std::{
     fs, io,
@@ -29,8 +29,8 @@ impl DiscoveryFile {
         Ok(file)
     }
 
-    /// Writes the space and the server into the file at each new link. Never returns; dropping the
-    /// future removes the file.
+    /// Updates the space and the server in the file when the link changes. Never returns; dropping
+    /// the future removes the file.
     pub async fn follow_link(
         mut self,
         mut link: watch::Receiver<LinkStatus>,
@@ -42,7 +42,7 @@ impl DiscoveryFile {
                 tracing::warn!(%error, "cannot write the agent's discovery file");
             }
             if link.changed().await.is_err() {
-                // The link has ended permanently. The file stays until the agent ends.
+                // There will be no other link. The file stays until this future is dropped.
                 std::future::pending::<()>().await;
             }
         }
@@ -52,7 +52,7 @@ impl DiscoveryFile {
         let mut discovery = self.discovery.clone();
         discovery.space_id = status.space.as_ref().map(|space| space.id);
         discovery.space = status.space.map(|space| space.name.to_string());
-        // Record a server only once the link to it is up.
+        // While there is no link, the file keeps the server that it has.
         if status.link.is_some() {
             discovery.server_url = servers.current().to_string();
         }

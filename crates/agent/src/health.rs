@@ -1,5 +1,5 @@
-//! Checks the space's health. Reports each change to the server, and the last known health on each
-//! new link.
+//! Checks the space's health. Reports each change to the server, and repeats the last result on
+//! each new link.
 
 mod probe;
 
@@ -18,7 +18,7 @@ pub struct HealthChecker {
     pub outbox: Arc<Outbox>,
     pub link: watch::Receiver<LinkStatus>,
     pub check: watch::Receiver<HealthCheck>,
-    /// Working folder of the commands.
+    /// Working folder of commands that check the health.
     pub folder: PathBuf,
     pub guard: Arc<Guard>,
 }
@@ -31,8 +31,7 @@ struct Findings {
 }
 
 impl HealthChecker {
-    /// Runs the checks until the sender of `check` or of `link` is dropped, which happens when the
-    /// agent stops.
+    /// Runs the checks until the agent stops. Then the senders of `check` and `link` are dropped.
     pub async fn run(mut self) {
         loop {
             let check = self.check.borrow_and_update().clone();

@@ -149,14 +149,15 @@ impl Outbox {
         }
     }
 
-    /// Sends a control message that gets no answer. Returns `false` without a home link.
+    /// Sends a control message, which gets no answer, on the home link. Returns `false` if the
+    /// message was not queued.
     pub fn control(&self, control: &Control) -> bool {
         let frame = control_frame(self.new_id(), control);
         let mut open = self.open.lock();
         open.home().is_some_and(|link| link.put(frame))
     }
 
-    /// Sends a control message that gets no answer on every link.
+    /// Sends a control message, which gets no answer, on every link.
     pub fn control_all(&self, control: &Control) {
         let frame = control_frame(self.new_id(), control);
         for link in &self.open.lock().links {

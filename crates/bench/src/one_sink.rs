@@ -1,5 +1,5 @@
 //! The pace of one sink: how many deliveries per second one webhook makes. Compares an older build,
-//! this build, and a bare client that posts the same bodies.
+//! this build, and a bare client that posts bodies of about the same size.
 //!
 //! A replay queues each burst, so that no emits run during the deliveries. The pace is measured
 //! from the first arrival of a burst to its last arrival.
@@ -105,7 +105,8 @@ pub async fn run(old: Option<&Path>, rounds: usize) -> anyhow::Result<()> {
     compare("receiver takes 50 ms", &keyed, rounds.min(3), None).await
 }
 
-/// Measures the cases in turns. Prints the medians, and their ratios to the first case.
+/// Measures the cases in turn, in every round. Prints the medians, and their ratios to the first
+/// case.
 async fn compare(
     title: &str,
     cases: &[Case],

@@ -3,7 +3,8 @@
 
 use std::{env, fs, os::unix::fs::PermissionsExt, process::Command};
 
-/// Prints its arguments, and a variable that cargo sets for programs that it runs.
+/// Prints its arguments and the value of a variable that cargo sets for programs that it runs.
+/// `cargo-svc` must not pass this variable on, so the value must be empty.
 const SCRIPT: &str = "#!/bin/sh\necho \"$@\" \"${CARGO_PKG_NAME-}\"\n";
 
 #[test]

@@ -1,6 +1,6 @@
 //! The delivery policy of a sink: how often and when a delivery is retried, what happens if the
-//! queue is full, which events are delivered, in which order and how fast. Each default is the
-//! behaviour of the specification (6.5), so that a sink without settings behaves as specified.
+//! queue is full, which events are delivered, in which order and how fast. With the defaults, a
+//! sink behaves as the specification says (6.5).
 
 use std::time::Duration;
 
@@ -36,16 +36,16 @@ pub struct DeliveryPolicy {
     /// Attempts of one delivery, the first included.
     #[schemars(range(min = 1, max = ATTEMPTS_LIMIT))]
     pub attempts: u32,
-    /// The waits between attempts; if absent, 5 and then 15 seconds.
+    /// The waits between attempts. If absent: 5 seconds after the first attempt, then 15 seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
     /// Whether a `Retry-After` of the receiver lengthens the wait, to at most seven days.
     pub retry_after: bool,
-    /// Statuses after which a delivery is not retried. If 410 is in the list, it also pauses the
-    /// sink.
+    /// Statuses after which a delivery is dead at once. If 410 is in the list, it pauses the sink
+    /// instead, and the delivery stays in the queue.
     #[schemars(length(max = STATUSES_MAX))]
     pub permanent_statuses: Vec<u16>,
-    /// What happens after the last attempt of a delivery failed.
+    /// What happens after the last attempt of a delivery has failed.
     pub on_exhausted: OnExhausted,
     /// What happens to an event that does not fit into the queue.
     pub overflow: Overflow,
@@ -54,16 +54,17 @@ pub struct DeliveryPolicy {
     /// until the result of the previous one is on disk.
     #[schemars(range(min = 1, max = WINDOW_LIMIT))]
     pub max_repeats: u32,
-    /// Deliveries a minute; no limit if absent.
+    /// Attempts a minute; no limit if absent.
     #[schemars(range(min = 1, max = RATE_LIMIT))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_per_minute: Option<u32>,
     pub ordering: Ordering,
-    /// The expression whose value orders deliveries with `ordering = "key"`.
+    /// An expression over the event. With `ordering = "key"`, events for which it has the same
+    /// value are delivered in order.
     #[schemars(length(max = EXPRESSION_BYTES_MAX))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Deliveries in flight with `ordering = "key"`.
+    /// The maximum number of deliveries in flight with `ordering = "key"`.
     #[schemars(range(min = 1, max = WINDOW_LIMIT))]
     pub in_flight: u32,
     /// An expression over the event; only events for which it is true are delivered.
@@ -161,7 +162,8 @@ pub enum Overflow {
     /// The event is dropped, with a log line and an audit entry.
     #[default]
     Drop,
-    /// The lane delivers the event later: it reads the stored events again, in their order.
+    /// The event is queued later: when the queue has room, the stored events are read in their
+    /// order.
     Hold,
 }
 
@@ -210,7 +212,8 @@ pub enum PolicyError {
 }
 
 impl DeliveryPolicy {
-    /// Checks every value against its limits. The expressions themselves are checked elsewhere.
+    /// Checks every value against its limits. The syntax of expressions is not checked here but by
+    /// the crate `template`.
     pub fn check(&self) -> Result<(), PolicyError> {
         in_range("attempts", self.attempts, 1, ATTEMPTS_LIMIT)?;
         self.retry.as_ref().map_or(Ok(()), Retry::check)?;

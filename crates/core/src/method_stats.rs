@@ -54,7 +54,7 @@ impl StatsRange {
         }
     }
 
-    /// The time of one point.
+    /// The time that one point covers.
     pub fn step(self) -> Duration {
         match self {
             Self::Hour => MINUTE,

@@ -1,5 +1,5 @@
-//! Rules of sign-in with an OpenID Connect provider: which tokens are valid for this server, and what
-//! their claims mean here. The server has checked the signature before it applies these rules.
+//! Rules of sign-in with an OpenID Connect provider: which tokens are valid for this server, and
+//! what their claims mean here. The server checks the signature before it applies these rules.
 
 mod claims;
 mod return_path;

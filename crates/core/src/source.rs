@@ -1,8 +1,9 @@
 //! Sources: inbound requests of other services that become events.
 //!
-//! `settings` defines how a source verifies its requests. `rules` is the table of the providers.
-//! `verify` checks a request by a row of this table. `request` turns a verified request into the
-//! type and the data of an event. The time and the secrets are arguments.
+//! `settings` defines how a source verifies its requests. `rules` is a table with a row for each
+//! known service, such as GitHub. `verify` checks a request by a row of this table. `request` turns
+//! a verified request into the type and the data of an event. The time and the secrets are
+//! arguments.
 
 pub mod request;
 mod rules;
@@ -21,7 +22,7 @@ pub const SOURCE_EVENTS: &str = "source.";
 /// most 128 characters must be able to match.
 pub const EVENT_NAME_MAX: usize = 48;
 
-/// What [`check_event_name`] accepts, as a regular expression.
+/// The characters that [`check_event_name`] accepts, as a regular expression.
 pub const EVENT_NAME_PATTERN: &str = "^[A-Za-z0-9_-]+$";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -31,8 +31,8 @@ pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
 pub const WEB_FOLDER: &str = "SVC_WEB_FOLDER";
 /// Log filter, in `tracing` syntax.
 pub const LOG: &str = "SVC_LOG";
-/// PEM file of certificate authorities that are trusted in addition to the machine's own, for
-/// [`URL`].
+/// PEM file of certificate authorities that the CLI and the agent trust, in addition to the
+/// machine's own, when they connect to [`URL`].
 pub const CA_FILE: &str = "SVC_CA_FILE";
 /// Key that encrypts secrets at rest, shared by the servers of a zone: 32 bytes, base64 or hex.
 pub const SECRET_KEY: &str = "SVC_SECRET_KEY";
@@ -43,9 +43,10 @@ pub const WEBHOOK_ALLOW: &str = "SVC_WEBHOOK_ALLOW";
 pub const ACCEPT_NEW_KEY: &str = "SVC_ACCEPT_NEW_KEY";
 /// Socket for messages to the service manager that started this process, such as systemd.
 pub const NOTIFY_SOCKET: &str = "NOTIFY_SOCKET";
-/// Microseconds within which the service manager expects messages.
+/// Microseconds within which the service manager expects the next message.
 pub const WATCHDOG_USEC: &str = "WATCHDOG_USEC";
 /// The process that [`WATCHDOG_USEC`] is for.
 pub const WATCHDOG_PID: &str = "WATCHDOG_PID";
-/// The variables of the service manager. They are for one process and not for its children.
+/// The variables of the service manager. They are for this process only, so its children must not
+/// get them.
 pub const SERVICE_MANAGER: [&str; 3] = [NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID];

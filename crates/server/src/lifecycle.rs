@@ -1,4 +1,5 @@
-//! State transitions of spaces. A transition, its event and its audit entry are one transaction.
+//! State transitions of spaces. One transaction writes the new state, the event of the transition
+//! and, for some transitions, an audit entry.
 
 mod announce;
 
@@ -27,7 +28,7 @@ use crate::{
     live::HealthReport,
 };
 
-/// Spaces stopped in one transaction. Limited to keep the transaction short.
+/// The maximum number of spaces that one transaction stops. It keeps the transaction short.
 const ORPHANS_MAX: u32 = 200;
 
 pub struct Lifecycle {
@@ -75,14 +76,14 @@ impl Lifecycle {
         self.identify(&row).ok_or(LinkRefused::Gone)
     }
 
-    /// The spaces that were deployed on this server when it last ran.
+    /// The deployed spaces whose agents this server waits for after its start. Without a zone,
+    /// these are all deployed spaces. In a zone, they are the spaces that were deployed on this
+    /// server.
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
         let rows = self
             .store
             .read(|tx| spaces::list_in_state(tx, State::Deployed))
             .await?;
-        // After its start, a server without a zone waits for the agents of all spaces. In a zone, a
-        // server waits only for the agents of its own spaces.
         let alone = !self.store.is_shared();
         Ok(rows
             .iter()
@@ -91,8 +92,8 @@ impl Lifecycle {
             .collect())
     }
 
-    /// Stops the spaces of servers that have been dead for longer than the grace period. Returns
-    /// the number of spaces that were stopped.
+    /// Stops spaces of servers that have been dead for longer than the grace period, at most
+    /// `ORPHANS_MAX` in one call. Returns the number of spaces that were stopped.
     pub async fn stop_orphans(&self, grace: Duration) -> Result<usize, StoreError> {
         let listing = move |tx: &mut Tx<'_>| {
             let before = tx.now()?.minus(grace);
@@ -107,7 +108,7 @@ impl Lifecycle {
                 let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
                 count += usize::from(!stopped.is_empty());
                 events.extend(stopped);
-                // The space's server may have been suspended and still hold the link.
+                // The space's server may only have been suspended. Then it must end its link.
                 zone_changes::append(tx, &ZoneChange::Space(space))?;
             }
             Ok((events, count))
@@ -196,7 +197,7 @@ impl Lifecycle {
         asked.is_err_and(|error| error.is_outage())
     }
 
-    /// A space's record, and the agent process that was linked last.
+    /// A space's record, and the id of the agent process that linked last.
     pub async fn find_with_instance(
         &self,
         space: SpaceId,
@@ -223,7 +224,7 @@ impl Lifecycle {
                     return Ok(Vec::new());
                 };
                 let (previous, current) = (row.health, report.current);
-                // Only changes of a deployed space are announced.
+                // Ignore spaces that are not deployed, reports without a change, and `unknown`.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
                     return Ok(Vec::new());
@@ -249,8 +250,8 @@ impl Lifecycle {
         Ok(stopped.and_then(|row| row.stopped_at))
     }
 
-    /// Removes the subscriptions of a space, if it has been stopped since `stopped_at` without
-    /// interruption.
+    /// Removes the subscriptions of a space, except those with `event_overflow = "hold"`, if the
+    /// space has been stopped since `stopped_at` without interruption.
     pub async fn withdraw_subscriptions(
         &self,
         space: SpaceId,

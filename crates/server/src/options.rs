@@ -99,7 +99,7 @@ pub struct EventOptions {
     /// are lost.
     pub accept_new_key: bool,
     pub retry: RetryPolicy,
-    /// How long a server holds a lane without renewing its lease.
+    /// How long a server's claim on the queue of a sink or method is valid without a renewal.
     pub lease: Duration,
     /// Deliveries that run at the same time.
     pub slots: Slots,

@@ -24,7 +24,7 @@ use crate::{
 
 /// The maximum number of callers that are listed for a block.
 const CALLERS_MAX: usize = 32;
-/// The only entry of a block that has more callers.
+/// The only listed caller of a block that has more callers.
 const MANY_CALLERS: UserId = UserId::NIL;
 
 /// A block without its rows.

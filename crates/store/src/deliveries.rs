@@ -1,4 +1,5 @@
-//! Deliveries and their attempts, waiting and finished.
+//! Deliveries and their attempts, waiting and finished. A delivery belongs to a lane: the queue of
+//! one sink or of one subscribed method.
 
 pub(crate) mod exchanges;
 mod resends;
@@ -18,7 +19,7 @@ use super::{
     value::as_json,
 };
 
-/// A page of a lane's deliveries. Its cursor is the number of the last delivery.
+/// The request for a page of a lane's deliveries. A cursor is the number of a page's last delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeliveryPage {
     before: u64,
@@ -317,7 +318,7 @@ fn exchange_column(with_exchanges: bool) -> &'static str {
     }
 }
 
-/// The newest finished delivery of a lane.
+/// The finished delivery of a lane with the highest number.
 pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, StoreError> {
     tx.find(
         "SELECT n, event_id, event_type, state, finished_at,

@@ -41,7 +41,7 @@ impl StoreError {
         matches!(self, Self::Unavailable(_))
     }
 
-    /// The error of a COMMIT statement.
+    /// Converts the error of a COMMIT statement.
     pub(super) fn of_commit(self) -> Self {
         match self {
             known @ (Self::Commit(_) | Self::Unavailable(_)) => known,
@@ -90,7 +90,7 @@ pub enum OpenError {
     },
     #[error("could not migrate the database to schema version {version}: {reason}")]
     Migration { version: i64, reason: StoreError },
-    // Transparent: the message of a `StoreError` is complete, and it has no source.
+    // Transparent: a `StoreError` has a complete message and no source.
     #[error(transparent)]
     Database(#[from] StoreError),
     #[error(transparent)]

@@ -2,8 +2,8 @@
 //! to the database.
 //!
 //! A group runs as one part of a transaction. If the group fails, none of its commands has an
-//! effect, and each of them runs again by itself. So a command that cannot be written has no effect
-//! on the others.
+//! effect, and each of them runs again by itself. So a command that fails does not make the others
+//! fail.
 
 use std::{
     any::{Any, TypeId},

@@ -1,5 +1,5 @@
-//! Keyset pagination: ids are UUIDv7, so their order is the order of time, and a cursor is the last
-//! id of the previous page.
+//! Pages of lists. A cursor is the last id of the previous page. Ids are UUIDv7, so their order is
+//! the order in which the records were created.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ use super::{
 /// The default number of records on a page.
 pub const PAGE_DEFAULT: u32 = 100;
 
-/// The maximum number of bytes on a page of large records, except that one record always fits. Only
-/// rows that fit are read, so a page may have fewer records than requested.
+/// The maximum number of bytes on a page of large records. The first record is always on the page,
+/// even if it is larger. A page may have fewer records than requested.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;
@@ -68,7 +68,7 @@ impl PageRequest {
         Id(self.after.unwrap_or(Uuid::nil()))
     }
 
-    /// For `id < ?` in lists that show the newest first.
+    /// For `id < ?`, in lists that show the newest first: the max UUID is greater than every id.
     pub(super) fn before(self) -> Id {
         Id(self.after.unwrap_or(Uuid::max()))
     }
@@ -83,7 +83,7 @@ impl PageRequest {
         records >= self.limit as usize || bytes >= PAGE_BYTES_MAX
     }
 
-    /// Removes the extra record, and sets the cursor if there was one.
+    /// Removes the extra record. Sets the cursor if there was an extra record.
     pub(super) fn page<T, K: ToString>(self, mut items: Vec<T>, key: impl Fn(&T) -> K) -> Page<T> {
         let limit = self.limit as usize;
         let more = items.len() > limit;

@@ -19,7 +19,7 @@ use svc_core::{
 };
 use svc_protocol::api::{DeliveryState, Port, ScriptKind, SinkType};
 
-/// A SHA-256 of a secret.
+/// A SHA-256, such as the hash of a secret.
 pub type Hash = [u8; 32];
 
 /// One value as the database holds it.

@@ -56,7 +56,7 @@ pub fn start(
     Ok(())
 }
 
-/// The filter that `directives` describe, and the cap on it.
+/// The filter that `directives` describe, and a second filter ([`cap`]).
 fn filters(
     directives: Option<&str>,
     default: DefaultLevel,
@@ -87,9 +87,10 @@ fn filter(directives: Option<&str>, default: DefaultLevel) -> Result<EnvFilter, 
     })
 }
 
-/// A second filter, which no directive can override. Its level is never above the level of the
-/// first filter, because libraries prepare records for the highest level of all filters. One
-/// library prepares a dozen records for each message on a link.
+/// The filter that stops the libraries of [`CAPPED`] from logging at trace level, whatever the
+/// directives say. All its levels are at most `most`, the highest level of the first filter:
+/// libraries prepare records for the highest level of both filters, and one library prepares a
+/// dozen records for each message on a link.
 fn cap(most: LevelFilter) -> Targets {
     Targets::new()
         .with_default(most)

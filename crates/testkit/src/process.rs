@@ -149,7 +149,7 @@ impl Process {
     }
 
     /// Sends SIGINT, as Ctrl-C does. If this process ignores SIGINT, as in the background of a
-    /// shell, its children ignore SIGINT too. Then sends SIGTERM instead.
+    /// shell, its children ignore SIGINT too. In this case, the function sends SIGTERM.
     pub fn interrupt(&self) {
         self.signal(match ignores_interrupt() {
             true => Signal::TERM,

@@ -18,12 +18,12 @@ pub(crate) const SIMULATED: &str = "simulated";
 
 pub struct RawLink {
     socket: WebSocketStream<TcpStream>,
-    /// Frames of a message that was read but not yet returned.
+    /// Frames of the last message that [`next`](Self::next) has not returned yet.
     frames: std::vec::IntoIter<Frame>,
 }
 
 impl RawLink {
-    /// Connects and sends nothing.
+    /// Connects and sends no frames.
     pub async fn connect(address: SocketAddr, agent_token: &str) -> Self {
         let connected = Self::try_connect(address, agent_token).await;
         connected.unwrap_or_else(|why| panic!("the server does not accept the link: {why}"))
@@ -173,7 +173,7 @@ impl RawLink {
         self.send(&[control_frame(id, control)]).await
     }
 
-    /// Waits until the server has ended the link.
+    /// Waits until the server has ended the link. Returns the reason.
     pub async fn wait_until_ended(&mut self, limit: Duration) -> String {
         let ended = async {
             loop {

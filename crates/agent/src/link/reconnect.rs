@@ -1,5 +1,5 @@
-//! Delays between attempts to link. They are short in the first minute, because a server that
-//! disconnects is usually restarting, and longer afterwards.
+//! Delays between attempts to link. They are short in the first minute of failures, because a
+//! server that closed its links is usually restarting. Afterwards they are longer.
 
 use std::time::{Duration, Instant};
 

@@ -27,7 +27,7 @@ pub struct Session {
     pub number: u64,
     /// Cancelled if the server does not read.
     pub stuck: CancellationToken,
-    /// Cancelled if the agent says goodbye.
+    /// Cancelled when the agent has to say goodbye.
     pub finish: CancellationToken,
 }
 

@@ -245,7 +245,8 @@ impl FakeLink {
             if let Some(line) = self.log.iter().find(|(_, line)| line.contains(text)) {
                 return line.clone();
             }
-            // `frame` handles log frames itself, so only the timeout ends this call.
+            // `frame` stores log lines and returns only other frames. The timeout ends it, so that
+            // this loop looks at the log again.
             let next = tokio::time::Instant::now() + Duration::from_millis(20);
             let read = tokio::time::timeout_at(next.min(deadline), self.frame()).await;
             if let Ok(frame) = read {

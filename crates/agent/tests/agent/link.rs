@@ -150,7 +150,8 @@ async fn the_agent_replaces_the_link_to_a_silent_server() {
     let agent = TestAgent::start(&server.url(), None);
     let mut link = server.link().await;
     link.send(&[Frame::empty(0, FrameKind::Ping)]).await;
-    // Three heartbeat intervals of one second each, during which the server sends nothing.
+    // From here on the server sends nothing. The agent gives up the link after three heartbeats of
+    // one second each.
     let next = tokio::time::timeout(Duration::from_secs(8), server.accept());
     next.await.expect("the agent reconnects");
     agent.stop().await;

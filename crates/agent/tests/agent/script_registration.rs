@@ -1,4 +1,4 @@
-//! Registrations built by a script: objects instead of TOML.
+//! Registrations that a script built. The agent gets them as objects, not as TOML text.
 
 use serde_json::{Value, json};
 use svc_link::FrameKind;
@@ -9,7 +9,8 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// Writes its working folder to a file, and answers every call with 5.
+/// A method server that answers every call with 5. It writes its working folder to the file
+/// `where`.
 const SERVE: &str = r#"pwd > where
 while read -r line; do
   id=${line##*:}
@@ -49,7 +50,8 @@ async fn an_object_is_registered_and_runs_beside_its_script() {
     let (agent, mut link) = linked(&server).await;
     let folder = agent.path().join("sub");
     std::fs::create_dir(&folder).expect("a folder");
-    // A method server of the startup script, which is in `.svc`, runs in the space's folder.
+    // A method server runs in the folder of its script. The exception is the startup script: it is
+    // in `.svc`, and its method server runs in the space's folder.
     let cases = [
         ("sub/m.py", folder.as_path()),
         (".svc/startup.py", agent.path()),

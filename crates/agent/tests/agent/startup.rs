@@ -1,5 +1,6 @@
-//! The startup script and the methods file at an agent's first link. `sh` replaces the `svc`
-//! program, and runs a file named like the command: `run-script` or `methods`.
+//! The startup script and the methods file at an agent's first link. In these tests, the agent runs
+//! `sh` in place of `svc`. So a command such as `svc methods …` runs a shell script with the name
+//! of the command, `methods`.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -47,7 +48,7 @@ async fn the_startup_script_runs_first_then_the_methods_file_and_each_once() {
     link.log_line("publish.py` was not registered").await;
     let (source, _) = link.log_line("it failed (exit status: 6)").await;
     assert_eq!(source, LogSource::Agent);
-    // The record of the space shows the refusal, with the last output of the script.
+    // The agent reports the refusal to the server, with the last output of the script.
     let refusal = link.refusals.pop().expect("a refusal");
     assert!(
         refusal.contains("publish.py` was not registered"),
@@ -60,8 +61,8 @@ async fn the_startup_script_runs_first_then_the_methods_file_and_each_once() {
         read("sub/where").trim(),
         agent.path().join("sub").display().to_string()
     );
-    // After a second link, the agent runs no script again, but repeats the refusal: a new server
-    // does not know it.
+    // On a second link, the agent does not run the scripts again. It repeats the refusal, because
+    // another server may not know it.
     drop(link);
     let mut link = server.link().await;
     let (_, lost) = link.request().await;

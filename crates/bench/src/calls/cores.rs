@@ -11,11 +11,11 @@ use anyhow::{Context, ensure};
 
 use super::cases::Case;
 
-/// The assignment of cores, and notes about assignments that were not possible.
+/// The assignment of cores, and notes about it for the report.
 pub struct Cores {
     pinned: Option<PinnedCores>,
     keeps_awake: bool,
-    /// Sentences for the report.
+    /// Sentences that say how the cores were assigned and what was not possible.
     pub notes: Vec<String>,
 }
 
@@ -59,8 +59,9 @@ impl Cores {
         }
     }
 
-    /// Keeps the cores from halting, with processes of the lowest priority. Waking a halted core of
-    /// a virtual machine is so slow that the results would mainly show how often a case sleeps.
+    /// Starts processes of the lowest priority that keep the cores from halting. Waking a halted
+    /// core of a virtual machine is so slow that the results would mainly show how often a case
+    /// sleeps.
     pub fn keep_awake(&self) -> anyhow::Result<AwakeCores> {
         let mut awake = AwakeCores(Vec::new());
         if !self.keeps_awake {
@@ -83,8 +84,9 @@ impl Cores {
         Ok(awake)
     }
 
-    /// The command prefix of each spinning process. It pins the process to its core, because a
-    /// child inherits the core of its parent. It is empty if the cores are not assigned.
+    /// The command prefix of each process that keeps a core awake. The prefix pins the process to
+    /// this core; otherwise it would inherit the core of the benchmark. If the cores are not
+    /// assigned, there is one empty prefix for each core.
     fn spinners(&self) -> Vec<Vec<String>> {
         match &self.pinned {
             Some(PinnedCores {
@@ -101,7 +103,7 @@ impl Cores {
         }
     }
 
-    /// Lets this process use all its cores again, for the measurements after the cases.
+    /// Lets this process use all its cores again, for the measurements that follow the cases.
     pub fn release(&self) -> anyhow::Result<()> {
         match &self.pinned {
             Some(pinned) => place(std::process::id(), &pinned.all),
@@ -126,7 +128,7 @@ impl Drop for AwakeCores {
 struct PinnedCores {
     facing_http: usize,
     others: usize,
-    /// In the kernel's notation: `0-3,6`.
+    /// In the kernel's notation, such as `0-3,6`.
     all: String,
 }
 
@@ -182,7 +184,7 @@ fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Parses a list in the kernel's notation.
+/// Parses a list of cores in the kernel's notation, such as `0-3,6`.
 fn parse_core_list(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.split(',') {

@@ -1,7 +1,7 @@
 //! The echo method server of the benchmarks: `svc-bench echo-method-server`.
 //!
-//! It does as little as possible, so that a benchmark measures only the path to this server. Lines
-//! are answered in order; lines that were read together are answered in one write.
+//! It does as little as possible, so that a benchmark measures mainly the path to this server. It
+//! answers the lines in order, and writes the answers to all lines of one read at once.
 
 use std::io::{Read, Write};
 
@@ -32,7 +32,8 @@ pub fn serve() -> anyhow::Result<()> {
     }
 }
 
-/// Relies on the form in which agents write a line: `…,"params":<params>,"id":<id>}`.
+/// Answers one line. Relies on the form in which agents write it:
+/// `…,"params":<params>,"id":<id>}`.
 fn answer(line: &[u8], answers: &mut Vec<u8>) -> anyhow::Result<()> {
     let params = memchr::memmem::find(line, b"\"params\":").context("a line without params")?;
     let id = memchr::memmem::rfind(line, b",\"id\":").context("a line without an id")?;

@@ -4,12 +4,12 @@
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
-/// Digits of the number.
+/// The number of digits of such a number.
 const DIGITS: usize = 12;
-/// The first number. It has no leading zero, which JSON does not allow.
+/// The smallest number. It does not begin with 0, because JSON allows no leading zeros.
 pub const FIRST: u64 = 100_000_000_000;
 
-/// Bytes that contain the number, and its positions.
+/// A request or a response that contains the number, and the positions of the number.
 #[derive(Clone)]
 pub struct Template {
     bytes: Vec<u8>,
@@ -23,6 +23,7 @@ impl Template {
         Self { bytes, places }
     }
 
+    /// Writes `FIRST + number` at each position.
     pub fn with(&mut self, number: u64) -> &[u8] {
         let digits = (FIRST + number).to_string();
         for &place in &self.places {

@@ -19,7 +19,7 @@ use super::exchange::Exchange;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// The measurements of one slice.
+/// The measurements of one slice: a short time in which one case runs.
 #[derive(Clone, Debug)]
 pub struct Slice {
     pub calls: usize,
@@ -31,8 +31,8 @@ pub struct Slice {
     pub cpu: Vec<f64>,
 }
 
-/// Sends requests on several connections for some time. Returns the latency of each request, and
-/// the whole time.
+/// Sends requests on several connections for the given time. Returns the latency of each request,
+/// and the duration of the whole run.
 pub fn run(
     address: SocketAddr,
     exchange: &Exchange,
@@ -68,7 +68,7 @@ pub fn run(
     })
 }
 
-/// Sends this many requests one after the other on one connection.
+/// Sends `count` requests one after the other on one connection. Returns the number of answers.
 pub fn run_many(address: SocketAddr, exchange: &Exchange, count: usize) -> anyhow::Result<usize> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -116,7 +116,8 @@ async fn drive(
     }
 }
 
-/// Reads one response of status 200 into the buffer; returns the position of its body.
+/// Reads one response into the buffer and returns the position of its body. A status other than 200
+/// is an error.
 pub async fn read_answer(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,

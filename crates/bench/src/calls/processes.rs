@@ -8,7 +8,7 @@ use tokio::{
     process::{Child, Command},
 };
 
-/// The CPU time of each process so far, with all its threads.
+/// The CPU time of each process so far: the sum over the threads that it has now.
 pub fn cpu_times(processes: &[u32]) -> anyhow::Result<Vec<Duration>> {
     processes.iter().map(|&id| cpu_time(id)).collect()
 }

@@ -1,4 +1,5 @@
-//! A: a parent and a child over stdio. No method server can be faster.
+//! Reference A: a parent process and a child process exchange lines over stdio. No call of a method
+//! server can be faster than that.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -29,7 +30,7 @@ pub fn measure(time: Duration) -> anyhow::Result<Pipe> {
     })
 }
 
-/// A line and its response, with the number as params and as id.
+/// A line and its response. Both contain the number in the params and as the id.
 fn templates() -> (Template, Template) {
     let params = format!(r#"{{"n":{FIRST},"text":"{}"}}"#, "x".repeat(64));
     let line =

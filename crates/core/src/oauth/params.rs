@@ -1,4 +1,4 @@
-//! The parameters of OAuth: a query or a form, each name at most once.
+//! The parameters of OAuth: a query or a form, with each name except `resource` at most once.
 
 use std::collections::HashMap;
 

@@ -47,7 +47,7 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The message of a wrong key names the key.
+        // The message of a wrong key names the key, so the path need not end with it.
         let path = match self.path.split_last() {
             Some((_, parents)) if self.is_about_key => parents,
             _ => &self.path,
@@ -89,7 +89,7 @@ impl Format {
 /// A fault as serde reports it, with its parts.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// From the innermost step outward.
+    /// The innermost step comes first.
     path: Vec<Step>,
     is_about_key: bool,
     kind: Kind,
@@ -222,7 +222,7 @@ impl Kind {
                     None => format!("unknown {member} `{found}`; expected {}", one_of(expected)),
                 }
             }
-            // Messages of types from other crates.
+            // Replaces messages that types of other crates wrote.
             Self::Message(message) if message.starts_with("UUID parsing failed") => {
                 "expected an id, such as `01a1dd5c-7e2f-7c3a-9b61-2f6d5a0c4e11`".to_owned()
             }
@@ -285,8 +285,8 @@ impl de::Error for Fault {
     }
 }
 
-/// The value that serde expects, in plain words. The texts of this program's own types are plain
-/// already.
+/// The value that serde expects, in plain words. Texts of this program's own types are returned
+/// unchanged.
 fn plain(expected: &str, format: Format) -> String {
     let range = |low: &str, high: String| format!("a whole number from {low} to {high}");
     match expected {
@@ -319,8 +319,8 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Whether a name is probably a misspelling of another: they differ in one letter, in case, in `-`
-/// or in `_`.
+/// Whether `found` is probably a misspelling of `name`: they differ only in case, in `-` or `_`, or
+/// in one more character.
 fn is_similar(name: &str, found: &str) -> bool {
     let simple = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let (name, found) = (simple(name), simple(found));

@@ -1,5 +1,5 @@
-//! Reads a tree into a type. An error keeps its parts, such as the path and the expected type;
-//! [`error`](super::error) makes a sentence of them.
+//! Reads a parsed document, a tree of [`Node`]s, into a type. Errors have separate parts, such as
+//! the path and the expected type; [`error`](super::error) makes a sentence of them.
 
 use std::str::FromStr;
 
@@ -111,7 +111,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         if name.starts_with(RAW_VALUE) {
-            // Any value is valid here, so its content does not matter for an error message.
+            // Any value is valid here, so the value need not be read to find an error. `null` takes
+            // its place.
             return visitor.visit_map(MapDeserializer::new(std::iter::once((name, "null"))));
         }
         visitor.visit_newtype_struct(self)
@@ -137,8 +138,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    // serde would also accept a struct as an array of its fields; no document format here allows
-    // that.
+    // In place of a struct, serde would also accept an array of the values of its fields. Documents
+    // must not use that form.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,

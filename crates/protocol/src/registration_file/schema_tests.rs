@@ -123,7 +123,8 @@ fn values() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// Every place of a registration: pointers to values, and one to an unknown key in each table.
+/// Every position in a registration: pointers to all values, and a pointer to an unknown key in
+/// each table.
 fn places() -> Vec<String> {
     fn collect(value: &Value, at: &str, places: &mut Vec<String>) {
         places.push(at.to_owned());

@@ -152,7 +152,8 @@ pub enum RenderError {
 /// For whom a body is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RenderPurpose {
-    /// A delivery of this user. It waits as long as necessary: the engine limits deliveries.
+    /// A delivery of this user. The rendering waits as long as necessary, because the engine limits
+    /// the number of deliveries.
     Delivery(UserId),
     /// A request of this user. It is refused if the user, or the whole server, has too many
     /// computations in progress.
@@ -224,9 +225,9 @@ impl Deliverers {
         }
     }
 
-    /// Sends a body to a webhook. `user` is charged for the look-up of the host name. With a lane,
-    /// the lane's connection is used. Returns an error if the sink is not a webhook or its secrets
-    /// cannot be decrypted.
+    /// Sends a body to a webhook. `user` is charged for the look-up of the host name. With a lane
+    /// (the queue of the sink), the connection that is kept for the lane is used. Returns an error
+    /// if the sink is not a webhook or its secrets cannot be decrypted.
     pub(super) async fn send(
         &self,
         sink: &SinkRow,

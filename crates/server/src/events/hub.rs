@@ -1,7 +1,8 @@
 //! [`Hub`]: wakes the delivery engine, feeds streams and counts events after each commit.
 //!
 //! The hub only speeds up delivery. An event that was never reported to the hub is delivered too,
-//! because the engine scans for due lanes.
+//! because the engine scans for due lanes. A *lane* is the queue of one sink or of one subscribed
+//! method. The *refiller* adds stored events to lanes that could not queue them before.
 
 mod feed;
 
@@ -197,7 +198,7 @@ impl Hub {
         self.0.wake.notify_one();
     }
 
-    /// Wakes the refiller: a lane has fallen behind, or has room again.
+    /// Wakes the refiller, because a lane could not queue an event or has space again.
     pub fn wake_refill(&self) {
         self.0.wake_refill.notify_one();
     }

@@ -1,9 +1,10 @@
 //! The session cookie and its two names, and the cookie of sign-ins in progress.
 //!
 //! On a secure connection the name is `__Host-svc_session`: browsers accept a cookie with this
-//! prefix only from this host, so a page on a sibling domain cannot set one. A plain `svc_session`
-//! is ignored there; otherwise such a page could lock users out. On a plain connection either name
-//! is accepted, and a request with both cookies is rejected.
+//! prefix only from this host, so a page on a sibling domain cannot set it. On such a connection
+//! the cookie `svc_session` is ignored; otherwise a page on a sibling domain could set that cookie
+//! and lock users out. On a plain connection either name is accepted, and a request with both
+//! cookies is rejected.
 
 use http::{HeaderMap, HeaderValue, header};
 use svc_protocol::api::SESSION_COOKIES;

@@ -78,8 +78,8 @@ pub async fn file(
     send(&app, &path, &uri, &headers).await
 }
 
-/// A browser gets the page, whose scripts choose what to show for the path. A program gets a
-/// problem.
+/// A browser gets the page, whose scripts choose what to show for the path. Other programs get a
+/// 404 in JSON.
 pub async fn any_path(
     app: App,
     OriginalUri(uri): OriginalUri,

@@ -111,7 +111,7 @@ impl Identity {
         Ok(())
     }
 
-    /// Makes a change of the server itself; changes of callers use
+    /// Makes a change without a caller, such as a login; changes of callers use
     /// [`change_as`](Self::change_as). `work` is one transaction and returns the affected records of
     /// the directory. When this returns `Ok`, the change is durable and in effect.
     ///

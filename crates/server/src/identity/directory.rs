@@ -1,7 +1,8 @@
-//! Users, groups and credentials in memory: the hot path of every request.
+//! Users, groups and credentials in memory, because every request needs them.
 //!
-//! The directory is a copy of records of the store and is updated only from the store. A look-up
-//! takes one read lock and two hash look-ups. No function here waits for IO.
+//! The directory is a copy of records of the store and is updated only from the store. Only the
+//! times of last use are set here first and written to the store later. Finding the caller of a
+//! request takes one read lock and two hash look-ups. No function here waits for IO.
 
 mod credentials;
 mod snapshot;
@@ -76,8 +77,8 @@ pub struct Directory {
     changes: broadcast::Sender<DirectoryChange>,
 }
 
-/// A counter of the directory's changes. It has a cache line of its own, because every call reads
-/// the counter: on one line with the lock, each read would wait for writes to the lock.
+/// A counter of the directory's changes. Every call reads it. It has a cache line of its own: on
+/// the cache line of the lock, each read would wait for writes to the lock.
 #[derive(Default)]
 #[repr(align(128))]
 struct Version(AtomicU64);
@@ -206,7 +207,7 @@ impl Directory {
         state.users.get(id).cloned()
     }
 
-    /// The id of the active user with this name. Methods of inactive users do not exist.
+    /// The id of the active user with this name.
     pub fn find_active_user(&self, name: &str) -> Option<UserId> {
         let state = self.state.read();
         let id = state.user_ids.get(name)?;
@@ -313,7 +314,7 @@ impl Directory {
         self.announce(DirectoryChange::GroupsChanged);
     }
 
-    /// The times of last use that are not stored yet, marked as stored.
+    /// Returns the times of last use that are not stored yet, and marks them as stored.
     pub(super) fn take_used(&self) -> Vec<LastUseUpdate> {
         self.state.read().credentials.take_used()
     }
@@ -342,7 +343,7 @@ impl Directory {
 pub struct DirectoryWatch {
     changes: broadcast::Receiver<DirectoryChange>,
     shutdown: CancellationToken,
-    /// Changes may have been missed.
+    /// Whether changes may have been missed.
     is_stale: bool,
 }
 

@@ -35,21 +35,22 @@ use super::{
     sessions::{ClientDetails, NewSession},
 };
 
-/// Limit of the characters of an e-mail address or a name. Both are only shown.
+/// The maximum number of characters that are kept of an e-mail address or a display name.
 const SHOWN_MAX: usize = 200;
 
-/// The account of the user who signs in, from a token of the provider that was checked.
+/// The account with which a user signs in. Its values come from a token of the provider, after the
+/// token was checked.
 #[derive(Clone)]
 pub struct ExternalAccount {
     pub provider: ProviderRow,
     pub sub: String,
-    /// The session at the provider.
+    /// The id of the session at the provider.
     pub sid: Option<String>,
     pub claims: Claims,
 }
 
 impl ExternalAccount {
-    /// A claim that is shown.
+    /// The text of a claim, shortened and without unsafe characters. It is only displayed.
     fn shown(&self, name: &str) -> Option<String> {
         let text = self.claims.get(name).and_then(Value::as_str)?;
         let text: String = text
@@ -180,7 +181,7 @@ impl Identity {
     }
 }
 
-/// Fails if the provider was changed, disabled or deleted since the sign-in began.
+/// Fails if the provider was changed, disabled or deleted after `account.provider` was read.
 fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), IdentityError> {
     let now = providers::find(tx, account.provider.id)?;
     if now.is_some_and(|now| now == account.provider && now.enabled) {

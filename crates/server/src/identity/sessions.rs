@@ -57,7 +57,7 @@ pub enum Proof {
     SecondFactor {
         /// The name of the factor in the audit log.
         kind: &'static str,
-        /// Uses up the pending login and the code.
+        /// Uses up the pending login, if there is one, and the code or the answer of the passkey.
         redeem: Redeem,
     },
 }
@@ -126,7 +126,8 @@ impl Identity {
         Ok(self.login_limit.fail(&user.username, address, now).await?)
     }
 
-    /// Records that an attempt was not a failure.
+    /// Records that the last attempt was not a failure, and forgets the user's earlier failures at
+    /// this address.
     pub async fn forgive_login(
         &self,
         user: &users::UserRow,

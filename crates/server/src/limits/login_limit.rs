@@ -1,11 +1,13 @@
 //! Slows down logins after failed attempts, by the rule of `svc_core::login`.
 //!
-//! Failures are counted in tables of a fixed size. Each table has two rows, and each row has its
-//! own hash function with a secret key. No counter is evicted, so a flood of names or addresses
-//! cannot reset one. A key is a name, an address or a pair of both. If two keys share a slot in one
-//! row, they very likely have different slots in the other row.
+//! Failures are counted in tables of a fixed size. The key of a counter is a name, an address or a
+//! pair of both. No counter is evicted, so a flood of names or addresses cannot reset a counter.
+//! Each table has two rows, and each row has its own secret hash function. If two keys share a
+//! slot in one row, they very likely have different slots in the other row. The smaller count
+//! applies.
 //!
-//! In a zone, failures are also counted in the database (`zone_failures`), for all servers together.
+//! In a zone, failures are also counted in the database, for all servers together
+//! (`zone_failures`).
 
 mod zone_failures;
 
@@ -28,7 +30,7 @@ use self::zone_failures::ZoneFailures;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoginPolicy {
     pub slow_down: LoginDelay,
-    /// Number of counters for pairs of user and address. Fixed.
+    /// Number of counters for pairs of user and address, in each row of their table.
     pub tracked: usize,
 }
 
@@ -154,8 +156,8 @@ impl LoginLimit {
         self.counts.lock().own.change(&own, renew);
     }
 
-    /// Records that the attempt counted by [`begin`](Self::begin) has succeeded, so that it no
-    /// longer counts as failed.
+    /// Records that the attempt counted by [`begin`](Self::begin) has succeeded. It no longer
+    /// counts as failed, and earlier failures of this user at this address are forgotten.
     pub async fn succeed(&self, username: &str, address: IpAddr) -> Result<(), StoreError> {
         self.forgive_here(username, address);
         match &self.zone {
@@ -190,7 +192,8 @@ impl Table {
         }
     }
 
-    /// The failures of a key. The number is too high only if other keys share both of its slots.
+    /// The failures of a key. The number is too high only if the key shares its slot in each row
+    /// with another key.
     fn find<K: Hash + ?Sized>(&self, key: &K) -> Failures {
         let found = self.rows.each_ref().map(|(hasher, row)| {
             let slot = slot(hasher, row.len(), key);
@@ -215,7 +218,8 @@ fn slot<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize
     (hasher.hash_one(key) % length as u64) as usize
 }
 
-/// The network of an address. For IPv6 it is the /64, which usually belongs to one owner.
+/// The network of an address. For IPv6 it is the /64, which usually belongs to one owner. For IPv4
+/// it is the address itself.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

@@ -2,8 +2,9 @@
 //! links, because its agents moved to the other servers when it stopped.
 //!
 //! A server with clearly more home links than the average asks some of its agents to move their
-//! home to a server with fewer. It chooses these agents at random, and asks only a part of them at
-//! a time, because every server decides on its own, with numbers that are some seconds old.
+//! home to a server with fewer. It chooses these agents at random, and moves only a part of its
+//! surplus at a time, because every server decides on its own, with numbers that are some seconds
+//! old.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ impl Links {
     /// the servers that agents may link to, this one included.
     pub fn spread_homes(&self, counted: &[HomeCount]) {
         if !counted.iter().any(|count| count.server == self.server_id) {
-            return; // An agent that moves away could not come back.
+            return; // This server is not announced: an agent that moves away could not come back.
         }
         let (own, _) = self.count();
         let others: Vec<_> = counted

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::identity::Caller;
 
-/// Identifies a user on the links of one space, where users take turns. In the unlikely case that
-/// two users have the same number, they share one turn.
+/// Identifies a user on the links of one space. The calls of different users are sent in turn. In
+/// the unlikely case that two users have the same number, they count as one user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UserNumber(pub u32);
 
@@ -192,7 +192,7 @@ impl Link {
         self.calls.lock().complete(id, answer);
     }
 
-    /// Notes the times of a call, whose answer follows.
+    /// Stores the times of a call. The answer to the call follows.
     pub fn set_times(&self, id: u64, payload: &[u8]) {
         if let Some(times) = read_times(payload) {
             self.calls.lock().set_times(id, times);
@@ -263,8 +263,8 @@ impl PendingCall {
         (self.times != CallTimes::default()).then_some(self.times)
     }
 
-    /// Asks the agent to cancel the call. `answer` then returns whether the agent had sent the call
-    /// to the method server.
+    /// Asks the agent to cancel the call. `answer` then returns [`Answer::Cancelled`], or the
+    /// answer that was already on its way.
     pub fn cancel(&self) {
         self.link.cancel(self.user, self.id);
     }

@@ -1,4 +1,4 @@
-//! The two protocol eras: finds the era of a request and checks the headers of a modern one.
+//! The two protocol eras: finds the era of a request, and checks the headers of modern requests.
 //!
 //! A modern (2026-07-28) request carries its version and capabilities, and repeats some members in
 //! headers for proxies; header and body must agree. A legacy client (2025-11-25 and before) starts
@@ -23,7 +23,7 @@ pub const SUPPORTED: &[&str] = &[
 ];
 /// All but the modern version.
 pub const LEGACY: &[&str] = SUPPORTED.split_at(1).1;
-/// The version of a request without the header, and the only version that has batches.
+/// The version of a request without a version header. It is also the only version with batches.
 const WITHOUT_HEADER: &str = "2025-03-26";
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -131,7 +131,7 @@ fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refus
     Ok(())
 }
 
-/// Rejects a header that differs from the value in the body.
+/// Rejects a request if the header is missing or differs from the value in the body.
 fn check_header(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(), Refusal> {
     let value = get_header(headers, name, shown)?;
     match decode(value) {

@@ -146,9 +146,9 @@ impl Discovery {
         Some((owner, entry))
     }
 
-    /// Lists the methods of other active owners that a user sees, sorted, and counts the user's own
-    /// methods. A method that the user sees through groups is listed only if the caller is a member
-    /// of one of these groups or holds `manage_groups`.
+    /// Lists the methods of other active owners that a user sees, sorted by name, and counts the
+    /// user's own methods. A method that the user sees through groups is listed only if the caller
+    /// is a member of one of these groups or holds `manage_groups`.
     pub fn shared_with(&self, user: &User, caller: &Caller) -> (Vec<AccessibleMethod>, usize) {
         let all_groups = caller.may(Permission::ManageGroups);
         let visible = self.registry.list_visible(user.viewer());
@@ -228,7 +228,7 @@ impl Discovery {
                 .clone()
                 .filter_map(|group| self.directory.group_name(*group));
             method.groups = names.collect();
-            // Without this number, an empty list would look like "shared with all users".
+            // Without this number, an empty list of groups would look like "shared with all users".
             method.deleted_groups = groups.count() - method.groups.len();
             method.events = definition.events.iter().map(ToString::to_string).collect();
             method.event_sinks.clone_from(&definition.event_sinks);

@@ -104,8 +104,8 @@ impl CheckedPublication {
 }
 
 impl Publisher {
-    /// Checks everything except conflicts with other registrations. Agents choose the schemas, so
-    /// this work may be large: it runs on the compute pool, in the share of the owner.
+    /// Checks everything except conflicts with other registrations. Agents choose the schemas, so a
+    /// check may take long. It runs on the compute pool and counts as work of the owner.
     pub async fn check(
         &self,
         space: &Arc<LiveSpace>,

@@ -58,7 +58,7 @@ impl Question {
     }
 }
 
-/// The other parameters of `/authorize`.
+/// The parameters of `/authorize` that a [`Question`] does not contain.
 pub struct Asked<'a> {
     pub response_type: &'a str,
     pub challenge: &'a str,

@@ -1,7 +1,8 @@
-//! Answers the requests of a script that runs on the server: libraries, and the API as its user.
+//! Answers the requests of a script that runs on the server: it reads libraries, and calls the API
+//! with the permissions of its user.
 //!
-//! Every operation checks the user again: a script loses a permission in the middle of its run when
-//! its user loses it. Nothing here may access a file, a process or the network.
+//! Every operation checks the user again. If the user loses a permission during the run, the script
+//! loses it too. Nothing here may access a file, a process or the network.
 
 use std::sync::Arc;
 
@@ -174,7 +175,7 @@ pub fn find_active(directory: &Directory, id: UserId) -> Result<Arc<User>, Strin
     }
 }
 
-/// Prevents endless loops: a script for an event must not cause further events.
+/// A script that runs for an event must not emit events, because that could start an endless loop.
 fn emit_denied() -> Raise {
     Raise::new(
         Exception::PermissionError,

@@ -19,7 +19,7 @@ pub fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError
     listen(address).map_err(|source| StartError::Listen { address, source })
 }
 
-/// Listens without TLS for agents that the server runs: the host name of the certificate is not the
+/// Listens without TLS for agents that the server runs: its certificate is not valid for the
 /// loopback address.
 pub fn bind_loopback() -> Result<(TcpListener, String), StartError> {
     let (tcp, address) = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;

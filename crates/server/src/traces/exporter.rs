@@ -20,7 +20,7 @@ use crate::metrics::{Metrics, SpanOutcome};
 
 /// The path of traces below the address of a receiver.
 const TRACES_PATH: &str = "/v1/traces";
-/// The answer of a receiver has a few bytes.
+/// The maximum size of a receiver's answer. Most answers have a few bytes.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) struct Exporter {
@@ -35,8 +35,8 @@ pub(super) struct Exporter {
 
 /// Why a batch was not accepted.
 enum Failure {
-    /// The receiver cannot be reached or is busy: try again, after this time if the receiver says
-    /// so.
+    /// The receiver cannot be reached or is busy: try again. The time is the `Retry-After` of the
+    /// receiver, if it sent one.
     Temporary(String, Option<Duration>),
     /// The receiver refuses the batch.
     Refused(String),
@@ -130,7 +130,7 @@ impl Exporter {
         }
     }
 
-    /// Makes one attempt to export the spans that wait when the server stops.
+    /// Exports the spans that wait when the server stops, with one attempt for each batch.
     async fn export_last(&self) {
         let deadline = Instant::now() + self.policy.last_timeout;
         loop {
@@ -190,14 +190,15 @@ impl Exporter {
     }
 }
 
-/// Logs the first failure. Further ones are in the metrics.
+/// Logs the first failure. Until an export succeeds, further failures are only counted in the
+/// metrics.
 fn report(is_failing: &mut bool, why: &str) {
     if !std::mem::replace(is_failing, true) {
         warn!("traces cannot be exported: {why}; spans are dropped while this lasts");
     }
 }
 
-/// `Retry-After` in seconds.
+/// Reads `Retry-After`. Only the form in seconds is supported.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     text.trim().parse().ok().map(Duration::from_secs)

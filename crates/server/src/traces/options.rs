@@ -11,8 +11,8 @@ pub struct TraceOptions {
     pub otlp_url: Option<String>,
     /// The share of traces that are recorded, from 0 to 1.
     pub sample: f64,
-    /// For each user: the number of spans per second that are recorded only because the sender
-    /// records them.
+    /// The maximum number of spans per second and user that are recorded only because the sender of
+    /// the request records the trace.
     pub parents_per_second: u32,
     /// Headers of each export, such as a credential. Their values are marked as sensitive.
     pub headers: HeaderMap,
@@ -37,20 +37,20 @@ impl Default for TraceOptions {
 /// The limits of the export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExportPolicy {
-    /// Spans that may wait.
+    /// The maximum number of spans that wait to be sent.
     pub queue_spans: usize,
-    /// Spans of one request.
+    /// The maximum number of spans in one request.
     pub batch_spans: usize,
     /// The time between exports while few spans wait.
     pub interval: Duration,
-    /// The time of one request.
+    /// The time limit of one request.
     pub timeout: Duration,
-    /// The wait before the first retry. It doubles from retry to retry.
+    /// The wait before the first retry. The wait doubles with each retry, up to `retry_max`.
     pub retry_first: Duration,
     pub retry_max: Duration,
     /// Spans are dropped if their export has failed for this time.
     pub give_up: Duration,
-    /// The time of the last request, when the server stops.
+    /// The time limit of all requests together that are sent after the server begins to stop.
     pub last_timeout: Duration,
 }
 
@@ -69,13 +69,14 @@ impl Default for ExportPolicy {
     }
 }
 
-/// Names the line and never shows its text, which may be a secret.
+/// A line that is not a header. The error has only the number of the line, because its text may be
+/// a secret.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("line {0} is not `Name: value`")]
 pub struct HeadersError(pub usize);
 
-/// Reads a file of headers: a line `Name: value` each. Empty lines and lines that begin with `#`
-/// are ignored.
+/// Reads a file of headers: one line `Name: value` for each. Empty lines and lines that begin with
+/// `#` are ignored.
 pub fn parse_headers(text: &str) -> Result<HeaderMap, HeadersError> {
     let mut headers = HeaderMap::new();
     for (number, line) in (1..).zip(text.lines()) {

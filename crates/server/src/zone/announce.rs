@@ -21,8 +21,7 @@ pub(super) async fn run(handles: &ZoneHandles) {
     loop {
         match read(handles).await {
             Ok(servers) => {
-                // At intervals, and not after each change: only a part of the links moves at a
-                // time.
+                // Not after each change: `spread_homes` moves only a part of the links at a time.
                 if spread_at.elapsed() >= READ_EVERY {
                     spread_at = Instant::now();
                     handles.links.spread_homes(&count_homes(&servers));

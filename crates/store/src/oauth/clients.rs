@@ -1,4 +1,4 @@
-//! Apps.
+//! Apps that users can connect: the clients of OAuth.
 
 use svc_core::{OAuthClientId, Timestamp, oauth::ClientKind};
 
@@ -20,7 +20,7 @@ pub struct ClientRow {
     pub name: String,
     pub redirect_uris: Vec<String>,
     pub secret_hash: Option<Hash>,
-    /// When the document of an app of the kind `metadata` is read again.
+    /// After this time, the document of an app of the kind `metadata` is read again.
     pub fresh_until: Timestamp,
     pub blocked: bool,
     pub created_at: Timestamp,
@@ -88,8 +88,8 @@ pub fn delete(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<bool, StoreError> {
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
 
-/// Deletes the oldest unused apps, so that at most `keep` are left. The age counts from the
-/// registration, or from the last read of the document.
+/// Deletes all unused apps except the newest `keep`, at most 1,000 in one call. `fresh_until`
+/// decides which apps are the newest; for a registered app it is the time of the registration.
 pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         &format!(
@@ -100,7 +100,7 @@ pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError
     )
 }
 
-/// Deletes apps of `UNUSED` that made their last request before this time. For an app without a
+/// Deletes unused apps that made their last request before this time. For an app that made no
 /// request, the time of its creation counts.
 pub fn delete_unused(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.count_changes(

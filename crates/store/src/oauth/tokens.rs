@@ -44,17 +44,17 @@ pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<AppTokenRow>, StoreEr
     tx.find_record("WHERE hash = ?1", values![hash])
 }
 
-/// The access tokens of one user: for the directory.
+/// The access tokens of one user, for the server's copy in memory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<AppTokenRow>, StoreError> {
     tx.list_records("WHERE user_id = ?1 AND kind = 'access'", values![user])
 }
 
-/// All access tokens: for the directory.
+/// All access tokens, for the server's copy in memory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<AppTokenRow>, StoreError> {
     tx.list_records("WHERE kind = 'access'", &[])
 }
 
-/// Marks a refresh token as exchanged, unless it is already.
+/// Marks a refresh token as exchanged. A token that was exchanged before keeps its time.
 pub fn replace(tx: &mut Tx<'_>, hash: &Hash, now: Timestamp) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE oauth_tokens SET replaced_at = ?2 WHERE hash = ?1 AND replaced_at IS NULL",

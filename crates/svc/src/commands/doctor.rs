@@ -26,7 +26,7 @@ struct Report {
     groups: Vec<Group>,
 }
 
-/// The checks of one part.
+/// The checks of the server or of the space.
 #[derive(Serialize)]
 struct Group {
     /// Such as `server https://svc.example.com`.

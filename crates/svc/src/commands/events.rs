@@ -115,7 +115,7 @@ async fn list(shell: &Shell, filter: Filter, args: ListArgs) -> Outcome {
         text: filter.text,
     };
     let document: Events = client.events(&args.page(), &query).await?;
-    // The server compares one event after the other, so a page may be empty before the last one.
+    // The server limits how many events it reads for a page, so an empty page may have a successor.
     if let Some(cursor) = document
         .next_cursor
         .as_ref()

@@ -10,7 +10,8 @@ use crate::exit::Failure;
 pub const FORMS: &str = "none, tcp:<port>, http://<address>, command:<shell command>, or JSON \
      such as {\"type\":\"tcp\",\"port\":3000,\"interval_seconds\":30}";
 
-/// `None` for `null`: the template's check, or the default, applies.
+/// Returns `None` for the text `null`. Then the check of the space's template applies, or the
+/// default.
 pub fn parse(text: &str) -> Result<Option<HealthCheck>, Failure> {
     let refuse = |why: String| {
         Failure::usage(format!("health check `{text}` is not valid"))

@@ -1,4 +1,5 @@
-//! `svc login`: creates an API token for this machine and saves it as a context.
+//! `svc login`: creates an API token for this machine, or reads one from stdin, and saves it as a
+//! context.
 
 mod browser;
 mod device;
@@ -100,7 +101,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     Ok(Exit::Ok)
 }
 
-/// Logs in on a page of the server; `None` if the user must type the password here instead.
+/// Logs in on a page of the server. Returns `None` if the login needs a password instead.
 async fn log_in_by_page(
     shell: &Shell,
     args: &Args,
@@ -135,7 +136,7 @@ pub async fn supports_browser(client: &Client) -> Result<bool, Failure> {
     Ok(find_metadata(client).await?.is_some())
 }
 
-/// Whether a browser can be opened for the user of this terminal.
+/// Whether a browser that the user of this terminal sees can probably be opened.
 fn has_display(environment: &Environment) -> bool {
     let is_set = |name| environment.get(name).is_some();
     let is_remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
@@ -258,8 +259,9 @@ fn ask_code() -> Result<String, Failure> {
     .hint("give it with --code, or as the second line of --password-stdin"))
 }
 
-/// Checks the token and returns its user. A token with scopes may not read its user. Such a token
-/// is valid if the server accepts it, or rejects it only because of its scopes.
+/// Checks the token and returns its user. If the scopes of the token do not allow it to read its
+/// user, returns `None`. Then a second request checks that the server does not reject the token for
+/// a reason other than its scopes.
 async fn check_token(target: Target, token: &str) -> Result<Option<String>, Failure> {
     let client = Client::new(target).with_token(token);
     match client.me().await {

@@ -291,7 +291,7 @@ async fn register_toml(
     agent.register(&body).await.map_err(script::refused)
 }
 
-/// The names of the agent's space and its owner, if they are known.
+/// The names of the agent's space and its owner, or placeholders if they are not known.
 fn names_of(status: Option<&Status>) -> Result<Names, Failure> {
     let names =
         status.and_then(|status| Some((status.space.as_deref()?, status.owner.as_deref()?)));

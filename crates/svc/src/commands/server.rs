@@ -133,7 +133,7 @@ pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
         }
         server.join().await;
         if let Some(reports) = reports {
-            // The task ended at the shutdown, before the server ended.
+            // The start of the shutdown ends this task.
             let _ = reports.await;
         }
         Ok(Exit::Ok)
@@ -152,7 +152,7 @@ async fn print_sign_in_link(server: &Server, user: &str) {
     }
 }
 
-/// Applies the flags, which win over every other layer.
+/// Applies the flags. They override the configuration file and the environment.
 fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) {
     let path = |path: PathBuf| shell.environment.absolute(&path);
     if let Some(listen) = args.listen {

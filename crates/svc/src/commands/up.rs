@@ -38,7 +38,7 @@ use space_agent::SpaceAgent;
 use up_context::UpContext;
 
 const SPACE_NAME: &str = "demo";
-/// Holds the password of the user `admin`, so that a later start can show it again.
+/// The file with the password of the user `admin`. A later start shows the password again.
 const PASSWORD_FILE: &str = "admin-password";
 
 /// Webhooks may reach this machine, so that users can develop receivers on it.
@@ -74,7 +74,7 @@ struct UpPolicy {
 }
 
 const POLICY: UpPolicy = UpPolicy {
-    // Longer than an agent waits for a startup script.
+    // Longer than an agent waits for a startup script (60 s).
     ready_within: Duration::from_secs(90),
     poll_interval: Duration::from_millis(50),
     restart_check_interval: Duration::from_secs(1),
@@ -85,7 +85,7 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     config.spaces.allow_local = true;
     let this_machine = LOOPBACK.iter().map(ToString::to_string);
     config.webhooks.allow.extend(this_machine);
-    // The server is for this machine only, and needs neither a certificate nor a public name.
+    // A server for trying svc needs neither a certificate nor a public name.
     config.server.tls_cert = None;
     config.server.tls_key = None;
     config.server.public_url = None;

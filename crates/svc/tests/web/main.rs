@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod browser;
-// The providers to sign in with are installed like the judges of `tests/it`.
+// Installs the OpenID Connect providers that the tests sign in with.
 #[allow(dead_code)]
 #[path = "../it/judge.rs"]
 mod judge;

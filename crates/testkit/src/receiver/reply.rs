@@ -6,7 +6,8 @@ use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf};
 
 use super::{Reply, Shared};
 
-/// Sends the reply of the path; returns whether the connection can take another request.
+/// Sends the reply that is set for the path. Returns whether the connection can take another
+/// request.
 pub(super) async fn answer(
     writer: &mut OwnedWriteHalf,
     path: &str,

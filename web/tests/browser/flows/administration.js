@@ -50,7 +50,7 @@ async function templates(scene, page) {
   await see(row.getByText('tcp:8080'));
   await see(row.getByText('team=blue'));
 
-  // A change keeps what it does not name, and removes what was removed.
+  // A change keeps the other fields, and deletes the removed field.
   await row.getByRole('button', { name: 'web', exact: true }).click();
   await dialog.getByRole('button', { name: 'Remove field 1' }).click();
   await dialog.getByLabel('Port 1 value').fill('9090');

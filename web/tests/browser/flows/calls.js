@@ -18,7 +18,7 @@ export default async function calls(scene) {
   await recorded(scene, page, rows);
   await ofOneMethod(scene, page);
 
-  // A caller who does not own the method sees only the own calls, and no space.
+  // A caller who does not own the method sees only their own calls, and no space.
   const other = await scene.open(ben);
   await other.goto('/calls');
   const own = other.getByRole('table', { name: 'Calls' }).locator('tbody tr');
@@ -28,7 +28,7 @@ export default async function calls(scene) {
   await see(other.getByRole('dialog').getByText('Call id'));
   assert.equal(await other.getByRole('dialog').getByText('Space').count(), 0);
 
-  // An id that does not exist is an error in the drawer, not an empty one.
+  // For an id that does not exist, the drawer shows an error and is not empty.
   await page.goto('/calls?call=00000000-0000-7000-8000-000000000000');
   await see(page.getByRole('dialog').getByRole('alert'));
   scene.expectNoErrors(/404/);

@@ -50,7 +50,7 @@ async function allow(scene, page, callback) {
   await seeNo(page.getByRole('navigation', { name: 'Main' }));
   await expectUsable(page, 'the question');
 
-  // A click at the moment when the page appears, or when the user returns to the window, was meant for something else.
+  // The page ignores a click just after it appears, or just after the user returns to the window.
   const button = page.getByRole('button', { name: 'Allow' });
   await page.waitForFunction(() => 'clickedAtOnce' in window);
   await button.evaluate((/** @type {HTMLButtonElement} */ allow) => {
@@ -123,7 +123,7 @@ async function otherSession(scene, page, callback) {
   assert.equal(callback.answers.length, 0);
 }
 
-/** A program on the computer takes over, and the page stays open. @param {import('../scene.js').Scene} scene */
+/** For an app with its own URL scheme, the page stays open. @param {import('../scene.js').Scene} scene */
 async function leaveToProgram(scene) {
   const page = await scene.open(scene.facts.ann);
   await page.goto(authorizePath(await register(page, 'Probe', CURSOR)));
@@ -144,7 +144,7 @@ function countAnswers(page) {
   return sent;
 }
 
-/** Clicks "Allow" in the moment in which it appears. @param {Page} page */
+/** Clicks "Allow" as soon as it appears. @param {Page} page */
 async function clickAtOnce(page) {
   await page.addInitScript(() => {
     new MutationObserver((_, observer) => {

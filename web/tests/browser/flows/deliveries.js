@@ -72,7 +72,7 @@ async function resend(page, scene, sink) {
   await page.screenshot({ path: `${scene.results}/chosen.png` });
   await page.getByRole('button', { name: 'Resend chosen' }).click();
   await see(page.getByText('2 deliveries sent again'));
-  // The last delivery succeeded, and one is still dead.
+  // The last delivery succeeded, but one delivery is still dead.
   await see(page.getByRole('main').getByText('1 dead', { exact: true }));
   await see(table.getByRole('link', { name: 'sent again as #4' }));
 

@@ -14,7 +14,7 @@ export default async function firstCall(scene) {
   await newSpace(page, scene);
   await call(page);
 
-  // The overview ticks the steps and counts the call.
+  // The overview counts the call and shows the event of the space.
   await page.goto('/');
   await see(page.getByText('1', { exact: true }));
   await see(page.getByRole('main').getByText('space.started'));

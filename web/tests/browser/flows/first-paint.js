@@ -1,4 +1,4 @@
-/** The overview loads few bytes, all of them from the server. */
+/** The overview loads few bytes, and only from the svc server. */
 import assert from 'node:assert/strict';
 
 import { places, visit } from '../pages.js';

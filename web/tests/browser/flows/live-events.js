@@ -1,4 +1,4 @@
-/** The events page is live: new events appear, filters apply, a pause holds events. */
+/** The events page is live: new events appear, filters apply, and during a pause new events are only counted. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';

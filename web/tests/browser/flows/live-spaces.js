@@ -1,4 +1,4 @@
-/** Spaces: the pages show an agent that disconnects, reconnects and stops; a space is stopped from its page. */
+/** Spaces: the pages show, without a reload, that an agent disconnects, reconnects and stops. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';

@@ -1,4 +1,4 @@
-/** A user without permissions sees no navigation entry, no button and no data; a direct visit explains why. */
+/** For pages that need a permission, other users see no navigation entry and no data; a direct visit shows a 403. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -41,8 +41,8 @@ export default async function noPermissions(scene) {
     assert.equal(await page.getByRole('main').getByText(word, { exact: true }).count(), 0, path);
   }
 
-  // Public pages are empty for this user and offer no forbidden action. Wait for the empty state first: a list that
-  // still loads has no rows either.
+  // The other pages show no data of other users and offer no forbidden action. Wait for the empty state first: a list
+  // that still loads has no rows either.
   await page.goto('/methods');
   await seePage(page, 'Methods');
   await see(page.getByRole('main').getByText('No methods yet'));

@@ -31,7 +31,7 @@ export default async function people(scene) {
     'Audit',
   ]);
 
-  // The matrix removes the permission again.
+  // A change in the table of permissions takes effect at once.
   await page.goto('/roles');
   await page.getByRole('checkbox', { name: 'reader: view_audit' }).uncheck();
   await page.getByRole('checkbox', { name: 'reader: use_mcp' }).check();

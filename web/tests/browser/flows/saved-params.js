@@ -38,7 +38,7 @@ async function saved(scene, page) {
   await text.fill('{"text": "sleep well"}');
   await save('Night', 'Replace');
 
-  // They outlive the page, and fill the form.
+  // Saved params survive a reload, and fill the form.
   await page.reload();
   await seePage(page, 'note');
   await menu.click();
@@ -50,7 +50,7 @@ async function saved(scene, page) {
   await pick('Night');
   assert.equal(await text.inputValue(), '{"text": "sleep well"}');
 
-  // Another method has none of them, and params with a secret cannot be saved or shared.
+  // The params of `unlock` contain a secret. They cannot be saved or shared, so there is no menu.
   await page.goto('/methods/unlock');
   await seePage(page, 'unlock');
   await see(page.getByRole('button', { name: 'Call', exact: true }));
@@ -66,7 +66,7 @@ async function saved(scene, page) {
   await seeNo(page.getByRole('menuitem', { name: 'Morning' }));
   await page.keyboard.press('Escape');
 
-  // More characters than can be saved: the dialog says so and stays.
+  // Params that are too long cannot be saved: the dialog says so and stays open.
   await text.fill(`{"text": "${'x'.repeat(20_000)}"}`);
   await pick('Save these params');
   await page.getByRole('dialog').getByLabel('Name').fill('Long');
@@ -89,7 +89,7 @@ async function linked(page) {
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('"from a friend"'));
 }
 
-/** On a phone the call button is visible while the form is, however long it is. @param {Page} page */
+/** On a phone the call button stays on the screen while the form is on the screen. @param {Page} page */
 async function stickyBar(page) {
   const before = page.viewportSize();
   await page.setViewportSize({ width: 390, height: 500 });

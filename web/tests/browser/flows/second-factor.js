@@ -114,7 +114,7 @@ async function requiredByRole(scene, ann, ben) {
   await page.reload();
   assert.ok(await page.getByRole('checkbox', { name: 'user: requires a second factor' }).isChecked());
 
-  // Every page of Ben is the setup, until it is done.
+  // Ben sees only the setup, on every page, until it is done.
   const phone = await scene.open(ben, PHONE);
   await phone.goto('/tokens');
   await seePage(phone, 'Set up a second factor');

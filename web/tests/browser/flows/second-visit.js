@@ -1,4 +1,4 @@
-/** Files with their version in the address are requested once; the first load is small and is reported. */
+/** Files whose address contains the version are requested only once. The first load makes few requests. */
 import assert from 'node:assert/strict';
 
 import { places } from '../pages.js';
@@ -23,7 +23,7 @@ export default async function secondVisit(scene) {
   });
   const first = await load(page, overview, session);
   const second = await load(page, overview, session);
-  // Times depend on the machine: they are reported, and only counts decide.
+  // Times depend on the machine. They are only printed; the counts decide.
   console.error(`first load: ${JSON.stringify(first)}`);
   console.error(`second load: ${JSON.stringify(second)}`);
   assert.ok(first.requests <= REQUESTS_MAX, `the first load makes ${first.requests} requests`);

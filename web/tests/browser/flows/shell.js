@@ -1,4 +1,4 @@
-/** The frame of every page: shown at once, back to the same place, keys, and buttons that stay readable. */
+/** The frame of every page: shown at once, with the scroll position after "Back", keys, alerts and compact rows. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
@@ -19,7 +19,7 @@ export default async function shell(scene) {
   await density(page, scene);
 }
 
-/** Compact rows are lower, also after a reload. @param {Page} page @param {import('../scene.js').Scene} scene */
+/** Compact rows have less height, also after a reload. @param {Page} page @param {import('../scene.js').Scene} scene */
 async function density(page, scene) {
   await page.goto('/tokens');
   const row = page.getByRole('table', { name: 'Tokens' }).getByRole('row').nth(1);
@@ -55,7 +55,7 @@ async function slowApi(page) {
   await page.unroute('**/api/auth/state');
 }
 
-/** A page that is opened while the server does not answer loads by itself. @param {Page} page @param {any} scene */
+/** A page that was opened during an outage loads after the outage. @param {Page} page @param {any} scene */
 async function unreachable(page, scene) {
   for (const path of ['**/api/auth/state', '**/api/tokens*']) {
     await page.route(path, (route) => route.fulfill({ status: 503, json: { title: 'Starting' } }));
@@ -67,7 +67,7 @@ async function unreachable(page, scene) {
   scene.expectNoErrors(/the server responded with a status of 503/);
 }
 
-/** Back returns to the same place. @param {Page} page */
+/** "Back" restores the scroll position. @param {Page} page */
 async function scrolling(page) {
   await page.setViewportSize({ width: 1280, height: 300 });
   await page.goto('/audit');
@@ -132,7 +132,7 @@ async function palette(page, scene) {
   await page.keyboard.press('Escape');
   await seeNo(dialog);
 
-  // The other keys. None of them acts while the user types.
+  // Other keys of the page: `g` then `m`, `/` and `?`. They do nothing while the user types in a field.
   await page.keyboard.press('g');
   await page.keyboard.press('m');
   await seePage(page, 'Methods');
@@ -159,7 +159,7 @@ async function alerts(page, scene) {
   assert.ok(scene.facts.sink.name);
 }
 
-/** A server that runs no spaces itself offers none. @param {Page} page */
+/** If the server may not run agents, the form does not ask who starts the agent. @param {Page} page */
 async function localSpace(page) {
   await page.goto('/spaces?new=1');
   const form = page.getByRole('dialog', { name: 'New space' });

@@ -42,7 +42,7 @@ export default async function signIn(scene) {
   await seePage(page, 'Sign in to svc');
   assert.equal((await page.request.get('/api/auth/me')).status(), 401);
 
-  // Another client's guesses use up Ben's attempts.
+  // Wrong passwords use up Ben's attempts.
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const answer = await page.request.post('/api/auth/login', {
       data: { username: ben.username, password: `guess ${attempt}` },

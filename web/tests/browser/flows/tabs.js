@@ -1,4 +1,4 @@
-/** A user may have only one event stream. Eight tabs of the user share it, and hidden tabs release it. */
+/** The quota of this test is one event stream for each user. Eight tabs of a user share it, hidden tabs release it. */
 import { see, seePage } from '../scene.js';
 
 /** A browser opens at most six connections to a server over HTTP/1.1. */

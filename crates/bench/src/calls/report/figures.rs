@@ -1,5 +1,6 @@
 //! The figures that are compared with two limits: the gate is the minimum requirement, the goal is
-//! stricter.
+//! stricter. `svc` is compared with two references: B is a bare HTTP echo, C is HTTP to a stdio
+//! program without an agent.
 
 use serde_json::{Value, json};
 
@@ -71,8 +72,8 @@ impl Figure {
     }
 }
 
-/// Compares two cases round by round. Within a round, the two were measured only seconds apart, so
-/// the load of the machine was similar.
+/// Compares two cases round by round. In each round, both cases were measured only seconds apart,
+/// so the load of the machine was similar.
 fn each_round(
     one: &Measured,
     other: &Measured,

@@ -101,8 +101,8 @@ impl Grouped for EmitCommand {
     type Answer = EmitOutcome;
     type Error = EmitServiceError;
 
-    /// An event that exceeds its owner's quota gets no result here. It is then written alone,
-    /// because older events must be removed first.
+    /// An event that exceeds its owner's quota gets no result here. The store then calls
+    /// `run_alone`, which removes older events.
     fn run_together(
         tx: &mut Tx<'_>,
         commands: &[&Self],

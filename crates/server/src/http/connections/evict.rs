@@ -35,7 +35,7 @@ enum Class {
 /// A connection that could be closed at the time of the last scan.
 pub(super) struct Candidate {
     class: Class,
-    /// Anonymous connections of the same client address.
+    /// Number of anonymous connections of the same client address. 0 if the class is `Idle`.
     anonymous_of_client: usize,
     slot: Weak<Slot>,
 }
@@ -65,9 +65,10 @@ impl State {
         false
     }
 
-    /// Scans all connections and sorts them by class. Within a class, silent and anonymous
-    /// connections are sorted by the number of anonymous connections of their address, largest
-    /// first, then by age. Idle connections are sorted by idle time.
+    /// Scans all connections and sorts those that may be closed by class. Within a class, silent
+    /// and anonymous connections are sorted by the number of anonymous connections of their
+    /// address, largest first, then by age, oldest first. Idle connections are sorted by idle time,
+    /// longest first.
     fn find_candidates(&mut self, now: u64) {
         let mut anonymous: HashMap<IpAddr, usize> = HashMap::new();
         for (_, slot) in &self.open {
@@ -104,7 +105,7 @@ impl State {
     }
 }
 
-/// `None` if the connection may not be closed.
+/// The class of a connection; `None` if the connection must stay open.
 fn class(slot: &Slot, now: u64, anonymous_of_client: usize) -> Option<Class> {
     if slot.is_link() {
         return None;

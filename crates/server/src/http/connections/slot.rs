@@ -33,7 +33,7 @@ pub struct Slot {
     /// A valid credential was presented.
     is_authenticated: AtomicBool,
     is_link: AtomicBool,
-    /// Since when no request has been in progress; 0 while one is.
+    /// Since when no request has been in progress; 0 while a request is in progress.
     pub(super) idle_since: AtomicU64,
     /// HTTP/2 streams in progress.
     streams: AtomicU32,
@@ -86,7 +86,7 @@ impl Slot {
         self.is_link.load(Ordering::Relaxed)
     }
 
-    /// How long no request has been in progress; `None` while one is.
+    /// How long no request has been in progress; `None` while a request is in progress.
     pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
         match self.idle_since.load(Ordering::Relaxed) {
             0 => None,

@@ -5,9 +5,9 @@ const SHARE_MIN: f64 = 0.02;
 
 /// This server's share. Demands below a common level are met in full, and larger demands get that
 /// level. The level is chosen so that the limit is used up. If the sum of all demands is less than
-/// the limit, the rest is divided equally. All servers compute from the same reports, so the shares
-/// add up to the limit, apart from the minimum share of servers that demand less than
-/// [`SHARE_MIN`].
+/// the limit, the rest is divided equally. If all servers compute from the same demands, their
+/// shares add up to the limit. Servers that demand less than [`SHARE_MIN`] of the limit add their
+/// minimum share to this sum.
 pub(super) fn fair_share(limit: f64, own: f64, others: impl Iterator<Item = f64>) -> f64 {
     let own = own.max(limit * SHARE_MIN);
     let mut demands: Vec<f64> = others.chain([own]).collect();

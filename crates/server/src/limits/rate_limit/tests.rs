@@ -116,7 +116,7 @@ fn the_limit_holds_for_all_servers_within_a_tenth_over_ten_seconds() {
         vec![50.0; 10],
     ] {
         let zone = Zone::new(loads.len() as u128);
-        // The bucket is full at the start: it holds the requests of one second more.
+        // At the start the bucket is full: it holds the requests of one more second.
         assert_near(zone.run(0, 10_000, &loads), LIMIT * 11);
         assert_near(zone.run(10_000, 20_000, &loads), LIMIT * 10);
     }
@@ -141,10 +141,10 @@ fn a_server_that_starts_again_refuses_no_load_below_the_limit() {
     let mut zone = Zone::new(3);
     zone.run(0, 60_000, &[30.0; 3]);
     zone.servers[1].1 = RateLimit::new(Some(LIMIT));
-    // Because of rounding, each server may send one request less.
+    // Because of rounding, each server may grant one request less.
     let granted = zone.run(60_000, 62_000, &[30.0; 3]);
     assert!(granted >= 3 * 59, "{granted}");
-    // A user who first uses another server later is not rejected there either.
+    // A user who begins to use another server later is not rejected by that server either.
     let zone = Zone::new(2);
     zone.run(0, 60_000, &[50.0, 0.0]);
     let granted = zone.run(60_000, 62_000, &[50.0, 30.0]);

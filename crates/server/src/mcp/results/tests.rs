@@ -64,7 +64,7 @@ fn ready_made_content_passes_through() {
             "isError": true,
         })
     );
-    // Ordinary data that happens to have a member `content`.
+    // These results have a member `content`, but no valid content blocks: they are ordinary data.
     for data in [
         r#"{"content":["a"]}"#,
         r#"{"content":"a"}"#,

@@ -1,5 +1,6 @@
-//! Ranks tools for a query: an exact name first, then words in names, in titles and keywords, and in
-//! descriptions. Rare words count for more. Tools with equal scores are sorted by name.
+//! Ranks tools for a query. The tool whose name is the query comes first. A word counts most in a
+//! name, less in a title or keyword, and least in a description. Rare words count more than
+//! frequent words. Tools with equal scores keep their order in the list of tools.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,9 +16,9 @@ const AS_PREFIX: f64 = 0.4;
 const EXACT: f64 = 1e6;
 /// A word of a query with at least this many characters also matches as a prefix.
 const PREFIX_MIN: usize = 3;
-/// Words of a query that are used; the rest is ignored.
+/// The maximum number of words of a query. Further words are ignored.
 const WORDS_MAX: usize = 32;
-/// Characters of a word that are used.
+/// The maximum number of characters of a word. Further characters are ignored.
 const WORD_MAX: usize = 64;
 
 pub struct Index {
@@ -83,7 +84,8 @@ impl Index {
         ranked.into_iter().map(|(at, _)| at).collect()
     }
 
-    /// The score of one word of a query for each tool; the best match counts.
+    /// The score of one word of a query for each tool. If several words of a tool match, the best
+    /// match counts.
     fn score(&self, word: &str) -> HashMap<usize, f64> {
         let mut best: HashMap<usize, f64> = HashMap::new();
         let begins = |found: &str| found.starts_with(word);

@@ -12,12 +12,12 @@ use crate::{
     exit::Failure,
 };
 
-/// Time for each request of a check.
+/// The time limit of each request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// A certificate that expires sooner than this causes a warning.
 const CERTIFICATE_SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
-/// Clocks that differ by more than this cause a warning: codes of authenticator apps may be
-/// rejected, and times in lists are wrong.
+/// If the clocks of this machine and of the server differ by more than this, there is a warning. A
+/// server with a wrong clock may reject codes of authenticator apps and shows wrong times.
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(10);
 
 pub async fn check(shell: &Shell) -> Group {
@@ -95,7 +95,7 @@ async fn certificate(target: &Target) -> Option<Check> {
             error.to_string(),
             "check the address, and that the server runs",
         )),
-        // The check of the next request reports the timeout.
+        // If the server does not answer, the next check reports it.
         Err(_) => None,
     }
 }
@@ -110,7 +110,8 @@ fn certificate_age(end: Timestamp, now: Timestamp) -> Check {
     Check::warning("certificate", detail, advice)
 }
 
-/// The server read its clock at some moment of the request, which took `round_trip`.
+/// Compares the clocks. The request took `round_trip`, and the server read its clock at an unknown
+/// moment of this time.
 fn clock(found: &Diagnostics, now: Timestamp, round_trip: Duration) -> Check {
     let ahead = found.time.since(now);
     let behind = now.since(found.time).saturating_sub(round_trip);

@@ -1,4 +1,4 @@
-//! `svc mcp config`: prints the configuration of each MCP client, and where it belongs.
+//! `svc mcp config`: prints the configuration of an MCP client, and says where it belongs.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::{
     runtime::own_program,
 };
 
-/// Variable that holds the token, unless `--token-env` names another.
+/// The environment variable that holds the token, unless `--token-env` names another one.
 const TOKEN_VARIABLE: &str = "SVC_MCP_TOKEN";
 /// Placeholder for a token that the user fills in.
 const PLACEHOLDER: &str = "<token>";
@@ -78,8 +78,8 @@ struct Entry<'a> {
 
 /// How a client without HTTP starts `svc mcp stdio`.
 struct Bridge {
-    /// The path of this program. Graphical clients often have a short `PATH`, which does not find
-    /// `svc`.
+    /// The path of this program. The name `svc` is not enough, because the `PATH` of graphical
+    /// clients often lacks its folder.
     program: String,
     /// The address of the server.
     server: String,
@@ -171,7 +171,7 @@ impl ClientKind {
         value.get_name().to_owned()
     }
 
-    /// Whether the client connects by the address alone, with OAuth.
+    /// Whether the client needs only the address, because it can log in with OAuth.
     fn can_log_in(self) -> bool {
         match self {
             Self::ClaudeCode | Self::Cursor | Self::Vscode | Self::Codex => true,
@@ -235,7 +235,8 @@ impl ClientKind {
 }
 
 impl Entry<'_> {
-    /// The header's value, with the variable in the client's own notation.
+    /// The value of the header `Authorization`; `None` if the client logs in by itself. `variable`
+    /// writes a variable in the client's own notation.
     fn bearer(&self, variable: impl Fn(&str) -> String) -> Option<String> {
         match self.secret {
             Secret::Login => None,
@@ -244,7 +245,7 @@ impl Entry<'_> {
         }
     }
 
-    /// The server's entry in a JSON file. `kind` is `type`, for clients that need it.
+    /// The server's entry in a JSON file. `kind` is the member `type`, which some clients need.
     fn server(&self, kind: Option<&str>, bearer: Option<String>) -> Value {
         let mut server = json!({"url": self.url});
         if let Some(kind) = kind {

@@ -15,7 +15,7 @@ const VERSION: &str = "2026-07-28";
 /// Error code for headers that do not match the arguments.
 pub const HEADER_MISMATCH: i64 = -32020;
 const INVALID_PARAMS: i64 = -32602;
-/// Key in `_meta` of a list of tools: the tools that are not listed.
+/// The key in `_meta` of a list of tools under which the server reports hidden tools.
 const HIDDEN_TOOLS: &str = "svc/hiddenTools";
 /// The largest number of pages of tools to read.
 const PAGES_MAX: usize = 1_000;
@@ -29,14 +29,14 @@ pub struct Answer {
     body: Bytes,
 }
 
-/// Every tool, and the tools that are not listed.
+/// The listed tools, and the tools that are hidden.
 #[derive(Default)]
 pub struct ToolList {
     pub tools: Vec<Value>,
     pub hidden: Vec<HiddenTool>,
 }
 
-/// A tool that is not listed, because another tool has its name.
+/// A hidden tool: it is not listed, because another tool has its name.
 #[derive(Deserialize)]
 pub struct HiddenTool {
     pub tool: String,
@@ -77,7 +77,7 @@ impl McpClient {
         &self.client
     }
 
-    /// Lists every tool.
+    /// Lists the tools of all pages, up to [`PAGES_MAX`].
     pub async fn tools(&self) -> Result<ToolList, Failure> {
         let mut list = ToolList::default();
         let mut cursor: Option<String> = None;

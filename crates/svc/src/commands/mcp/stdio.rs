@@ -124,7 +124,8 @@ async fn serve(
     Ok(Ended::Input)
 }
 
-/// Writes each message as one line. Ends when the client has closed the output.
+/// Writes each message as one line, until the last sender is dropped or the client has closed the
+/// output.
 async fn write_lines(mut lines: mpsc::Receiver<Vec<u8>>, mut output: impl AsyncWrite + Unpin) {
     while let Some(mut line) = lines.recv().await {
         line.push(b'\n');

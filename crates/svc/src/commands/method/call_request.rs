@@ -8,7 +8,8 @@ use svc_protocol::{document::not_json, jsonrpc::BATCH_MAX};
 
 use crate::exit::Failure;
 
-/// Size of a body at which a batch is split; servers accept 8 MiB by default.
+/// The size at which a batch is split into several bodies. Servers accept bodies of 8 MiB by
+/// default.
 const BODY_BYTES_TARGET: usize = 6 * 1024 * 1024;
 
 /// One HTTP body and the number of its requests.
@@ -26,7 +27,9 @@ pub fn single(method: &str, params: &str, notify: bool) -> Result<CallBody, Fail
     Ok(CallBody { bytes, requests: 1 })
 }
 
-/// The bodies for one call per element, with ids 1..n; split so that a server accepts each body.
+/// The bodies of a batch with one call per element of `params`. The calls have the ids 1 to n,
+/// unless they are notifications. A body has at most [`BATCH_MAX`] calls and, if it has more than
+/// one call, about [`BODY_BYTES_TARGET`] bytes or fewer.
 pub fn batch(method: &str, params: &str, notify: bool) -> Result<Vec<CallBody>, Failure> {
     let items: Vec<&RawValue> = serde_json::from_str(params).map_err(|error| {
         Failure::usage("with --batch the params must be a JSON array, one element per call")

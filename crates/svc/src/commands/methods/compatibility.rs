@@ -17,13 +17,13 @@ use crate::exit::{Exit, Failure};
 
 /// How far back calls are counted.
 const CALLS_SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Pages of calls that are read for one method.
+/// The maximum number of pages of calls that are read for one method.
 const PAGES_MAX: usize = 10;
-/// Callers that are named for one method.
+/// The maximum number of callers that are named for one method.
 const CALLERS_MAX: usize = 10;
 
-/// Prints the changes that break callers, and who called the methods. With `is_strict`, such changes
-/// are an error.
+/// Prints the changes that break callers, and who called the methods. With `is_strict`, such
+/// changes are an error.
 pub async fn check(
     api: &Client,
     status: &Status,
@@ -77,7 +77,7 @@ fn is_of_space(method: &Method, status: &Status) -> bool {
     status.space_id.is_some_and(is_provider)
 }
 
-/// Whether callers of the method should know that more of their calls is recorded.
+/// Whether the new registration begins to record params and results of the method's calls.
 fn will_record_payloads(old: &Method, methods: &[CheckedMethod]) -> bool {
     let new = methods.iter().find(|new| new.name.as_str() == old.name);
     let is_now = new.is_some_and(|new| new.journal == JournalLevel::Payloads);
@@ -104,7 +104,7 @@ fn find_changes(old: &Method, methods: &[CheckedMethod]) -> Vec<String> {
     changes.iter().map(ToString::to_string).collect()
 }
 
-/// Who called a method in the last days, from the call journal.
+/// Describes who called a method within [`CALLS_SINCE`], from the call journal.
 async fn describe_callers(api: &Client, method: &Method) -> String {
     let query = CallQuery {
         method: Some(method.name.clone()),

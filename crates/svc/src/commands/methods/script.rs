@@ -86,7 +86,7 @@ fn ended(ran: Result<(), ScriptError>) -> Result<(), ScriptError> {
     }
 }
 
-/// Whether the script failed by this refusal, rather than by a later error.
+/// Whether the script failed because of this refusal, and not because of a later error.
 fn is_raised_by(error: &ScriptError, refusal: &Error) -> bool {
     let text = refusal.to_string();
     let first = text.lines().next().unwrap_or_default();
@@ -113,8 +113,8 @@ pub fn record(
 }
 
 /// The failure of a refused registration, with exit code 6. The exit code differs if the agent or
-/// the server is unreachable or does not answer in time. [`register`] replaces it by 1 if the
-/// script has registered methods before.
+/// the server is unreachable or does not answer in time. If the script has registered methods
+/// before, [`register`] changes the exit code to 1.
 pub fn refused(error: Error) -> Failure {
     let mut failure = Failure::from(error);
     if !matches!(failure.exit, Exit::Unreachable | Exit::Timeout) {
@@ -154,7 +154,7 @@ fn unreadable(_: serde_json::Error) -> Raise {
     )
 }
 
-/// Keeps the agent's answer to the script's registration.
+/// Keeps the agent's answer to the script's last registration.
 struct RegisteringHost {
     host: SpaceHost,
     registered: Option<Registered>,

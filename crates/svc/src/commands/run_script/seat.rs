@@ -1,7 +1,8 @@
-//! One seat: takes a job, runs it in its worker process, and sends the answer.
+//! A seat is a task of the method server with at most one worker process. It takes one job after
+//! the other, runs it in the worker, and sends the answer.
 //!
-//! A handler can at worst crash its own worker: the seat answers with an error, and starts a new
-//! worker for the next job.
+//! A handler can at worst crash the worker of its seat. Then the seat answers with an error, and
+//! starts a new worker for the next job.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +26,7 @@ use super::{
 };
 use crate::commands::own_script::print_to_stderr;
 
-/// Time limit for a worker to load a snapshot. Loading usually takes much less.
+/// Time limit for a worker to load the program. Loading usually takes much less.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Shared by all seats.
@@ -115,7 +116,7 @@ impl Seat {
             Ok(result) => {
                 let result = result.unwrap_or_else(|| "null".to_owned());
                 let bytes = result.len();
-                // The rest of the line is the id and the fixed members.
+                // The line also has the id, and fixed members of less than 64 bytes.
                 let room =
                     LINE_BYTES_MAX.saturating_sub(job.id.as_ref().map_or(0, String::len) + 64);
                 if bytes > room {
@@ -131,14 +132,14 @@ impl Seat {
         }
     }
 
-    /// A worker that has loaded the program.
+    /// Returns a worker that has loaded the program. Starts one if necessary.
     async fn ready(&mut self, program: &Arc<Program>) -> Result<&mut Worker, ScriptError> {
         let usable = match &mut self.worker {
             Some(loaded) => Arc::ptr_eq(&loaded.program, program) && loaded.worker.is_usable(),
             None => false,
         };
         if !usable {
-            // A worker of an earlier program is stopped, together with the modules it loaded.
+            // A worker of an earlier program still has its modules, so it is not used again.
             if let Some(former) = self.worker.take() {
                 former.worker.stop().await;
             }
@@ -161,7 +162,7 @@ impl Seat {
     }
 }
 
-/// Forwards the progress reports of a request.
+/// Forwards the progress reports of a request to the agent.
 struct Reporter<'a> {
     /// `None` for a notification, whose progress is not reported.
     id: Option<&'a str>,
@@ -189,8 +190,8 @@ fn print_output(_: svc_script::Stream, text: &str) {
     print_to_stderr(text);
 }
 
-/// Whether the output of a request ends in the middle of a line. The log is kept in lines, so the
-/// next request must begin a new line.
+/// Whether the output of a request ends in the middle of a line. The agent stores the log in lines,
+/// so the output of the next request must begin a new line.
 #[derive(Default)]
 struct OpenLine(bool);
 
@@ -207,8 +208,8 @@ impl OpenLine {
     }
 }
 
-/// Prints a fault on stderr, which the agent keeps in the space's log. For a notification this is
-/// the only report.
+/// Prints a fault on stderr, which the agent keeps in the space's log. Faults that the caller's
+/// answer explains completely are printed only for notifications, which get no answer.
 fn log(job: &Job, fault: &Fault) {
     let text = match (fault.to_log(), &job.id) {
         (Some(text), _) => text,

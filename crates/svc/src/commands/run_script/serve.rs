@@ -39,7 +39,7 @@ use crate::{
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Maximum waiting requests per worker: enough that no worker waits for the reader.
 const JOBS_PER_WORKER: usize = 2;
-/// Time to write the last answers.
+/// The time limit for writing the last answers.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Size of the buffer of stdin.
 const READ_BYTES: usize = 64 * 1024;
@@ -133,7 +133,7 @@ impl MethodServer {
             }
         };
         tokio::pin!(all_served);
-        // The reader closes the queue when stdin ends.
+        // When stdin ends, the reader closes the queue. Then the seats serve the rest and end.
         tokio::select! {
             () = &mut all_served => {}
             _ = &mut written => return Err(stdout_closed()),
@@ -148,7 +148,7 @@ impl MethodServer {
             }
         }
         others.shutdown().await;
-        // Without a sender, the writer writes the remaining answers and ends.
+        // When the last sender is dropped, the writer writes the remaining answers and ends.
         drop(answers);
         match timeout(END_TIMEOUT, written).await {
             Ok(Ok(false)) => Err(stdout_closed()),
@@ -161,7 +161,8 @@ fn stdout_closed() -> Failure {
     Failure::failed("stdout is closed: the answers cannot be written")
 }
 
-/// Writes answers to stdout until every sender is dropped. Reports whether all were written.
+/// Writes answers to stdout until every sender is dropped. The receiver gets `true` if all answers
+/// were written.
 fn write_on_a_thread(lines: mpsc::Receiver<Vec<u8>>) -> oneshot::Receiver<bool> {
     let (done, written) = oneshot::channel();
     thread::spawn(move || {

@@ -271,7 +271,7 @@ fn policy(config: &Config) -> Policy {
     policy
 }
 
-/// Parses networks; a single address is a network of one.
+/// Parses networks; a single address is a network with one address.
 fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failure> {
     texts
         .iter()

@@ -144,7 +144,8 @@ async fn follow(
     state: Option<DeliveryState>,
     shown_first: Option<u32>,
 ) -> Outcome {
-    // Not filtered by state: the follower must notice a delivery that leaves the state.
+    // The state is not part of the query. Otherwise, when a delivery leaves the state, an older
+    // delivery could move up into the list and would look new.
     let query = DeliveryQuery {
         limit: Some(FOLLOW_LIMIT),
         ..DeliveryQuery::default()
@@ -168,7 +169,7 @@ async fn follow(
     }
 }
 
-/// State and number of attempts of each delivery, as shown last.
+/// State and number of attempts of each delivery in the list that was read last.
 #[derive(Default)]
 struct ShownDeliveries {
     shown: BTreeMap<u64, (DeliveryState, usize)>,

@@ -11,7 +11,7 @@ use crate::{
     output::{Format, clean},
 };
 
-/// A masked part of a header's value.
+/// The server writes this in place of a secret in a header's value.
 const MASK: &str = "********";
 /// Headers that curl sets itself.
 const SET_BY_CURL: [&str; 3] = ["connection", "content-length", "host"];
@@ -19,8 +19,9 @@ const SET_BY_CURL: [&str; 3] = ["connection", "content-length", "host"];
 /// Selects an attempt of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttemptArg {
+    /// The number of the delivery.
     n: u64,
-    /// `None`: the last one.
+    /// The number of the attempt; `None` for the last attempt.
     attempt: Option<usize>,
 }
 
@@ -138,7 +139,8 @@ fn describe(attempt: &Attempt, exchange: &Exchange) -> String {
         lines.push("<".to_owned());
         lines.extend(attempt.output.clone());
     }
-    // Each part may have several lines; a receiver's text must not control the terminal.
+    // Each part may have several lines. `clean` removes control characters, so that the text of a
+    // receiver cannot control the terminal.
     let lines = lines.iter().flat_map(|part| part.lines());
     lines.map(|line| clean(line) + "\n").collect()
 }

@@ -6,7 +6,7 @@ use svc_protocol::document;
 
 use crate::exit::Failure;
 
-/// Settings as pairs of a name and a JSON value; `null` restores the default.
+/// A setting: its name and its JSON value. The value `null` restores the default.
 pub type Setting = (String, Value);
 
 /// Parses `attempts=10`. The value is JSON or text. Waits may have units: `retry=5s,1m,2h`.
@@ -56,7 +56,7 @@ pub fn to_patch(settings: Vec<Setting>) -> Option<Value> {
     (!settings.is_empty()).then_some(Value::Object(settings))
 }
 
-/// The policy of a new sink.
+/// The policy of a new sink; `None` if there are no settings.
 pub fn to_policy(settings: Vec<Setting>) -> Result<Option<DeliveryPolicy>, Failure> {
     let given = settings.into_iter().filter(|(_, value)| !value.is_null());
     let Some(settings) = to_patch(given.collect()) else {
@@ -67,7 +67,7 @@ pub fn to_policy(settings: Vec<Setting>) -> Result<Option<DeliveryPolicy>, Failu
     Ok(Some(policy))
 }
 
-/// The settings that differ from their defaults, as `--delivery` takes them.
+/// The settings that differ from their defaults, in the form that `--delivery` accepts.
 pub fn describe(policy: &DeliveryPolicy) -> String {
     let (Ok(Value::Object(given)), Ok(Value::Object(defaults))) = (
         serde_json::to_value(policy),

@@ -156,7 +156,7 @@ fn short(name: &str) -> String {
     name.chars().take(MAX - 1).chain(['…']).collect()
 }
 
-/// Two digits after the point below 10, one below 100, else none.
+/// Numbers below 10 have two decimals, numbers below 100 have one, larger numbers have none.
 fn rate(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".to_owned(),

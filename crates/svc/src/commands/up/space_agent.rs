@@ -23,7 +23,7 @@ pub struct SpaceAgent {
     discovery_file: PathBuf,
     methods_file: PathBuf,
     policy: UpPolicy,
-    /// The agent process that has the registration.
+    /// The process id of the agent with which the methods were registered.
     registered_pid: Option<u32>,
 }
 
@@ -85,10 +85,10 @@ impl SpaceAgent {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// The agent, if it is running and linked, and has finished the registration of the methods
-    /// file in its own folder. Otherwise the agent could register that file later and replace the
-    /// methods that `svc up` registers. The discovery file may belong to an earlier agent, so the
-    /// process ids are compared.
+    /// Finds the agent if it is ready: it runs, is linked, and has finished the registration of its
+    /// own methods file. Before that, the agent could replace the methods that `svc up` registers
+    /// by those of its own file. The discovery file may belong to an earlier agent, so the process
+    /// ids are compared.
     async fn find_linked(&self) -> Option<(Discovery, AgentClient)> {
         let discovery = self.find()?;
         let agent = AgentClient::new(&discovery.agent_socket);

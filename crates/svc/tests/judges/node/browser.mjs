@@ -1,5 +1,5 @@
-// The browser of a user who is signed in: a real Chromium. As a program, `browser.mjs ADDRESS` connects the
-// app that sent the user to this address, and prints the address to which the browser returned.
+// The browser of a user who is signed in: a real Chromium. As a program, `browser.mjs ADDRESS NAME` connects the
+// app of this name, which sent the user to this address, and prints the address to which the browser returned.
 import { chromium } from 'playwright-core';
 import { LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 

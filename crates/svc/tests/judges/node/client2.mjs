@@ -1,5 +1,5 @@
-// The `@modelcontextprotocol/client` package 2.x: by default it speaks 2025-11-25; with the argument
-// `auto` it negotiates the revision.
+// The `@modelcontextprotocol/client` package 2.x. By default it speaks protocol version 2025-11-25.
+// With the argument `auto` it negotiates the version.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 

@@ -1,6 +1,7 @@
-// The official conformance suite, against one requirement set: `conformance.mjs <revision>`.
+// Runs the official conformance suite for one version of the protocol: `conformance.mjs <version>`.
 //
-// The suite sends no token, so it goes through a proxy that adds a token and changes nothing else.
+// The suite sends no token. Therefore its requests go through a proxy, which adds a token and changes
+// nothing else.
 // Exits with 0 if exactly the checks of the baseline fail.
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -41,7 +42,7 @@ const proxy = http.createServer((request, response) => {
   request.pipe(forwarded);
 });
 
-/** Prints the reasons: the summary of the suite only names scenarios. */
+/** Prints why checks failed. The summary of the suite names only the scenarios. */
 function printFailures(results) {
   for (const file of globSync('*/checks.json', { cwd: results }).sort()) {
     const scenario = path.dirname(file).replace(/^server-|-\d{4}-\d\d-\d\dT.*$/g, '');

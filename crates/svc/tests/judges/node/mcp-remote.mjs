@@ -1,5 +1,5 @@
-// `mcp-remote`, the bridge for clients that can only start programs. It has only the address, gets a result,
-// renews its token at the next start, and is disconnected. The user agrees in a real browser.
+// `mcp-remote`, the bridge for clients that can only start programs. It starts with the address of the server and
+// without a token. The user allows the access in a real browser.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -12,12 +12,12 @@ const cookie = process.env.MCP_COOKIE;
 const page = (path, method = 'GET') => fetch(new URL(path, URL_OF_SERVER), { method, headers: { cookie } });
 let logins = 0;
 
-/** Starts the bridge, answers its question if it has one, and calls a tool. */
+/** Starts the bridge, allows its access in the browser if it asks, and calls a tool. */
 async function call() {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [fileURLToPath(new URL('node_modules/mcp-remote/dist/proxy.js', import.meta.url)), URL_OF_SERVER.href],
-    // No browser opens by itself.
+    // The `PATH` is empty, so that the bridge cannot start a browser itself.
     env: { HOME: process.env.HOME, PATH: '' },
     stderr: 'pipe',
   });
@@ -50,7 +50,7 @@ assert.equal(logins, 1);
 // The next start uses the stored tokens.
 await call();
 assert.equal(logins, 1);
-// After the user disconnected the app, the bridge asks again.
+// After the user has disconnected the app, the bridge asks again.
 const { grants } = await (await page('/api/oauth/grants')).json();
 assert.equal(grants.length, 1);
 assert.equal((await page(`/api/oauth/grants/${grants[0].id}`, 'DELETE')).status, 204);

@@ -1,4 +1,5 @@
-// The `@modelcontextprotocol/sdk` package 1.x, which speaks 2025-11-25, over HTTP or over the bridge.
+// The `@modelcontextprotocol/sdk` package 1.x, which speaks protocol version 2025-11-25, over HTTP or
+// through the bridge `svc mcp stdio`.
 
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -7,7 +8,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { BRIDGE, Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
-// The whole answer to the call of `hold`.
+// The whole text of the HTTP answer to the call of the tool `hold`.
 let endHold;
 const holdAnswer = new Promise((resolve) => (endHold = resolve));
 
@@ -47,7 +48,7 @@ await judge({
   change,
 });
 
-// A cancelled call ends on the server too: its stream of reports ends without a result.
+// A cancelled call ends on the server too: its stream of progress reports ends without a result.
 const abort = new AbortController();
 const held = client.callTool({ name: 'hold', arguments: {} }, undefined, {
   ...options,

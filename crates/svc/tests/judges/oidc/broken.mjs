@@ -1,6 +1,6 @@
 // A provider whose answers a test controls: `oauth2-mock-server`. Prints its issuer and the address of its
 // control. Requests of tests: POST /plan with {"claims", "header", "sign": "none" | "hs256" | "other", "rotate"}
-// answers the keys that signed so far; POST /logout-token with claims answers {"token"}.
+// returns the ids of the keys that have signed so far; POST /logout-token with claims returns {"token"}.
 import { createHmac, createPublicKey, createSign, generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 
@@ -13,7 +13,7 @@ server.issuer.url = `http://127.0.0.1:${server.address().port}`;
 
 let plan = {};
 const nonces = new Map();
-/** Keys that signed a token. */
+/** Ids of keys that signed a token. */
 const kids = new Set();
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const change = (target, changes = {}) => {

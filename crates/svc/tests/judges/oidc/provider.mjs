@@ -1,4 +1,4 @@
-// A real provider: `oidc-provider`, with accounts that a test changes, and a person who signs in there.
+// A real provider: `oidc-provider`. A test changes its accounts, and asks a simulated person to sign in there.
 //
 // Environment: REDIRECT_URI and LOGOUT_URI of the server under test. Prints its issuer. Requests of tests:
 // POST /test/accounts {"ann": {claims}}; POST /test/sign-in {"url", "login"} answers {"callback"};
@@ -36,7 +36,7 @@ const provider = new Provider(issuer, {
   }),
   features: { backchannelLogout: { enabled: true }, devInteractions: { enabled: true } },
   pkce: { required: () => true },
-  // Without the guard of the package against local addresses: the server under test is on this machine.
+  // Omits the package's guard against local addresses: the server under test is on this machine.
   fetch: (url, { dispatcher: _, ...options }) => fetch(url, options),
 });
 provider.on('server_error', (_, error) => console.error(error));

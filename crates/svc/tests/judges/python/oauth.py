@@ -69,7 +69,7 @@ async def main():
         await call(memory, browser)
         expect(memory.tokens.scope, "mcp", "the scope")
 
-        # The next connection uses the same tokens, and an expired one is renewed without the user.
+        # The next connection uses the same tokens. A revoked access token is renewed without the user.
         await call(memory, browser)
         before = memory.tokens.access_token
         await http.post(urljoin(URL, "/revoke"), data={"token": before})

@@ -1,5 +1,5 @@
-//! Checks of every page: the flows get the list of pages from the interface itself, so a new
-//! page is always included.
+//! Checks of the pages. The flows that visit every page fail if `web/tests/browser/pages.js` does
+//! not list a route of the interface.
 
 use serde_json::json;
 use svc_testkit::TestServerBuilder;

@@ -118,7 +118,7 @@ impl Site {
         self.facts["call"] = json!({"id": call["id"], "method": method});
     }
 
-    /// One sink of each kind, one of them failing, and events for all of them.
+    /// Sinks of every kind, one of them failing, and events for them.
     async fn sinks(&mut self) {
         let ann = &self.ann;
         self.receiver

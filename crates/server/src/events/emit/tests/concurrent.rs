@@ -220,7 +220,7 @@ async fn is_empty(store: &Store) -> bool {
     backlog.is_empty()
 }
 
-/// Checks a lane. Returns the number of its deliveries and of its drops.
+/// Checks the queue of a sink. Returns the number of its deliveries and of its drops.
 async fn check_lane(store: &Store, sink: &SinkRow, recorder: &Recorder) -> (u32, u32) {
     let id = sink.id;
     let reading = store.read(move |tx| {

@@ -112,8 +112,8 @@ pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
     }
 }
 
-/// Relays a stream to its end. `is_again`: the stream was reopened, so the client already has the
-/// acknowledgement.
+/// Relays a stream to its end. With `is_again`, the acknowledgement of the subscription is not
+/// relayed: the client already has it.
 async fn relay(bridge: &Bridge, mut stream: EventStream, is_again: bool) -> End {
     loop {
         let message = match timeout(SILENCE_MAX, stream.next()).await {

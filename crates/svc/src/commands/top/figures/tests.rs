@@ -65,6 +65,7 @@ fn a_full_page_counts_for_the_time_that_it_covers() {
     let calls = vec![call(1, "total", "ok", 1.0); PAGE_MAX as usize];
     let methods = vec![method(1, "total", &json!([]))];
     let figures = of_methods(id(1), methods, &calls, now(), WINDOW);
-    // All calls ended 30 s ago or later.
+    // The page is full, so earlier calls may be missing. The oldest call of the page is 30 s old,
+    // so the calls count for 30 s and not for the whole window.
     assert_eq!(figures[0].load.calls_per_second, f64::from(PAGE_MAX) / 30.0);
 }
