@@ -210,7 +210,7 @@ pub fn hex_id(trace: u128) -> String {
     format!("{trace:032x}")
 }
 
-/// Adds the headers of a context, unless there is a `traceparent`.
+/// Adds the headers of a context, unless the headers already have a `traceparent`.
 pub fn put_trace(headers: &mut HeaderMap, context: &TraceContext) {
     let header = |text: &str| HeaderValue::from_str(text).ok();
     if headers.contains_key(TRACEPARENT) {

@@ -58,7 +58,7 @@ impl Role {
     }
 }
 
-/// Serves stdin until it ends. Returns the exit code.
+/// Does the work that arrives on stdin, until stdin is closed. Returns the exit code.
 pub fn main(role: Role) -> i32 {
     let served = thread::Builder::new()
         .name("script".to_owned())

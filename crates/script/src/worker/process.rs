@@ -146,7 +146,7 @@ impl Worker {
         self.child.id()
     }
 
-    /// The part of its confinement that this machine does not support.
+    /// The part of the worker's confinement that this machine does not support.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }

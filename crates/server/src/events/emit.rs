@@ -2,8 +2,8 @@
 //!
 //! An emit succeeds only after the event, its deliveries, drops and audit entries are committed.
 //! The route checks the permission to emit. The transaction checks the caller again only if the
-//! directory has changed since. Sources and schedules emit for their owner: [`Emitter::owner`]
-//! checks the owner's permission.
+//! directory has changed since the route checked. Sources and schedules emit for their owner:
+//! [`Emitter::owner`] checks the owner's permission.
 
 mod command;
 #[cfg(test)]

@@ -68,7 +68,7 @@ impl WaitingPayload {
         }
     }
 
-    /// Keeps only that the payloads were dropped.
+    /// Replaces the texts by the note that they were dropped.
     pub(super) fn omit(&mut self) {
         for text in [&mut self.params, &mut self.answer] {
             if matches!(text, WaitingText::Text(_)) {
@@ -130,9 +130,9 @@ pub(super) struct AcceptedBytes {
 }
 
 impl AcceptedBytes {
-    /// Counts bytes of an owner, or returns false. An owner gets at most half of the bytes that the
-    /// other owners leave free. So no owner takes all, and an owner who sends little almost always
-    /// finds free bytes.
+    /// Counts bytes of an owner. Returns false, and counts nothing, if the owner would have more
+    /// than half of the bytes that the other owners leave free. So no owner takes all bytes, and
+    /// bytes are almost always free for an owner who sends little.
     pub(super) fn accept(&mut self, owner: UserId, bytes: usize) -> bool {
         let own = self.by_owner.entry(owner).or_default();
         let of_others = self.total - *own;

@@ -131,7 +131,7 @@ struct ToolJson<'a> {
     annotations: Option<Hints>,
 }
 
-/// Annotations with the names of MCP. Unknown hints are left out: clients have defaults.
+/// Annotations with the names of MCP. Hints without a value are left out: clients have defaults.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Hints {
@@ -146,7 +146,7 @@ struct Hints {
 }
 
 impl Hints {
-    /// `None` if no hint is known.
+    /// `None` if no hint has a value.
     fn of(annotations: Annotations) -> Option<Self> {
         (!annotations.is_empty()).then_some(Self {
             read_only_hint: annotations.read_only,

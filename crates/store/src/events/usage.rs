@@ -1,5 +1,5 @@
 //! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
-//! removes an event, so that no emit needs to add them up.
+//! removes an event, so that no emit needs to add up the sizes of all events.
 //!
 //! Stored exchanges of attempts count too: see `deliveries::exchanges`.
 //!
@@ -88,9 +88,9 @@ pub struct Room {
 
 /// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that
 /// no waiting delivery needs. Events that only global sinks need are moved to the counter of the
-/// server, if that has room. Keeps the newest event. Events that a lane has not checked yet are
-/// removed too, and are reported as lost. Otherwise one unavailable receiver would block all emits
-/// of its owner.
+/// server, if that counter is below its limit. Keeps the newest event. Events that a lane has not
+/// checked yet are removed too, and are reported as lost. Otherwise one unavailable receiver would
+/// block all emits of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,
