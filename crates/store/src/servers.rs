@@ -50,8 +50,8 @@ pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError
     Ok(before.map_or(now, |before| now.max(Timestamp(before.0 + 1))))
 }
 
-/// Records a heartbeat. Returns false, and records nothing, if another server has started with the
-/// same id since.
+/// Records a heartbeat. Returns false, and records nothing, if another server with the same id has
+/// started after this server.
 pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
     tx.changes(
         "INSERT INTO servers

@@ -21,7 +21,7 @@ pub enum ZoneChange {
     Tools(String),
     /// The servers that announce an address.
     Servers,
-    /// A request for the log of a space, by its id.
+    /// The id of a request for the log of a space.
     LogRequest(String),
     /// The sources of a user.
     Sources(UserId),

@@ -40,7 +40,7 @@ pub fn prepare(files: &mut Files, version: &str) {
     }
 }
 
-/// The HTML file with versioned addresses, one stylesheet, and preloads of all modules of `main.js`.
+/// The HTML file with versioned addresses, one stylesheet, and preloads of modules of `main.js`.
 fn prepare_page(files: &mut Files, first: &BTreeSet<String>, base: &str) -> String {
     let page = text(files, PAGE);
     let mut styles = String::new();

@@ -15,7 +15,8 @@ use crate::{Exception, Raise};
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Requests to this path have a longer timeout, because a call may take as long as its method.
 const CALL_PATH: &str = "/api/methods/call";
-/// Paths of endless responses, which a script cannot read, without `/stream`.
+/// Paths of streams, without the ending `/stream`. A script cannot read a stream, because the
+/// response never ends.
 const STREAMED_PATHS: [&str; 2] = ["/api/events", "/api/calls"];
 
 pub(super) struct Servers {

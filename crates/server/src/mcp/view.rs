@@ -67,7 +67,7 @@ pub struct Source {
     pub name: String,
 }
 
-/// Hidden tools that a list reports.
+/// The maximum number of hidden tools that a list reports.
 const HIDDEN_MAX: usize = 100;
 
 impl View {

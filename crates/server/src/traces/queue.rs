@@ -59,7 +59,7 @@ impl SpanQueue {
         dropped
     }
 
-    /// The number of spans that are exported at once and not at the next interval.
+    /// If this many spans wait, they are exported at once, without waiting for the next interval.
     fn many_spans(&self) -> usize {
         self.capacity / 8
     }
