@@ -3,7 +3,7 @@
   const chosen = localStorage.getItem('svc.theme');
   if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
   if (localStorage.getItem('svc.density') === 'compact') document.documentElement.dataset.density = 'compact';
-  // These pages have no navigation: the frame that is shown until the modules are loaded would flash.
+  // These pages have no navigation. So they do not show the frame that other pages show until the modules are loaded.
   const bare = /^\/(login|sign-in|setup|connect|device|api\/docs)$/.test(location.pathname);
   if (bare) document.documentElement.dataset.bare = '';
 })();
