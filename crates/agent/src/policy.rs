@@ -22,7 +22,7 @@ pub struct Policy {
     pub reconnect_reset: Duration,
     /// Delay between attempts while the space is stopped on the server.
     pub space_stopped_retry: Duration,
-    /// The maximum number of links, the home link included. With 1, the agent has no side links.
+    /// The maximum number of links: the home link, and side links to other servers of the zone.
     pub links_max: usize,
     /// How long a replaced method server is kept while the servers of the side links take over the
     /// new registration.

@@ -73,7 +73,7 @@ pub struct Registrar {
     working_folder: PathBuf,
     /// Locked during a whole change.
     change: tokio::sync::Mutex<Change>,
-    /// The registration for the servers of the side links.
+    /// The registration for the other servers of the zone, which the agent reaches by side links.
     sides: SideRegistrations,
     /// A copy for the status, which must not wait for a change.
     view: Mutex<StatusView>,

@@ -18,9 +18,9 @@ pub struct ServerRow {
     pub started_at: Timestamp,
     /// The time of the last heartbeat.
     pub seen_at: Timestamp,
-    /// Number of linked agents, without side links.
+    /// Number of agents whose home is this server.
     pub links: u32,
-    /// Number of side links.
+    /// Number of links of agents whose home is another server.
     pub side_links: u32,
     /// The address that the server announces to agents. Empty if it announces none.
     pub advertise_url: String,

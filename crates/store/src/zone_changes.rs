@@ -1,5 +1,6 @@
-//! Changes that every server of the zone must see, in the order of commits. A server reads the
-//! changes since its last read, and then the changed records.
+//! Changes that every server of the zone must see, in the order of commits. A zone is a group of
+//! servers that share the database. A server reads the changes since its last read, and then the
+//! changed records.
 
 use svc_core::{SpaceId, Timestamp, UserId};
 

@@ -1,4 +1,5 @@
-//! Brings the accepted registration to the servers of the side links.
+//! Brings the accepted registration to the servers of the side links, which are the other servers
+//! of the zone.
 //!
 //! The home server decides on a registration. Its ticket lets the other servers take over the same
 //! registration. If a server of a side link refuses the registration, its earlier registration is

@@ -42,7 +42,7 @@ pub struct LiveSpace {
     /// Counts the links of the space, so that the end of a grace period has no effect after a new
     /// link.
     link_number: AtomicU64,
-    /// Whether the current or last link is a side link.
+    /// Whether the current or last link is a side link: the home of the agent is another server.
     is_side: AtomicBool,
     /// The agent process and the generation of the last registration that came by a side link.
     taken_over: Mutex<Option<(String, u32)>>,

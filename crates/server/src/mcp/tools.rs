@@ -1,7 +1,8 @@
 //! Turns a method or a stored script into a tool, with a safe name and safe schemas.
 //!
 //! Clients reject a whole list because of one schema that they cannot read. So schemas are changed
-//! where clients in use require it, and as little as possible.
+//! where clients in use require it, and as little as possible. `era` defines the two protocol eras,
+//! modern and legacy.
 
 pub mod param_headers;
 mod schema;
