@@ -1,4 +1,5 @@
-//! Unregisters one method, all methods, or the methods that another space has taken over.
+//! Unregisters the methods with one local name, all methods, or the methods that another space has
+//! taken over.
 
 use std::sync::Arc;
 

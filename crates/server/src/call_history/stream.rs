@@ -84,7 +84,7 @@ impl CallStream {
             }
             let directory = &self.history.directory;
             self.caller = directory.readmit(&self.caller, svc_clock::now()).ok()?;
-            // If the database cannot be reached, a later read finds the calls.
+            // After an error, a later read finds the calls, if it comes within `LATE`.
             let _ = self.read().await;
         }
     }

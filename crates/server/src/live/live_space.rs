@@ -46,7 +46,7 @@ pub struct LiveSpace {
     is_side: AtomicBool,
     /// The agent process and the generation of the last registration that came by a side link.
     taken_over: Mutex<Option<(String, u32)>>,
-    /// Why the repeated registration after a lost link was refused.
+    /// Why the space has no registration, as its agent reported.
     registration_error: Mutex<Option<String>>,
     restarts: AtomicU64,
     /// Limits changes of the health.
