@@ -17,7 +17,7 @@ use std::{
 const BYTES_MAX: u64 = 1024 * 1024;
 
 const OTHERS_MAY_WRITE: u32 = 0o022;
-/// In a folder with this bit, only the owner of a file can replace it.
+/// In a folder with this bit, other users cannot replace a file.
 const STICKY: u32 = 0o1000;
 
 /// Why a found file is not used.

@@ -13,8 +13,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{child::Role, gauge::Usage};
 
-/// Address space in addition to a script's memory: the stack of its thread, and memory that the
-/// allocator reserves in advance.
+/// Address space in addition to a script's memory, mainly for memory that the allocator reserves in
+/// advance.
 const HEADROOM_BYTES: usize = 192 * 1024 * 1024;
 /// The maximum number of open files of a sandboxed worker: three pipes, the gauge, and some spare.
 const FILES_MAX: u64 = 16;
