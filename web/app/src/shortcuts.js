@@ -1,7 +1,7 @@
 /**
- * Keys that work on every page: Ctrl+K opens the command palette, `/` goes to the search field, `?` lists the keys, and
- * `g` followed by a letter opens a page. They are off while another dialog is open and, except for Ctrl+K, while the
- * user types.
+ * Keys that work on every page: Ctrl+K opens the command palette, `/` goes to the search field (or opens the palette if
+ * the page has no search field), `?` lists the keys, and `g` followed by a letter opens a page. They are off while
+ * another dialog is open and, except for Ctrl+K, while the user types.
  */
 import { can } from './lib/me.js';
 import { signal } from './lib/preact.js';
