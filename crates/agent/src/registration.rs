@@ -111,8 +111,8 @@ struct CurrentRegistration {
     /// The position that the server assigned, which breaks ties between providers (D2). `None`
     /// until the server has accepted the registration.
     place: Option<u64>,
-    /// The home server's proof of its acceptance, for the side links. `None` if the home server
-    /// issues no tickets.
+    /// The home server's proof of its acceptance, for the side links. `None` until the home server
+    /// has accepted the registration, or if it issues no tickets.
     ticket: Option<Ticket>,
     server: Arc<MethodServer>,
 }
@@ -209,8 +209,8 @@ impl Registrar {
         self.view.lock().error.clone()
     }
 
-    /// Shows the space's registration as refused, here and on the server. If the space has methods,
-    /// they stay registered, and nothing changes.
+    /// Shows the space's registration as refused, in the agent's status and on the server. Does
+    /// nothing if the space has registered methods.
     pub async fn report_refusal(&self, error: String) {
         let change = self.change.lock().await;
         if change.current.is_none() {
@@ -288,7 +288,8 @@ impl Registrar {
         }
     }
 
-    /// The outcome is unknown. A new link brings both sides to the same state.
+    /// Resets the link, because it is unknown what the server did. A new link brings both sides to
+    /// the same state.
     fn unexpected_answer(&self, answer: &Control) -> RegistrationError {
         tracing::error!(
             ?answer,
@@ -304,7 +305,7 @@ impl Registrar {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(RegistrationError::LinkLost),
             Err(_) => {
-                // The outcome is unknown. A new link brings both sides to the same state.
+                // It is unknown what the server did. A new link brings both sides to the same state.
                 self.reset_link.notify_one();
                 Err(RegistrationError::TimedOut)
             }
