@@ -1,4 +1,4 @@
-//! Spans that wait for their export. A full queue drops new spans.
+//! Spans that wait for their export. When the queue fills up, it drops new spans.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::random_key::RandomKeyMap;
 pub(super) struct SpanQueue {
     capacity: usize,
     waiting: Mutex<Waiting>,
-    /// Notified when a whole batch waits.
+    /// Notified when [`Self::many_spans`] spans wait.
     many: Notify,
 }
 
@@ -64,7 +64,7 @@ impl SpanQueue {
         self.capacity / 8
     }
 
-    /// Waits until there are many spans.
+    /// Waits until [`Self::many_spans`] spans wait.
     pub(super) async fn wait_for_many(&self) {
         self.many.notified().await;
     }

@@ -2,5 +2,5 @@
 -- to every announced server.
 ALTER TABLE servers ADD COLUMN advertise_url TEXT NOT NULL DEFAULT '';
 
--- Number of links besides the home links of agents.
+-- Number of side links: links of agents whose home link is to another server.
 ALTER TABLE servers ADD COLUMN side_links BIGINT NOT NULL DEFAULT 0;

@@ -9,7 +9,7 @@ CREATE TABLE oidc_grants (
 );
 CREATE INDEX oidc_grants_by_identity ON oidc_grants (identity_id);
 
--- Codes and devices that were not exchanged yet, by their hashes.
+-- Codes of apps and of devices that were not exchanged for tokens yet, by their hashes.
 CREATE TABLE oidc_pending_grants (
     hash BLOB PRIMARY KEY,
     identity_id TEXT NOT NULL REFERENCES oidc_identities (id) ON DELETE CASCADE,
