@@ -275,8 +275,8 @@ impl Registrar {
         };
         match self.request(&Control::Register(Box::new(register))).await? {
             Control::Registered(accepted) => {
-                // A home server of an older version issues no tickets. The last ticket stays valid as
-                // long as the position (`place`) is the same.
+                // A home server of an older version issues no tickets. The last ticket stays valid
+                // as long as the position (`place`) is the same.
                 if accepted.ticket.is_some() || current.place != Some(accepted.place) {
                     current.ticket = accepted.ticket;
                 }
@@ -305,7 +305,8 @@ impl Registrar {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(RegistrationError::LinkLost),
             Err(_) => {
-                // It is unknown what the server did. A new link brings both sides to the same state.
+                // It is unknown what the server did. A new link brings both sides to the same
+                // state.
                 self.reset_link.notify_one();
                 Err(RegistrationError::TimedOut)
             }

@@ -46,8 +46,8 @@ impl Problem {
         }
     }
 
-    /// A problem with the code `quota_exceeded`. The status is 409; for streams it is 429, because a
-    /// later attempt may succeed.
+    /// A problem with the code `quota_exceeded`. The status is 409; for streams it is 429, because
+    /// a later attempt may succeed.
     pub fn quota_exceeded(exceeded: &QuotaExceeded) -> Self {
         let (status, title) = match exceeded.quota {
             Quota::Streams => (429, "Too Many Requests"),

@@ -1,6 +1,6 @@
 //! Changes that every server of the zone must see, in the order of commits. A zone is a group of
-//! servers that share the database. A server reads the changes since its last read, and then the
-//! changed records.
+//! servers that share the database. A server reads the changes since its last read, and then reads
+//! the changed records again.
 
 use svc_core::{SpaceId, Timestamp, UserId};
 
@@ -9,7 +9,7 @@ use super::{
     sql::{Tx, values},
 };
 
-/// A change to records that servers keep in memory.
+/// A change to records that servers keep in memory, or a request to the other servers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ZoneChange {
     /// A user, their tokens and sessions.
@@ -54,7 +54,7 @@ impl ZoneChange {
             "log_request" => Self::LogRequest(key.to_owned()),
             "sources" => Self::Sources(key.parse().ok()?),
             "schedules" => Self::Schedules,
-            // A kind of a newer svc.
+            // A server of a newer version may have written a kind that this version does not know.
             _ => return None,
         })
     }

@@ -142,7 +142,8 @@ fn parse_secrets(bytes: Vec<u8>) -> Result<Vec<String>, Failure> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The text of an argument. `-` means stdin, and is the default if stdin is redirected.
+/// The text of an argument. `-` means stdin. Without an argument, the text is stdin if stdin is
+/// redirected, and empty if stdin is a terminal.
 pub fn argument_or_stdin(argument: Option<String>) -> Result<String, Failure> {
     match argument {
         Some(text) if text != "-" => Ok(text),

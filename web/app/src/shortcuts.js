@@ -14,7 +14,7 @@ export const overlay = signal(/** @type {'' | 'palette' | 'keys'} */ (''));
 /** How long `g` waits for its letter. */
 const PAUSE_MS = 1_500;
 
-/** Letters after `g`. @type {Record<string, string>} */
+/** The page of each letter after `g`. @type {Record<string, string>} */
 const LETTERS = {
   o: '/',
   m: '/methods',
@@ -41,7 +41,7 @@ export function pageKeys() {
   });
 }
 
-/** Starts to listen; returns the function that stops it. */
+/** Starts to listen for keys. Returns a function that stops listening. */
 export function listenToKeys() {
   let until = 0;
   const onKey = (/** @type {KeyboardEvent} */ event) => {

@@ -70,8 +70,8 @@ pub async fn emit(
     Ok(response)
 }
 
-/// The first valid `wait=<seconds>` of the `Prefer` headers. Any other preference is ignored, as RFC
-/// 7240 says.
+/// The first valid `wait=<seconds>` of the `Prefer` headers. Any other preference is ignored, as
+/// RFC 7240 says.
 fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
     let texts = headers.get_all(PREFER).into_iter();
     let mut preferences = texts

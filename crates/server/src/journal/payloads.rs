@@ -1,5 +1,5 @@
-//! Params and answers of calls that wait to be written to the journal. A call only copies its texts.
-//! The writer of the journal checks and redacts them later.
+//! Params and answers of calls that wait to be written to the journal. A call only copies its
+//! texts. The writer of the journal checks and redacts them later.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,8 @@ use svc_core::{
     json_text::JsonText,
 };
 
-/// The maximum number of bytes of payloads, of all owners together, that are accepted in one period.
+/// The maximum number of bytes of payloads, of all owners together, that are accepted in one
+/// period.
 const ACCEPTED_MAX: usize = 16 * 1024 * 1024;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Memory of a waiting payload besides its texts.
@@ -120,8 +121,8 @@ impl WaitingText {
     }
 }
 
-/// Counts the bytes of payloads that were accepted in the current period. [`ACCEPTED_MAX`] limits the
-/// memory of waiting payloads and the bytes that are written to the journal.
+/// Counts the bytes of payloads that were accepted in the current period. [`ACCEPTED_MAX`] limits
+/// the memory of waiting payloads and the bytes that are written to the journal.
 #[derive(Default)]
 pub(super) struct AcceptedBytes {
     since: Option<Instant>,

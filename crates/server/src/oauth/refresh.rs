@@ -1,6 +1,6 @@
-//! Renews the tokens of a grant. Each refresh token is meant for one use. If a refresh token is used
-//! again later than [`GRACE`] after its first use, the grant ends, because the token may have been
-//! copied.
+//! Renews the tokens of a grant. Each refresh token is meant for one use. If a refresh token is
+//! used again later than [`GRACE`] after its first use, the grant ends, because the token may have
+//! been copied.
 
 use std::{sync::Arc, time::Duration};
 

@@ -33,8 +33,8 @@ impl SpanQueue {
     }
 
     /// Adds spans of work for a user, and returns the number of spans that were dropped. A span is
-    /// dropped if the user has at least as many spans in the queue as the queue has free entries. So
-    /// a single user gets at most half of the queue.
+    /// dropped if the user has at least as many spans in the queue as the queue has free entries.
+    /// So a single user gets at most half of the queue.
     pub(super) fn push(&self, user: UserId, spans: impl IntoIterator<Item = Span>) -> u64 {
         let mut dropped = 0;
         let mut waiting = self.waiting.lock();

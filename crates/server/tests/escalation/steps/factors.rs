@@ -1,7 +1,7 @@
 //! Requests about second factors, logins with second factors, and accounts at a provider.
 //!
-//! The *person* is the user who received the credential of a request. The *subject* is the user whom
-//! the credential authenticates.
+//! The *person* is the user who received the credential of a request. The *subject* is the user
+//! whom the credential authenticates.
 
 use serde_json::{Value, json};
 
@@ -235,8 +235,8 @@ pub fn passkey_login(draft: &mut Draft<'_>) -> Option<Plan> {
     };
     let key = &draft.model.passkeys[passkey];
     let (seed, user) = (key.seed, key.user);
-    // A person without the device signs with another key. A person with the device sometimes does so
-    // too.
+    // A person without the device signs with another key. A person with the device sometimes does
+    // so too.
     let signs = key.holder == draft.person && draft.rng.percent(90);
     let signer = match signs {
         true => seed,

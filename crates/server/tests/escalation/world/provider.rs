@@ -47,8 +47,8 @@ impl World {
         Ok(linked.id.to_string())
     }
 
-    /// Signs in with an account, as if the provider had confirmed the account. Returns the cookie of
-    /// the session and the id of its user.
+    /// Signs in with an account, as if the provider had confirmed the account. Returns the cookie
+    /// of the session and the id of its user.
     pub async fn sign_in_with_account(&self, sub: &str) -> Result<(String, String), String> {
         let client = ClientDetails {
             address: [10, 0, 0, 1].into(),
