@@ -24,8 +24,8 @@ pub struct Policy {
     pub space_stopped_retry: Duration,
     /// The maximum number of links: the home link, and side links to other servers of the zone.
     pub links_max: usize,
-    /// How long a replaced method server is kept while the servers of the side links take over the
-    /// new registration.
+    /// The maximum time that a replaced method server is kept while the servers of the side links
+    /// take over the new registration.
     pub side_takeover: Duration,
     /// While more bytes than this wait to be sent over the link, the agent does not read the output
     /// of the method server.
@@ -43,7 +43,7 @@ pub struct Policy {
     pub restart: Backoff,
     /// After a method server was up for this long, the next restart has no delay again.
     pub restart_reset: Duration,
-    /// How long a new call waits for a restart of the method server.
+    /// The maximum time that a call waits for a restart of the method server.
     pub restart_wait: Duration,
     /// The minimum time from the timeout of an unanswered call until the call counts as lost. Used
     /// only if calls in flight are limited: a method server whose slots all hold lost calls is

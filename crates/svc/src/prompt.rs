@@ -173,7 +173,7 @@ pub fn parse_object(what: &str, text: &str) -> Result<Box<RawValue>, Failure> {
     }
 }
 
-/// Parses a JSON text. The error names the position and shows what to write instead.
+/// Parses a JSON text.
 pub fn parse_json(text: &str) -> Result<JsonText, String> {
     if let Err(error) = serde_json::from_str::<&RawValue>(text) {
         return Err(not_json(text.as_bytes(), &error));

@@ -105,8 +105,8 @@ pub(super) fn is_json(content_type: &str) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Checks the type and the payload by the server's rules, so that an invalid event gets the same
-/// error while the agent is not linked.
+/// Checks the type and the payload by the server's rules, so that an invalid event is rejected even
+/// while the agent is not linked.
 fn check(body: &[u8]) -> Result<(), Failure> {
     let emit: Emit = document::read_json(body).map_err(|error| {
         if error.is_too_deep {

@@ -73,7 +73,7 @@ const HIDDEN_MAX: usize = 100;
 
 impl View {
     /// Of several tools with the same name, keeps the first one in this order: the user's own tools
-    /// before other tools, methods before scripts, methods that were registered first.
+    /// before other tools, methods before scripts, earlier registrations before later ones.
     fn new(stamp: Stamp, mut listed: Vec<ListedTool>) -> (Self, Vec<HiddenTool>) {
         listed.sort_by(|a, b| {
             let rank = |p: &ListedTool| (!p.is_own, p.place);

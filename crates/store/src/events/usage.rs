@@ -90,9 +90,9 @@ pub struct Room {
 /// events that no waiting delivery needs. Events that only global sinks need are moved to the
 /// counter of the server, if that counter is below its limit. Events from `newest` on are kept.
 ///
-/// A lane that was full has not checked some events yet. These events have no delivery, so they are
-/// removed too, and are reported as lost. Otherwise one unavailable receiver would block all emits
-/// of its owner.
+/// A lane with a filter, or a lane that was full, may not have checked some events yet. Such events
+/// have no delivery of this lane, so they may be removed, and are then reported as lost. Otherwise
+/// one unavailable receiver would block all emits of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,

@@ -33,8 +33,8 @@ pub fn insert(tx: &mut Tx<'_>, login: &LoginRow) -> Result<(), StoreError> {
     tx.insert(login)
 }
 
-/// Removes and returns a sign-in of a browser, so that each sign-in accepts one answer. If another
-/// browser began the sign-in, it stays: a stranger who learned `state` cannot end it.
+/// Removes and returns a sign-in of a browser, so that each sign-in accepts one answer. A sign-in
+/// that another browser began is not removed: a stranger who learned `state` cannot end it.
 pub fn take(
     tx: &mut Tx<'_>,
     state_hash: &Hash,

@@ -34,7 +34,7 @@ impl SideCounts {
     }
 }
 
-/// Counts a side link until it is dropped.
+/// Counts a side link until this value is dropped.
 struct CountedSide {
     counts: Arc<SideCounts>,
     server: ServerId,
