@@ -1,7 +1,7 @@
 """The handlers: each takes the params as a dict and returns a JSON value.
 
-Every request runs in a fresh evaluator, so the notes are kept in a file: one note per line, in the
-folder of the registration. Lines are only added, each in one write, so requests that run at the
+Every request runs in a fresh evaluator, so the notes are kept in a file in the folder of the
+registration, one note per line. Lines are only added, each in one write, so requests that run at the
 same time do not disturb each other. The number of a note is the number of its line.
 """
 

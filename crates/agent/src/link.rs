@@ -2,9 +2,8 @@
 //!
 //! [`Link::run`] makes the home link and the side links. Only the home link decides about the state
 //! of the space. The side links, to the other servers of the zone, carry calls, the registration
-//! and the state of the method server. Each session polls its reader and writer. The rest of the
-//! agent uses the [`Outbox`] and watches [`LinkStatus`], the status of the home link. A lost link
-//! never affects the method server.
+//! and the state of the method server. The rest of the agent uses the [`Outbox`] and watches
+//! [`LinkStatus`], the status of the home link. A lost link never affects the method server.
 
 mod connect;
 mod home_choice;

@@ -1,4 +1,5 @@
-//! Whether the agent has a home link, and which space the agent belongs to.
+//! Whether the agent has a home link (the link that decides about the state of the space), and
+//! which space the agent belongs to.
 
 use svc_core::ServerId;
 use svc_link::SpaceIdentity;

@@ -127,7 +127,7 @@ impl MethodServer {
     }
 
     /// Queues a call, or a notification if `caller` is `None`. `user` is the number of the calling
-    /// user on this link. Users take turns.
+    /// user on the links of this space. Users take turns.
     pub fn enqueue(&self, user: u32, caller: Option<Caller>, json: Bytes) {
         let now = Instant::now();
         self.shared.with(|inner| {

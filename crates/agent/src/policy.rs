@@ -22,10 +22,10 @@ pub struct Policy {
     pub reconnect_reset: Duration,
     /// Delay between attempts while the space is stopped on the server.
     pub space_stopped_retry: Duration,
-    /// The maximum number of links, the home link included. With 1, the agent has no side links.
+    /// The maximum number of links: the home link, and side links to other servers of the zone.
     pub links_max: usize,
-    /// How long a replaced method server is kept while the servers of the side links take over the
-    /// new registration.
+    /// The maximum time that a replaced method server is kept while the servers of the side links
+    /// take over the new registration.
     pub side_takeover: Duration,
     /// While more bytes than this wait to be sent over the link, the agent does not read the output
     /// of the method server.
@@ -33,16 +33,17 @@ pub struct Policy {
 
     /// Time the server has to answer a registration.
     pub register_timeout: Duration,
-    /// Delays between attempts to restore the registration, and to read the startup script.
+    /// Delays between attempts to restore the registration, to register on a side link, and to read
+    /// the startup script.
     pub reregister: Backoff,
 
     /// If a new method server exits within this time, its registration is refused.
     pub start_check: Duration,
     /// Delays between restarts of a method server. The first restart has no delay.
     pub restart: Backoff,
-    /// After a method server was up for this long, the delays start again.
+    /// After a method server was up for this long, the next restart has no delay again.
     pub restart_reset: Duration,
-    /// How long a new call waits for a restart of the method server.
+    /// The maximum time that a call waits for a restart of the method server.
     pub restart_wait: Duration,
     /// The minimum time from the timeout of an unanswered call until the call counts as lost. Used
     /// only if calls in flight are limited: a method server whose slots all hold lost calls is
@@ -50,7 +51,7 @@ pub struct Policy {
     pub overdue_min: Duration,
     /// The maximum number of bytes of lines that wait to be written to a method server.
     pub unwritten_bytes_max: usize,
-    /// Interval between checks of waiting calls and of calls in flight.
+    /// Interval of periodic checks, such as for calls that have waited too long for a restart.
     pub tick: Duration,
     /// A replaced method server must be idle this long before it is stopped: calls that the server
     /// sent just before the replacement may still arrive.
@@ -62,8 +63,7 @@ pub struct Policy {
     pub stop_term: Duration,
     /// Time to read the remaining output of a process that has ended.
     pub stop_output: Duration,
-    /// How long calls in flight may take to finish when the agent stops or all methods are
-    /// unregistered.
+    /// How long calls in flight may take to finish when the agent stops or no method is left.
     pub shutdown_drain: Duration,
     /// How long local requests and closing the link may take when the agent stops.
     pub shutdown_close: Duration,

@@ -73,7 +73,7 @@ pub struct Registrar {
     working_folder: PathBuf,
     /// Locked during a whole change.
     change: tokio::sync::Mutex<Change>,
-    /// The registration for the servers of the side links.
+    /// The registration for the other servers of the zone, which the agent reaches by side links.
     sides: SideRegistrations,
     /// A copy for the status, which must not wait for a change.
     view: Mutex<StatusView>,
@@ -111,8 +111,8 @@ struct CurrentRegistration {
     /// The position that the server assigned, which breaks ties between providers (D2). `None`
     /// until the server has accepted the registration.
     place: Option<u64>,
-    /// The home server's proof of its acceptance, for the side links. `None` if the home server
-    /// issues no tickets.
+    /// The home server's proof of its acceptance, for the side links. `None` until the home server
+    /// has accepted the registration, or if it issues no tickets.
     ticket: Option<Ticket>,
     server: Arc<MethodServer>,
 }
@@ -209,8 +209,8 @@ impl Registrar {
         self.view.lock().error.clone()
     }
 
-    /// Shows the space's registration as refused, here and on the server. If the space has methods,
-    /// they stay registered, and nothing changes.
+    /// Shows the space's registration as refused, in the agent's status and on the server. Does
+    /// nothing if the space has registered methods.
     pub async fn report_refusal(&self, error: String) {
         let change = self.change.lock().await;
         if change.current.is_none() {
@@ -275,8 +275,8 @@ impl Registrar {
         };
         match self.request(&Control::Register(Box::new(register))).await? {
             Control::Registered(accepted) => {
-                // A home server of an older version issues no tickets. The last ticket stays valid as
-                // long as the position (`place`) is the same.
+                // A home server of an older version issues no tickets. The last ticket stays valid
+                // as long as the position (`place`) is the same.
                 if accepted.ticket.is_some() || current.place != Some(accepted.place) {
                     current.ticket = accepted.ticket;
                 }
@@ -288,7 +288,8 @@ impl Registrar {
         }
     }
 
-    /// The outcome is unknown. A new link brings both sides to the same state.
+    /// Resets the link, because it is unknown what the server did. A new link brings both sides to
+    /// the same state.
     fn unexpected_answer(&self, answer: &Control) -> RegistrationError {
         tracing::error!(
             ?answer,
@@ -304,7 +305,8 @@ impl Registrar {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(_)) => Err(RegistrationError::LinkLost),
             Err(_) => {
-                // The outcome is unknown. A new link brings both sides to the same state.
+                // It is unknown what the server did. A new link brings both sides to the same
+                // state.
                 self.reset_link.notify_one();
                 Err(RegistrationError::TimedOut)
             }

@@ -1,10 +1,10 @@
 //! The effect of an attack by one user on another user.
 //!
 //! A victim calls, emits, lists and logs in at a fixed, modest rate. An attacker, in its own
-//! process, does one harmful thing at a fixed rate. Each attack is measured in three windows, one
-//! after the other: quiet, under attack, and with a control. The control only uses CPU time: as
-//! much as the attack used in the attacker and in the server. On two cores, the control shows the
-//! effect of the lost CPU time alone.
+//! process, does one harmful thing at a fixed rate. The victim is measured in three windows, one
+//! after the other: without an attack, during the attack, and beside a control process. The control
+//! process only uses CPU time: as much as the attack used in the attacker and in the server. So the
+//! third window shows the effect of the lost CPU time alone.
 
 mod attacker;
 mod attacks;
@@ -33,7 +33,7 @@ use self::{
 use crate::calls::processes::cpu_times;
 
 pub const USAGE: &str = "neighbours [--seconds N] [--only ATTACK]";
-/// Length of a window.
+/// The default length of a window.
 const SECONDS: u64 = 8;
 /// Time for an attack to take effect before it is measured.
 const WARM_UP: Duration = Duration::from_secs(1);

@@ -1,4 +1,6 @@
 //! Control messages: everything on a link other than calls, their answers and heartbeats.
+//!
+//! An agent has a home link to one server, and may have side links to other servers of its zone.
 
 use std::collections::BTreeMap;
 

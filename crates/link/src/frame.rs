@@ -5,7 +5,8 @@ use thiserror::Error;
 
 /// Bytes of length, id and kind.
 pub const HEADER_BYTES: usize = 13;
-/// Bytes before the JSON of a `Call` or `Notify`: the registration's generation.
+/// Bytes before the JSON of a `Call` or `Notify`: the generation, which is the number of the
+/// registration.
 pub const CALL_HEADER_BYTES: usize = 4;
 /// Bytes after the generation in a `UserCall` or `UserNotify`: the number of the user.
 pub const USER_BYTES: usize = 4;

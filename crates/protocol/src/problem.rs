@@ -19,9 +19,9 @@ pub struct Problem {
     pub status: u16,
     /// For people: names the value and what to do.
     pub detail: String,
-    /// For programs: never changes.
+    /// For programs: an identifier that stays the same in later versions.
     pub code: String,
-    /// The limit that the request exceeds (`quota_exceeded`). Boxed: few problems have one.
+    /// The limit that the request exceeds. Boxed, because few problems have a limit.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub exceeded: Option<Box<ExceededLimit>>,
 }
@@ -46,7 +46,8 @@ impl Problem {
         }
     }
 
-    /// `quota_exceeded`: 409, or 429 for streams, because a later attempt may succeed.
+    /// A problem with the code `quota_exceeded`. The status is 409; for streams it is 429, because
+    /// a later attempt may succeed.
     pub fn quota_exceeded(exceeded: &QuotaExceeded) -> Self {
         let (status, title) = match exceeded.quota {
             Quota::Streams => (429, "Too Many Requests"),

@@ -1,5 +1,4 @@
-//! Distinguishes modules: built into the engine, part of `svc`, of Python's library, or of the
-//! host.
+//! Finds modules by their origin: the engine, the package `svc`, Python's library, or the host.
 
 use std::{collections::HashSet, sync::LazyLock};
 

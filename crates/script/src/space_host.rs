@@ -175,7 +175,8 @@ impl SpaceHost {
         let request: process::ProcessRequest = read("process", argument)?;
         let runtime = get_runtime(&mut self.runtime)?;
         let mut done = runtime.block_on(process::run(&request, self.in_worker))?;
-        // In a worker, the inherited streams were read, and `printed` is sent later.
+        // In a worker, the output of a program that inherits the script's streams was collected. It
+        // is sent later, with `printed`.
         if request.stdout == process::Output::Inherit {
             let text = done.stdout.take();
             self.printed.extend(text.map(|text| (Stream::Stdout, text)));

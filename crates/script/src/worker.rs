@@ -1,4 +1,5 @@
-//! Worker processes, which run this same binary. Each worker runs one script at a time.
+//! Worker processes, which run the same binary as their parent. Each worker runs one script at a
+//! time.
 //!
 //! Parts: [`child::main`] is the process itself (`svc script-worker`). [`confine`] limits the
 //! process, and the [`gauge`] measures its memory. [`Worker`] is the parent's handle. [`Pool`]

@@ -1,8 +1,8 @@
 //! [`FairPool`]: a few threads that users share fairly.
 //!
 //! For work that would block an async thread: computations of more than about a millisecond, and
-//! blocking system calls. Waiting users take turns, no user may occupy every thread, and the queue
-//! of each user is limited. The threads are not shared with the store or with Tokio's blocking pool.
+//! blocking system calls. Waiting users take turns. The threads and the queue of each user are
+//! limited. The threads are not shared with the store or with Tokio's blocking pool.
 
 mod queue;
 #[cfg(test)]

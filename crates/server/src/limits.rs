@@ -11,11 +11,11 @@
 //! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |
 //! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //!
-//! On a single server, all counters are in memory, and a restart resets them. In a zone, failed
-//! logins are also counted in the database. Twice a second, the servers exchange their use of the
-//! limits on calls, emits, test deliveries, script runs and open streams (`zone::limits`). The
-//! budget for bodies is not exchanged: it protects the memory of one server. Each server counts the
-//! limits of addresses separately.
+//! On a single server, all counters are in memory, and a restart resets them. In a zone (servers
+//! that share a database), failed logins are also counted in the database. Twice a second, the
+//! servers exchange their use of the limits on calls, emits, test deliveries, script runs and open
+//! streams (`zone::limits`). The budget for bodies is not exchanged: it protects the memory of one
+//! server. Each server counts the limits of addresses separately.
 //!
 //! Limits on the number of a user's records (spaces, sinks, scripts) and open streams are quotas:
 //! `svc_core::quota`. Queues bound their own length: connections (`http::connections`), computations

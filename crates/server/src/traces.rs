@@ -2,8 +2,8 @@
 //!
 //! A [`RunningTrace`] accompanies one call, emit or attempt. Without an `otlp_url`, nothing is
 //! recorded: the context of a sender is passed on unchanged, and work without a context has no
-//! trace. Recording a span is one push under a lock, and never waits. Spans never contain params,
-//! results, payloads or credentials.
+//! trace. Recording a span is one push to a queue, and never waits for the export. Spans never
+//! contain params, results, payloads or credentials.
 
 mod call;
 mod exporter;
@@ -61,7 +61,7 @@ pub struct RunningTrace {
     spans: Option<SpanIds>,
 }
 
-/// The ids of a recorded span and of the spans below it.
+/// The ids of the spans above and below a recorded span.
 #[derive(Clone, Copy, Debug)]
 struct SpanIds {
     /// 0 without a parent.
@@ -105,7 +105,8 @@ impl Traces {
     }
 
     /// `key` decides which trace ids are recorded. The servers of a zone have the same key, so they
-    /// record the same traces. Callers must not know the key, because they choose trace ids.
+    /// record the same traces. Callers must not know the key: they choose trace ids, and could
+    /// choose ids that are recorded.
     pub fn new(
         options: &TraceOptions,
         key: &[u8; 32],
@@ -210,7 +211,7 @@ pub fn hex_id(trace: u128) -> String {
     format!("{trace:032x}")
 }
 
-/// Adds the headers of a context, unless there is a `traceparent`.
+/// Adds the headers of a context, unless the headers already have a `traceparent`.
 pub fn put_trace(headers: &mut HeaderMap, context: &TraceContext) {
     let header = |text: &str| HeaderValue::from_str(text).ok();
     if headers.contains_key(TRACEPARENT) {

@@ -1,5 +1,6 @@
-//! The reads of dispatch before it chooses the lanes of events, and its writes afterwards. They
-//! need a few round trips, for any number of events.
+//! Dispatch chooses the lanes of events: the queues of sinks and of subscribed methods. This module
+//! reads the data for the choice, and writes the result. Both need a few round trips, for any
+//! number of events.
 //!
 //! Transactions that write run one at a time, so nothing that is read here changes before the
 //! transaction writes.

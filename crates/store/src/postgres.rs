@@ -1,4 +1,4 @@
-//! PostgreSQL behind the port, for a zone of several servers.
+//! The engine for PostgreSQL, which the servers of a zone share.
 //!
 //! Parts: [`Server`] opens connections. Each [`Connection`] is used by one thread. `address` parses
 //! the URL, `connect` finds the host that accepts writes, `presence` and `heartbeat` notice a

@@ -20,8 +20,8 @@ record! {
     permissions as "permissions" with read_permissions, |role: &Self| role.permissions
 }
 
-/// The permissions of a role. Those of a built-in role depend on the version of the server, not on
-/// its row.
+/// The permissions of a role. The permissions of a built-in role come from the code of this
+/// version, not from the role's row.
 pub(super) fn read_permissions(row: &Row) -> Result<Permissions, StoreError> {
     let name: String = row.get("name")?;
     match Permissions::of_builtin_role(&name) {

@@ -1,4 +1,4 @@
-//! Stored scripts, and their uses.
+//! Stored scripts, and the records that use them.
 
 mod uses;
 
@@ -155,7 +155,8 @@ pub fn set_saved_power(tx: &mut Tx<'_>, id: ScriptId, power: SavedPower) -> Resu
     )
 }
 
-/// The global scripts that were saved by a user who did not hold every permission.
+/// The global scripts whose last saver did not hold every permission, with the permissions that the
+/// saver held.
 pub fn list_global_powers(tx: &mut Tx<'_>) -> Result<Vec<(ScriptId, SavedPower)>, StoreError> {
     tx.list(
         "SELECT id, saved_power FROM scripts WHERE owner_key = ?1 AND saved_power IS NOT NULL",

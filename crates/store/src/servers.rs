@@ -18,9 +18,9 @@ pub struct ServerRow {
     pub started_at: Timestamp,
     /// The time of the last heartbeat.
     pub seen_at: Timestamp,
-    /// Number of linked agents, without side links.
+    /// Number of agents whose home is this server.
     pub links: u32,
-    /// Number of side links.
+    /// Number of links of agents whose home is another server.
     pub side_links: u32,
     /// The address that the server announces to agents. Empty if it announces none.
     pub advertise_url: String,
@@ -50,8 +50,8 @@ pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError
     Ok(before.map_or(now, |before| now.max(Timestamp(before.0 + 1))))
 }
 
-/// Records a heartbeat. Returns false, and records nothing, if another server has started with the
-/// same id since.
+/// Records a heartbeat. Returns false, and records nothing, if another server with the same id has
+/// started after this server.
 pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
     tx.changes(
         "INSERT INTO servers

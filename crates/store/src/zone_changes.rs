@@ -1,5 +1,6 @@
-//! Changes that every server of the zone must see, in the order of commits. A server reads the
-//! changes since its last read, and then the changed records.
+//! Changes that every server of the zone must see, in the order of commits. A zone is a group of
+//! servers that share the database. A server reads the changes since its last read, and then reads
+//! the changed records again.
 
 use svc_core::{SpaceId, Timestamp, UserId};
 
@@ -8,7 +9,7 @@ use super::{
     sql::{Tx, values},
 };
 
-/// A change to records that servers keep in memory.
+/// A change to records that servers keep in memory, or a request to the other servers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ZoneChange {
     /// A user, their tokens and sessions.
@@ -21,7 +22,7 @@ pub enum ZoneChange {
     Tools(String),
     /// The servers that announce an address.
     Servers,
-    /// A request for the log of a space, by its id.
+    /// The id of a request for the log of a space.
     LogRequest(String),
     /// The sources of a user.
     Sources(UserId),
@@ -53,7 +54,7 @@ impl ZoneChange {
             "log_request" => Self::LogRequest(key.to_owned()),
             "sources" => Self::Sources(key.parse().ok()?),
             "schedules" => Self::Schedules,
-            // A kind of a newer svc.
+            // A server of a newer version may have written a kind that this version does not know.
             _ => return None,
         })
     }

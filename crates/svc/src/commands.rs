@@ -64,7 +64,7 @@ pub struct Shell {
 
 impl Shell {
     /// Connects to the chosen or saved server, or else to the server of the space's agent. Calls
-    /// and emits have other rules.
+    /// and emits choose their server by other rules.
     pub fn connect(&self) -> Result<Connection, Failure> {
         contexts::connect(self.globals.context.as_deref(), &self.environment)
     }

@@ -142,7 +142,8 @@ fn parse_secrets(bytes: Vec<u8>) -> Result<Vec<String>, Failure> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// The text of an argument. `-` means stdin, and is the default if stdin is redirected.
+/// The text of an argument. `-` means stdin. Without an argument, the text is stdin if stdin is
+/// redirected, and empty if stdin is a terminal.
 pub fn argument_or_stdin(argument: Option<String>) -> Result<String, Failure> {
     match argument {
         Some(text) if text != "-" => Ok(text),
@@ -172,7 +173,7 @@ pub fn parse_object(what: &str, text: &str) -> Result<Box<RawValue>, Failure> {
     }
 }
 
-/// Parses a JSON text. The error names the position and shows what to write instead.
+/// Parses a JSON text.
 pub fn parse_json(text: &str) -> Result<JsonText, String> {
     if let Err(error) = serde_json::from_str::<&RawValue>(text) {
         return Err(not_json(text.as_bytes(), &error));

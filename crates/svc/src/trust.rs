@@ -3,7 +3,7 @@
 //! A folder above the current one can belong to another user. A file found there could send the
 //! command's parameters or a credential to that user. So a found file is used only if the file and
 //! its folder belong to the current user or to root, and no other user can write them. A folder
-//! with the sticky bit may be writable: other users cannot replace files in it.
+//! with the sticky bit may be writable for other users, because they cannot replace the file in it.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use std::{
 const BYTES_MAX: u64 = 1024 * 1024;
 
 const OTHERS_MAY_WRITE: u32 = 0o022;
-/// In a folder with this bit, only the owner of a file can replace it.
+/// In a folder with this bit, a user cannot replace the files of other users.
 const STICKY: u32 = 0o1000;
 
 /// Why a found file is not used.
@@ -56,7 +56,8 @@ impl fmt::Display for UntrustedFile {
     }
 }
 
-/// Reads a file that the user did not name. `Ok(Ok(None))` if it does not exist.
+/// Reads a file that the user did not name. Returns `Ok(Ok(None))` if the path does not exist or is
+/// not a file.
 pub fn read_found(file: &Path) -> io::Result<Result<Option<String>, UntrustedFile>> {
     read_as(file, rustix::process::geteuid().as_raw())
 }

@@ -32,7 +32,7 @@ pub struct Answer {
 }
 
 impl Http {
-    /// From `http://<address>:<port>`.
+    /// The target of a URL such as `http://127.0.0.1:8080`.
     pub fn to_url(url: &str) -> Self {
         let address = url
             .strip_prefix("http://")
@@ -70,7 +70,7 @@ impl Http {
             .unwrap_or_else(|error| panic!("{shown}: {error}"))
     }
 
-    /// Sends a request; an error if no response arrives.
+    /// Sends a request. Returns an error if no response arrives.
     pub async fn try_send(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, String> {
         let headers = request.headers_mut();
         if !headers.contains_key(header::HOST) {

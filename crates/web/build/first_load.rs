@@ -1,13 +1,13 @@
-//! Prepares the files for a fast first load. The files also work without this step, as in
-//! development.
+//! Prepares the files of the web interface for a fast first load. The files also work without this
+//! step, as in development.
 //!
-//! - Every address gets the version of all files as its first folder, `/web/<version>/src/main.js`.
-//!   Such a file never changes, so browsers keep it without asking again. Addresses that begin with
-//!   `/web/` are rewritten; relative paths, by which most modules import each other, stay as they
-//!   are.
+//! - Every address contains the version of all files: `/web/<version>/src/main.js`. The file at
+//!   such an address never changes, so browsers keep it without asking again. In the HTML file and
+//!   in modules, addresses that begin with `/web/` get the version. Relative paths, by which most
+//!   modules import each other, stay as they are.
 //! - The HTML file preloads every module that `main.js` imports. For each page of the interface, a
-//!   list (`page-files.js`) has the other modules and stylesheets that the page needs. Without
-//!   both, a browser would find the files one level at a time.
+//!   list (`page-files.js`) has the other modules and stylesheets that the page needs. Otherwise a
+//!   browser would find a module only after it has loaded the module that imports it.
 //! - The stylesheets of the HTML file become one file.
 
 use std::collections::BTreeSet;
@@ -40,7 +40,8 @@ pub fn prepare(files: &mut Files, version: &str) {
     }
 }
 
-/// The HTML file with versioned addresses, one stylesheet, and all modules of `main.js`.
+/// The HTML file with versioned addresses, one stylesheet, and preloads of the modules that
+/// `main.js` imports.
 fn prepare_page(files: &mut Files, first: &BTreeSet<String>, base: &str) -> String {
     let page = text(files, PAGE);
     let mut styles = String::new();
@@ -95,7 +96,7 @@ fn page_files(files: &Files, first: &BTreeSet<String>) -> String {
     list + "};\n"
 }
 
-/// A module and all modules that it imports statically.
+/// A module and all modules that it imports statically, directly or through other modules.
 fn graph(files: &Files, from: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open = vec![from.to_owned()];
@@ -123,7 +124,7 @@ fn imports_of(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The stylesheets that a module loads itself.
+/// The stylesheets that a module loads with `loadStyles`.
 fn styles_of(text: &str) -> Vec<String> {
     let calls = text.split("await loadStyles('").skip(1);
     calls

@@ -1,4 +1,4 @@
-"""`svc._host` on CPython, against an agent and a server on real sockets."""
+"""Tests `svc._host` on CPython with an agent and a server that listen on real sockets."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class AgentTest(HostTest):
 
     def test_the_agent_is_found_from_a_folder_below(self) -> None:
         agent = self.agent(by="file")
-        # A crashed agent left its file in a nearer folder.
+        # A nearer folder has the file of a crashed agent.
         below = self.folder / "a" / "b"
         self.leave_file(self.folder / "a", str(self.folder / "gone.sock"))
         below.mkdir()

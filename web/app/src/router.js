@@ -38,7 +38,6 @@ export function navigate(href, { replace = false, asked = false } = {}) {
 /** Whether the page may be left: nothing is unsaved, or the user confirmed. */
 export function mayLeave() {
   const held = [...guards].some((guard) => guard());
-  // The browser's dialog, which users know from closing a tab.
   return !held || window.confirm('Leave without saving? Your changes will be lost.');
 }
 
@@ -48,7 +47,8 @@ function placeOf(state) {
 }
 
 /**
- * The browser has already moved when it reports Back or Forward, so to stay on the page, the router goes back.
+ * When the browser reports Back or Forward, it has already changed the address. To stay on the page, the router
+ * undoes this change.
  * @param {PopStateEvent} event
  */
 function onPop(event) {
@@ -170,7 +170,7 @@ export function useUnsaved(dirty, { stored = false } = {}) {
   }, [dirty, stored]);
 }
 
-/** Opens the sign-in page, which returns here afterwards. */
+/** Opens the sign-in page. After the sign-in, it returns to the current page. */
 export function goToLogin() {
   if (['/login', '/sign-in', '/setup'].includes(location.pathname)) return;
   guards.clear();

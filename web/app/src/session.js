@@ -14,9 +14,12 @@ const tabs = 'BroadcastChannel' in globalThis ? new BroadcastChannel('svc.sessio
 /** @type {((again: boolean) => void)[]} */
 let waiting = [];
 
-/** Resolves to true once the same user has signed in again. @returns {Promise<boolean>} */
+/**
+ * Resolves to true once the same user has signed in again, or to false if the page is left.
+ * @returns {Promise<boolean>}
+ */
 export async function signInAgain() {
-  // Nothing to keep: the page is loading, or it needs no user.
+  // The page has nothing to keep: it is still loading, or it needs no user.
   if (!me.value || route.value.open) {
     me.value = null;
     goToLogin();
@@ -26,7 +29,7 @@ export async function signInAgain() {
   return new Promise((resolve) => waiting.push(resolve));
 }
 
-/** The user of the dialog has signed in. @param {string} before the id of the user whose page is shown */
+/** Called after a sign-in in the dialog. @param {string} before the id of the user whose page is shown */
 export function resume(before) {
   // Another user has signed in, and the page shows data of the first user.
   if (me.value?.id !== before) return location.reload();

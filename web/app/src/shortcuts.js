@@ -1,7 +1,7 @@
 /**
- * Keys that work on every page: Ctrl+K opens the command palette, `/` goes to the search field, `?` lists the keys, and
- * `g` followed by a letter opens a page. They are off while another dialog is open and, except for Ctrl+K, while the
- * user types.
+ * Keys that work on every page: Ctrl+K opens the command palette, `/` goes to the search field (or opens the palette if
+ * the page has no search field), `?` lists the keys, and `g` followed by a letter opens a page. They are off while
+ * another dialog is open and, except for Ctrl+K, while the user types.
  */
 import { can } from './lib/me.js';
 import { signal } from './lib/preact.js';
@@ -14,7 +14,7 @@ export const overlay = signal(/** @type {'' | 'palette' | 'keys'} */ (''));
 /** How long `g` waits for its letter. */
 const PAUSE_MS = 1_500;
 
-/** Letters after `g`. @type {Record<string, string>} */
+/** The page of each letter after `g`. @type {Record<string, string>} */
 const LETTERS = {
   o: '/',
   m: '/methods',
@@ -41,7 +41,7 @@ export function pageKeys() {
   });
 }
 
-/** Starts to listen; returns the function that stops it. */
+/** Starts to listen for keys. Returns a function that stops listening. */
 export function listenToKeys() {
   let until = 0;
   const onKey = (/** @type {KeyboardEvent} */ event) => {

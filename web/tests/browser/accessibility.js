@@ -1,12 +1,12 @@
-/** Accessibility check of a page by axe-core. */
+/** Checks the accessibility of a page with axe-core. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /**
- * Returns serious and critical findings. The script is evaluated, because the content security policy blocks a script
- * element.
+ * Returns serious and critical findings. The text of axe-core is evaluated, because the content security policy
+ * blocks a script element.
  * @param {import('playwright-core').Page} page
  * @returns {Promise<string[]>}
  */

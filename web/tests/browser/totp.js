@@ -4,7 +4,8 @@ import { createHmac } from 'node:crypto';
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
 /**
- * The code of the current step, or of a later one. The server accepts the next step too, and each step once.
+ * The code of the current step of 30 seconds, or of a later step. The server accepts each step once, and also accepts
+ * the step after the current one.
  * @param {string} secret in base32
  * @param {number} [later] number of steps
  */

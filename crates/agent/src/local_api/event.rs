@@ -29,7 +29,7 @@ use super::problem::Failure;
 /// Maximum size of a request body: the payload, and 1 KiB for the event type and the JSON syntax.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The headers of W3C Trace Context, which the server gets too.
+/// The headers of W3C Trace Context, which the agent forwards to the server.
 const TRACE_HEADERS: [HeaderName; 2] = [
     HeaderName::from_static("traceparent"),
     HeaderName::from_static("tracestate"),
@@ -37,7 +37,7 @@ const TRACE_HEADERS: [HeaderName; 2] = [
 /// `Prefer: wait=<seconds>` (RFC 7240): the maximum time that the client wants to wait.
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// Handles `POST /event` on both listeners.
+/// Handles `POST /event`, on the agent's TCP port and on its Unix socket.
 pub async fn emit(
     State(events): State<Arc<Events>>,
     headers: HeaderMap,
@@ -51,7 +51,6 @@ pub async fn emit(
         None => HeaderValue::from_str(&Uuid::now_v7().to_string())
             .expect("an id is made of letters, digits and dashes"),
     };
-    // Forward the bytes unchanged, so that numbers keep their digits.
     let wait_max = preferred_wait(&headers);
     let mut forwarded = HeaderMap::from_iter([(IDEMPOTENCY_KEY, key)]);
     for name in TRACE_HEADERS {
@@ -59,6 +58,7 @@ pub async fn emit(
             forwarded.append(name.clone(), value.clone());
         }
     }
+    // Forward the bytes of the body unchanged, so that numbers keep their digits.
     let answer = events.emit(forwarded, body.into(), wait_max).await?;
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = answer.status;
@@ -70,8 +70,8 @@ pub async fn emit(
     Ok(response)
 }
 
-/// The first valid `wait=<seconds>` of the `Prefer` headers. Any other preference is ignored, as RFC
-/// 7240 says.
+/// The first valid `wait=<seconds>` of the `Prefer` headers. Any other preference is ignored, as
+/// RFC 7240 says.
 fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
     let texts = headers.get_all(PREFER).into_iter();
     let mut preferences = texts
@@ -105,7 +105,7 @@ pub(super) fn is_json(content_type: &str) -> bool {
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Checks the type and the payload by the server's rules, so that a bad event is rejected even
+/// Checks the type and the payload by the server's rules, so that an invalid event is rejected even
 /// while the agent is not linked.
 fn check(body: &[u8]) -> Result<(), Failure> {
     let emit: Emit = document::read_json(body).map_err(|error| {

@@ -1,4 +1,5 @@
-//! Routes calls from the link to the method servers, by generation.
+//! Routes calls from the link to the method servers, by generation: the number of a registration,
+//! which each call names.
 
 use std::sync::{
     Arc,

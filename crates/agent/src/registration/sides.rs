@@ -1,8 +1,10 @@
-//! Brings the accepted registration to the servers of the side links.
+//! Brings the accepted registration to the servers of the side links, which are the other servers
+//! of the zone.
 //!
-//! The home server decides on a registration. Its ticket lets the other servers take over the same
-//! registration. If a server of a side link refuses the registration, its earlier registration is
-//! removed, so that no call reaches a method server that has ended.
+//! The home server decides on a registration and issues a ticket, with which the other servers
+//! accept the same registration. If a server of a side link refuses the registration, the agent
+//! removes the earlier registration from that server. Otherwise that server would send calls for a
+//! method server that has ended.
 
 use std::{collections::HashMap, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
@@ -20,7 +22,7 @@ use super::{CurrentRegistration, Registrar, RegistrationError};
 struct WantedRegistration {
     /// Counts the changes.
     version: u64,
-    /// `None`: no registration.
+    /// `None`: the servers must have no registration.
     register: Option<Arc<Register>>,
 }
 
@@ -32,7 +34,8 @@ pub struct SideRegistrations {
     finished_one: Notify,
 }
 
-/// Removes a link that has ended, so that no task waits for it.
+/// Removes a side link from `finished` when the link ends, so that [`SideRegistrations::wait`] does
+/// not wait for it.
 struct OpenSide<'a> {
     sides: &'a SideRegistrations,
     link: u64,
@@ -46,7 +49,8 @@ impl Drop for OpenSide<'_> {
 }
 
 impl SideRegistrations {
-    /// Sets the registration that the servers of the side links must have.
+    /// Sets the registration that the servers of the side links must have. A registration without
+    /// a ticket counts as none.
     pub fn set(&self, current: Option<&CurrentRegistration>) {
         let register = current.and_then(|current| {
             Some(Register {
@@ -112,7 +116,7 @@ impl Registrar {
             let done = self.register_on(link, register.as_deref()).await;
             if let Err(RegistrationError::Refused(problem)) = &done {
                 tracing::warn!(error = %problem, "a server of a side link refuses the registration; retrying");
-                // Without this, the server would keep methods of an earlier generation.
+                // Otherwise the server would keep the methods of an earlier generation.
                 let _ = self.register_on(link, None).await;
             }
             self.sides.finish(link, version);

@@ -1,4 +1,5 @@
-//! Unregisters one method, all methods, or the methods that another space has taken over.
+//! Unregisters the methods with one local name, all methods, or the methods that another space has
+//! taken over.
 
 use std::sync::Arc;
 
@@ -96,8 +97,8 @@ impl Registrar {
             .filter(|(name, _)| !methods.contains(name))
             .cloned()
             .collect();
-        // The home server may not know of the takeover, and the servers of the side links need a
-        // new ticket.
+        // With a ticket, other servers of the zone may have the registration too. The report may
+        // come from one of them, so tell the home server, which issues a new ticket.
         if current.ticket.is_some() {
             let told = match remaining.is_empty() {
                 true => self.remove_all(&mut change, link).await,

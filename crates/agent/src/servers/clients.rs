@@ -11,7 +11,7 @@ pub struct Clients {
     servers: Arc<Servers>,
     agent_token: String,
     policy: Policy,
-    /// The clients that were used last.
+    /// The clients that [`Self::in_turn`] returned last.
     clients: Mutex<Vec<Arc<Client>>>,
 }
 

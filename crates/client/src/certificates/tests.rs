@@ -76,7 +76,7 @@ async fn an_untrusted_certificate_is_rejected_with_a_remedy() {
             "its certificate is self-signed and not trusted here",
             "--ca-file",
         ),
-        // Another certificate with the same key and the same subject is not accepted.
+        // The CA file has another certificate with the same key and the same subject.
         (
             "self-signed.pem",
             Some("self-signed-no-name.pem"),

@@ -16,7 +16,7 @@ pub struct ProxyVariableError {
     why: ProxyUrlError,
 }
 
-/// The proxy for a server. A server on this machine never has one. `read` returns the value of an
+/// The proxy for a server; `None` for a server on this machine. `read` returns the value of an
 /// environment variable.
 pub fn find(
     is_tls: bool,
@@ -28,7 +28,7 @@ pub fn find(
     if is_loopback(&host) {
         return Ok(None);
     }
-    // In a CGI program, the sender of a request chooses `HTTP_PROXY` with the header `Proxy`.
+    // A CGI program ignores `HTTP_PROXY`: the sender of a request sets it with the header `Proxy`.
     let is_cgi = read("REQUEST_METHOD").is_some();
     // The usual order: lower case first, and the variable of the scheme before that of all schemes.
     let read_either = |name: &str| {

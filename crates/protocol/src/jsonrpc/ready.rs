@@ -24,10 +24,10 @@ struct Notification<'a> {
     id: Option<serde::de::IgnoredAny>,
 }
 
-/// Whether a line of a method server's stdout is this notification. Its `params` are ignored.
+/// Whether a line of a method server's stdout is the notification `$/ready`. `params` are ignored.
 pub fn is_ready_line(line: &[u8]) -> bool {
-    // A cheap test for most lines. It leaves out the `$`, because some languages escape the slash:
-    // `$\/ready`.
+    // The search is cheap and rejects most lines. It leaves out the `$`, because some languages
+    // escape the slash: `$\/ready`.
     if line.len() > LINE_BYTES_MAX
         || memchr::memmem::find(line, br#"/ready""#).is_none()
         || !is_object(line)

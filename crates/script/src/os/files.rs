@@ -85,7 +85,7 @@ fn count(number: usize) -> MontyObject {
 
 fn read(path: &str) -> Result<Vec<u8>, MontyException> {
     let failed = |error: io::Error| io_exception(&error, path);
-    // Reading a pipe could block, and no time limit ends a blocked read.
+    // Reading a pipe could block, and the engine cannot interrupt a blocked read.
     if fs::metadata(path).map_err(failed)?.file_type().is_fifo() {
         return Err(exception(
             ExcType::OSError,
@@ -136,7 +136,7 @@ fn write(path: &str, data: &[u8], append: bool) -> Result<(), MontyException> {
         .map_err(|error| io_exception(&error, path))
 }
 
-/// Checks or creates the file. Reads and writes are separate requests.
+/// Checks the file for reading, or creates it for writing. Reads and writes are later requests.
 fn open(args: &OpenCallArgs) -> Answer {
     let path = args.path.as_str();
     match args.mode {
@@ -183,7 +183,8 @@ fn list(path: &str) -> Answer {
     Ok(MontyObject::list(paths))
 }
 
-/// Resolves links of the existing part of a path, as `Path.resolve()` without `strict`.
+/// Resolves the symbolic links in the existing part of a path, like `Path.resolve()` of CPython
+/// without `strict`.
 fn resolve(path: &str) -> String {
     let mut rest = Vec::new();
     let mut existing = Path::new(path);

@@ -228,7 +228,7 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Option<St
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The return code of CPython.
+/// The return code that `subprocess` of CPython would report.
 fn return_code(status: ExitStatus) -> i32 {
     use std::os::unix::process::ExitStatusExt;
 
@@ -238,7 +238,7 @@ fn return_code(status: ExitStatus) -> i32 {
         .unwrap_or(-1)
 }
 
-/// The errors of CPython.
+/// The exception for a program that cannot be started, with the text that CPython would use.
 fn start_error(program: &str, error: &io::Error) -> Raise {
     let text = match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::NotFound, Some(code)) => {

@@ -15,7 +15,8 @@ use crate::{Exception, Raise};
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Requests to this path have a longer timeout, because a call may take as long as its method.
 const CALL_PATH: &str = "/api/methods/call";
-/// Paths of endless responses, which a script cannot read, without `/stream`.
+/// Paths of streams, without the ending `/stream`. A script cannot read a stream, because the
+/// response never ends.
 const STREAMED_PATHS: [&str; 2] = ["/api/events", "/api/calls"];
 
 pub(super) struct Servers {
@@ -79,7 +80,8 @@ impl Servers {
         })
     }
 
-    /// The outer error means that there is no server. The inner result is that of the request.
+    /// The outer error means that there is neither an agent nor a server. The inner result is that
+    /// of the request.
     pub(super) async fn emit(
         &self,
         emit: &api::Emit,
@@ -124,7 +126,7 @@ impl Servers {
     }
 }
 
-/// The bytes unchanged if they are JSON, else as a JSON string.
+/// Returns JSON unchanged, an empty body as `null`, and any other body as a JSON string.
 fn body_of(bytes: &[u8]) -> Result<Box<RawValue>, Raise> {
     let text = if bytes.is_empty() { b"null" } else { bytes };
     if let Ok(body) = serde_json::from_slice::<Box<RawValue>>(text) {
@@ -134,7 +136,7 @@ fn body_of(bytes: &[u8]) -> Result<Box<RawValue>, Raise> {
         .map_err(|error| Raise::runtime(format!("the answer is not text: {error}")))
 }
 
-/// Rejects paths outside the API and endless streams.
+/// Rejects paths outside the API, endless streams and unknown HTTP methods.
 fn check_request(method: &str, path: &str) -> Result<Method, Raise> {
     let refuse = |text: String| Err(Raise::new(Exception::ValueError, text));
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#' && byte != b'\\';

@@ -1,4 +1,4 @@
-//! The host of a space against a socket with prepared answers.
+//! Tests the host of a space, most of them with an agent's socket that returns prepared answers.
 
 mod processes;
 

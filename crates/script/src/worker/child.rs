@@ -28,8 +28,8 @@ use crate::{Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost, check_
 /// Stack of the thread for a user's handlers, for recursion in the engine.
 const SPACE_STACK_BYTES: usize = 64 * 1024 * 1024;
 /// Stack of the thread for sandboxed scripts. Dropping a syntax tree recurses as deep as its
-/// longest chain (`1+1+1…`), so the stack has room for a source that is one chain. Unused stack
-/// costs no memory.
+/// longest chain (`1+1+1…`). The stack is large enough for a script that consists of one such
+/// chain. Unused stack costs no memory.
 const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// The access of a worker to the system.
@@ -58,7 +58,7 @@ impl Role {
     }
 }
 
-/// Serves stdin until it ends. Returns the exit code.
+/// Does the work that arrives on stdin, until stdin is closed. Returns the exit code.
 pub fn main(role: Role) -> i32 {
     let served = thread::Builder::new()
         .name("script".to_owned())
@@ -83,12 +83,12 @@ struct Child {
     loaded: Option<LoadedSnapshot>,
 }
 
-/// The snapshot that `Invoke` uses.
+/// The snapshot that [`ToWorker::Invoke`] uses.
 struct LoadedSnapshot {
     snapshot: Snapshot,
     host: SpaceHost,
-    /// The evaluator of the next request. It is restored between requests, so that no request waits
-    /// for the restore. Each evaluator serves one request.
+    /// The evaluator of the next request. Each evaluator serves one request. The next evaluator is
+    /// restored after the answer of the last request, so that a request seldom waits for it.
     next: Option<Evaluator>,
     /// The evaluator of the last request. Dropped after the answer was sent.
     spent: Option<Evaluator>,

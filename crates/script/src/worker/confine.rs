@@ -1,8 +1,9 @@
 //! Restricts a worker before its first script.
 //!
-//! The engine gives scripts no access to the system; this is a second barrier, in case the engine
-//! has a bug. Limits of the operating system bound the memory. A filter of system calls leaves a
-//! sandboxed worker only its pipes, its memory, its threads, the clock and random numbers.
+//! The engine gives sandboxed scripts no access to the system. This module is a second barrier, in
+//! case the engine has a bug. Limits of the operating system bound the memory. A filter of system
+//! calls leaves a sandboxed worker only its open files, its memory, its threads and signals, the
+//! clock and random numbers.
 
 #[cfg(target_os = "linux")]
 mod system_calls;
@@ -13,8 +14,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{child::Role, gauge::Usage};
 
-/// Address space in addition to a script's memory: the stack of its thread, and memory that the
-/// allocator reserves in advance.
+/// Address space in addition to a script's memory, mainly for memory that the allocator reserves in
+/// advance.
 const HEADROOM_BYTES: usize = 192 * 1024 * 1024;
 /// The maximum number of open files of a sandboxed worker: three pipes, the gauge, and some spare.
 const FILES_MAX: u64 = 16;
@@ -29,7 +30,7 @@ pub(super) fn confine(role: Role, now: Usage) -> io::Result<Option<String>> {
     };
     match role {
         Role::Space { memory_bytes } => {
-            // A soft limit, because programs that a handler starts must not have it.
+            // A soft limit, which `without_memory_limit` lifts for programs that a handler starts.
             set_soft(Resource::As, memory(memory_bytes))?;
             Ok(None)
         }
@@ -50,7 +51,7 @@ pub(crate) fn without_memory_limit<T>(start: impl FnOnce() -> T) -> T {
         current: limit.maximum,
         ..limit
     };
-    // On an error, the new process has the limit.
+    // If the limit cannot be lifted, the new process has it too.
     let _ = setrlimit(Resource::As, lifted);
     let started = start();
     let _ = setrlimit(Resource::As, limit);

@@ -1,8 +1,9 @@
 //! A pool of sandboxed workers: started when needed, kept for a short time, never shared between
 //! owners.
 //!
-//! There are never more processes than `workers_max`, idle ones included: an idle worker is ended
-//! to make room for another owner. A worker that hit a limit is not used again.
+//! There are never more workers than `workers_max`, idle workers included. If necessary, an idle
+//! worker of another owner is ended before a new worker starts. A worker whose script hit a limit
+//! is not used again.
 
 mod idle;
 
@@ -33,7 +34,7 @@ pub struct PoolOptions {
     pub idle: Duration,
     /// How long after its time limit a script that does not stop is killed.
     pub kill_after: Duration,
-    /// The maximum size of the output that is kept.
+    /// The maximum size of the kept output of a script, in bytes.
     pub output_max: usize,
 }
 
@@ -66,9 +67,9 @@ pub trait JobHost: Send + Sync {
 
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// `false` if no worker was available or the pool was closed. The script itself did not fail.
+    /// `false` if no worker could be started, or if the pool was closed before the script ended.
     pub ran: bool,
-    /// The function's result as JSON text.
+    /// The function's result as JSON text. `None` without a function.
     pub result: Result<Option<String>, ScriptError>,
     /// The output, cut at the limit.
     pub output: String,
@@ -114,8 +115,8 @@ impl Pool {
         self.idle.count()
     }
 
-    /// Waits for a free worker and runs a job. The setting's `time` limits the whole run in
-    /// wall-clock time, including waiting for the host.
+    /// Waits for a slot and runs a job. The setting's `time` limits the run in wall-clock time,
+    /// including the time in which the script waits for the host.
     pub async fn run(&self, job: Job, host: &impl JobHost) -> Outcome {
         let patience = WorkTimeout {
             time: job.setting.limits.time,
@@ -130,8 +131,8 @@ impl Pool {
         self.run_work(job.owner, &work, patience, host).await
     }
 
-    /// Checks that the embedded engine can compile a script. Waits for a worker of the owner. The
-    /// worker is killed if the check takes longer than `time`.
+    /// Waits for a slot and checks that the embedded engine can compile a script. The worker is
+    /// killed if the check takes longer than `time`.
     pub async fn check(&self, owner: Uuid, script: Source, time: Duration) -> Outcome {
         let patience = WorkTimeout {
             time: Some(time),

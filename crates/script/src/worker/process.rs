@@ -89,8 +89,8 @@ pub struct Worker {
     bytes_max: usize,
     stderr: StderrTail,
     warning: Option<String>,
-    /// Whether the last piece of work did not end properly. The worker's next frame may then belong
-    /// to that work.
+    /// Whether the worker cannot do more work: it is starting or working, its last script hit a
+    /// limit, or the exchange about its last work broke off.
     busy: bool,
 }
 
@@ -146,7 +146,7 @@ impl Worker {
         self.child.id()
     }
 
-    /// The part of its confinement that this machine does not support.
+    /// The part of the worker's confinement that this machine does not support.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -156,7 +156,8 @@ impl Worker {
         !self.busy && matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Does a piece of work. The worker is killed if it exceeds its time.
+    /// Does a piece of work. Kills the worker if the work exceeds its time, makes too many requests
+    /// to the host, or sends a message that cannot be read.
     pub async fn run(
         &mut self,
         work: &ToWorker,
@@ -283,14 +284,14 @@ impl Worker {
 
     async fn kill(&mut self) -> Option<ExitStatus> {
         self.group.kill();
-        // An error means that the process has ended.
+        // An error means that the process has ended already.
         let _ = self.child.start_kill();
         timeout(END_TIMEOUT, self.child.wait()).await.ok()?.ok()
     }
 
     /// The reason why the process ended.
     async fn explain_end(&mut self, memory_bytes: Option<usize>) -> ScriptError {
-        // The worker's pipes are closed, so it should end by itself. If it does not, it is killed.
+        // The worker has closed a pipe, so it is about to end by itself. If it does not, kill it.
         let status = match timeout(END_TIMEOUT, self.child.wait()).await {
             Ok(Ok(status)) => Some(status),
             _ => self.kill().await,
@@ -320,7 +321,8 @@ impl Group {
         Self(leader.filter(|_| environment == WorkerEnvironment::Inherited))
     }
 
-    /// The group's id is not reused while one of its processes runs.
+    /// Kills the group, also after the worker has ended: the system does not reuse the group's id
+    /// while one of its processes runs.
     fn kill(&mut self) {
         if let Some(leader) = self.0.take() {
             // An error means that the group has ended.

@@ -1,7 +1,7 @@
-//! Keys of client certificates at rest, encrypted like the signing secrets.
+//! Encrypts the private keys of client certificates in the database, like the signing secrets.
 //!
-//! A sink's configuration holds [`MASK`] in place of the key. The encrypted key is in the row's
-//! `sealed_client_key`. The key never appears in an answer, a log line or an audit entry.
+//! A sink's stored configuration holds [`MASK`] in place of the key. The encrypted key is in the
+//! row's `sealed_client_key`. The key never appears in an answer, a log line or an audit entry.
 
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
 use svc_core::SinkId;
@@ -38,8 +38,8 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretErro
     }
 }
 
-/// Encrypts the client key of a row, and checks that the key belongs to the certificate. Without a
-/// key, removes the stored key.
+/// Encrypts the client key of a row, and checks that the key belongs to the certificate. If the row
+/// has no key or no certificate, removes the encrypted key.
 pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), ClientKeyError> {
     let options = options_of(row);
     let certificate = options.and_then(|options| options.client_certificate.clone());

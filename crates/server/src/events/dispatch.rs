@@ -1,4 +1,5 @@
-//! Dispatch: chooses the lanes of an event, in the transaction that creates the event.
+//! Dispatch: chooses the lanes of an event, in the transaction that creates the event. A lane is
+//! the queue of one sink or of one subscribed method.
 //!
 //! A lane gets the events of its owner that match its patterns; a global lane gets those of all
 //! users. A full lane drops the event, and every drop is one audit entry (spec 6.5). Two kinds of

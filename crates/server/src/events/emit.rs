@@ -1,9 +1,11 @@
 //! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! An emit succeeds only after the event, its deliveries, drops and audit entries are committed.
+//! An emit succeeds only after the event, its deliveries, drops and audit entries are committed. A
+//! lane is the queue of one sink or of one subscribed method.
+//!
 //! The route checks the permission to emit. The transaction checks the caller again only if the
-//! directory has changed since. Sources and schedules emit for their owner: [`Emitter::owner`]
-//! checks the owner's permission.
+//! directory has changed since the route checked. Sources and schedules emit for their owner:
+//! [`Emitter::owner`] checks the owner's permission.
 
 mod command;
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! other users need every permission of that user to change, delete or test it, to resend or replay
 //! events, or to read its deliveries.
 //!
-//! Every change and its audit entry are one transaction. A secret appears only in the answer that
-//! creates it, never in an audit entry. This module never delivers from a lane: the engine does.
+//! Every change and its audit entry are one transaction. A secret appears only in the answer to the
+//! request that sets it, never in an audit entry. Queued events are delivered by the delivery
+//! engine, never by this module.
 
 mod backtest;
 pub mod check;
@@ -191,8 +192,8 @@ impl SinksService {
         Ok(changed)
     }
 
-    /// Checks the template in a patch. Not done in the transaction, because that would delay all
-    /// other writes. A template of a concurrent patch is checked by that patch.
+    /// Checks the template in a patch, before the transaction: within it, the check would delay all
+    /// other writes. A concurrent patch checks its own template.
     async fn check_new_template(
         &self,
         caller: &Caller,
@@ -254,7 +255,7 @@ pub fn owner_keys(caller: &Caller) -> Vec<String> {
     }
 }
 
-/// A sink that the caller manages; `None` for any other.
+/// Finds a sink that the caller manages. Returns `None` for any other sink.
 fn find_managed(
     tx: &mut Tx<'_>,
     caller: &Caller,

@@ -1,5 +1,5 @@
-//! Params and answers that wait to be written. A call only copies them: they are checked and redacted
-//! later, off the call path.
+//! Params and answers of calls that wait to be written to the journal. A call only copies its
+//! texts. The writer of the journal checks and redacts them later.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,8 @@ use svc_core::{
     json_text::JsonText,
 };
 
-/// Bytes of payloads of all owners that are accepted in one period.
+/// The maximum number of bytes of payloads, of all owners together, that are accepted in one
+/// period.
 const ACCEPTED_MAX: usize = 16 * 1024 * 1024;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Memory of a waiting payload besides its texts.
@@ -60,7 +61,7 @@ impl WaitingPayload {
         }
     }
 
-    /// The bytes that count against the limits; 0 without a text.
+    /// The bytes that count against [`ACCEPTED_MAX`]: 0 if there is no text.
     pub(super) fn bytes(&self) -> usize {
         match self.params.len() + self.answer.len() {
             0 => 0,
@@ -68,7 +69,7 @@ impl WaitingPayload {
         }
     }
 
-    /// Keeps only that the payloads were dropped.
+    /// Replaces the texts by the note that they were dropped.
     pub(super) fn omit(&mut self) {
         for text in [&mut self.params, &mut self.answer] {
             if matches!(text, WaitingText::Text(_)) {
@@ -111,7 +112,7 @@ impl WaitingText {
         let text = text.and_then(|text| JsonText::parse(text).ok());
         match text.and_then(|text| redact(text, pointers)) {
             None => Payload::Omitted(PayloadOmission::Unreadable),
-            // A redacted value may be longer than the value.
+            // `[redacted]` may be longer than the value that it replaces.
             Some(text) if text.as_str().len() > bytes_max => {
                 Payload::Omitted(PayloadOmission::TooLarge)
             }
@@ -120,8 +121,8 @@ impl WaitingText {
     }
 }
 
-/// The bytes of payloads that were accepted in the current period. They limit memory, and how much is
-/// written.
+/// Counts the bytes of payloads that were accepted in the current period. [`ACCEPTED_MAX`] limits
+/// the memory of waiting payloads and the bytes that are written to the journal.
 #[derive(Default)]
 pub(super) struct AcceptedBytes {
     since: Option<Instant>,
@@ -130,9 +131,9 @@ pub(super) struct AcceptedBytes {
 }
 
 impl AcceptedBytes {
-    /// Counts bytes of an owner, or returns false. An owner gets at most half of the bytes that the
-    /// other owners leave free. So no owner takes all, and an owner who sends little almost always
-    /// finds free bytes.
+    /// Counts bytes of an owner. Returns false, and counts nothing, if the owner would have more
+    /// than half of the bytes that the other owners leave free. So no owner takes all bytes, and
+    /// bytes are almost always free for an owner who sends little.
     pub(super) fn accept(&mut self, owner: UserId, bytes: usize) -> bool {
         let own = self.by_owner.entry(owner).or_default();
         let of_others = self.total - *own;
@@ -144,8 +145,8 @@ impl AcceptedBytes {
         true
     }
 
-    /// Begins a new period if the last one is over. Called when the payloads of the last period are
-    /// no longer waiting.
+    /// Begins a new period if the last one is over. The writer calls this when it takes all waiting
+    /// payloads.
     pub(super) fn renew(&mut self, now: Instant) {
         if self.since.is_none_or(|since| now - since >= PERIOD) {
             *self = Self {

@@ -3,6 +3,9 @@
 //! A ticket proves to the other servers that the agent's home server has accepted a registration.
 //! The agent carries the ticket, so servers need not contact each other, and no server has to trust
 //! an agent.
+//!
+//! Frames to an agent name a user by a number. All servers compute the same number from the same
+//! key.
 
 use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine as _};
 use ring::hmac;
@@ -29,7 +32,7 @@ pub struct AcceptedClaim<'a> {
 }
 
 impl AcceptedClaim<'_> {
-    /// All parts except the last have a fixed length, so no two claims have the same bytes.
+    /// All parts except the last have a fixed length, so different claims have different bytes.
     fn to_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(128);
         bytes.extend_from_slice(self.space.0.as_bytes());

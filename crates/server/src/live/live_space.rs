@@ -15,9 +15,10 @@ use super::{health_pace::HealthPace, link::Link};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Availability {
-    /// The link is lost, or the agent has not registered on it yet; calls fail at once.
+    /// The link is lost, or the agent has not registered on the new link yet. Calls fail at once.
     Unlinked = 0,
-    /// The method server is down. Calls wait at the agent for its restart, for a short time.
+    /// The method server is down. Calls wait at the agent for a restart of the method server, for a
+    /// short time.
     Restarting = 1,
     Ready = 2,
 }
@@ -42,14 +43,14 @@ pub struct LiveSpace {
     /// Counts the links of the space, so that the end of a grace period has no effect after a new
     /// link.
     link_number: AtomicU64,
-    /// Whether the current or last link is a side link.
+    /// Whether the current or last link is a side link: the agent's home link is to another server.
     is_side: AtomicBool,
     /// The agent process and the generation of the last registration that came by a side link.
     taken_over: Mutex<Option<(String, u32)>>,
-    /// Why the repeated registration after a lost link was refused.
+    /// Why the space has no registration, as its agent reported.
     registration_error: Mutex<Option<String>>,
     restarts: Mutex<Restarts>,
-    /// Limits changes of the health.
+    /// Limits how often the space may announce a change of its health.
     pub health_pace: Mutex<HealthPace>,
     /// Serialises changes of the space's state: a link up or down, stop, delete.
     pub transition: Arc<tokio::sync::Mutex<()>>,
@@ -81,9 +82,9 @@ impl LiveSpace {
     /// Sets the link of the space and returns the link that it replaces.
     pub fn attach(&self, link: Arc<Link>) -> Option<Arc<Link>> {
         let mut current = self.link.write();
-        // The space takes no calls until the agent has registered on this link. An exception is a
-        // home link that replaces a side link of the same agent process, or the reverse: the agent
-        // knows the generation of the methods, so calls continue.
+        // Usually the space takes no calls until the agent has registered on the new link. But if
+        // both links are of the same agent process, and one of them is a side link, calls continue:
+        // the process knows the generation of the methods that this server has.
         let continues = current
             .as_ref()
             .is_some_and(|old| old.instance == link.instance && (old.is_side() || link.is_side()));

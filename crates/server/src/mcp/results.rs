@@ -1,5 +1,5 @@
-//! Tool results: text blocks for people and models, and the same content as structured data. The
-//! bytes of a method's result are passed on unchanged; only text blocks are escaped.
+//! Tool results: text blocks for people and models, and the same content as structured data. Bytes
+//! of a method's result are copied and never serialised again; only text blocks are escaped.
 
 use std::borrow::Cow;
 

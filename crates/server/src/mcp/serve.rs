@@ -1,4 +1,5 @@
-//! `tools/list` and `tools/call`, for both eras; `legacy` and `modern` write the answers.
+//! `tools/list` and `tools/call`, for both protocol eras (see `era`). The modules `legacy` and
+//! `modern` write the answers.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Turns a method or a stored script into a tool, with a safe name and safe schemas.
 //!
 //! Clients reject a whole list because of one schema that they cannot read. So schemas are changed
-//! where clients in use require it, and as little as possible.
+//! where clients in use require it, and as little as possible. `era` defines the two protocol eras,
+//! modern and legacy.
 
 pub mod param_headers;
 mod schema;
@@ -131,7 +132,7 @@ struct ToolJson<'a> {
     annotations: Option<Hints>,
 }
 
-/// Annotations with the names of MCP. Unknown hints are left out: clients have defaults.
+/// Annotations with the names of MCP. Hints without a value are left out: clients have defaults.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Hints {
@@ -146,7 +147,7 @@ struct Hints {
 }
 
 impl Hints {
-    /// `None` if no hint is known.
+    /// `None` if no hint has a value.
     fn of(annotations: Annotations) -> Option<Self> {
         (!annotations.is_empty()).then_some(Self {
             read_only_hint: annotations.read_only,

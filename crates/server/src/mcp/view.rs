@@ -1,4 +1,5 @@
-//! The tools of one user, serialised once: an answer to `tools/list` does not copy them.
+//! The tools of one user, serialised once. An answer to `tools/list` does not copy the serialised
+//! tools.
 
 mod cache;
 mod list;
@@ -67,12 +68,12 @@ pub struct Source {
     pub name: String,
 }
 
-/// Hidden tools that a list reports.
+/// The maximum number of hidden tools that a list reports.
 const HIDDEN_MAX: usize = 100;
 
 impl View {
-    /// If several tools have the same name, the user's own tool is kept; otherwise, the tool that
-    /// was registered first.
+    /// Of several tools with the same name, keeps the first one in this order: the user's own tools
+    /// before other tools, methods before scripts, earlier registrations before later ones.
     fn new(stamp: Stamp, mut listed: Vec<ListedTool>) -> (Self, Vec<HiddenTool>) {
         listed.sort_by(|a, b| {
             let rank = |p: &ListedTool| (!p.is_own, p.place);
@@ -134,7 +135,7 @@ impl View {
         &self.tools
     }
 
-    /// Built by the first search.
+    /// The index for searches, which the first search builds.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::new(&self.tools))
     }

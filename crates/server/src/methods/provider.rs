@@ -102,7 +102,8 @@ impl Provider {
         link.call(user, payload, &self.in_flight, serial, reports.cloned())
     }
 
-    /// Sends a notification. It has no times, and so no spans below that of the server.
+    /// Sends a notification. Its trace has only the span of the server, because the agent reports
+    /// no times for it.
     pub fn notify(
         &self,
         user: UserId,

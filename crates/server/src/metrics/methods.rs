@@ -141,7 +141,8 @@ impl MethodMetrics {
 
     /// The calls of a method that are not written yet.
     ///
-    /// Reads only the counters of this method: users may ask as often as they want.
+    /// Users may ask often, so this reads only the counters of this method, except with the label
+    /// `space`.
     pub fn find_unwritten(&self, owner: UserId, method: &str) -> MethodCount {
         let state = self.state.lock();
         let unwritten = state.unwritten.get(&owner);

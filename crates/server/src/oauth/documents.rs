@@ -1,5 +1,5 @@
 //! Documents that describe apps. The `client_id` of such an app is the address of its document, so
-//! the owner of the host controls the app.
+//! the owner of that address decides what the document says.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::{OAuth, error::OAuthError, take};
 
-/// Bytes of a document.
+/// The maximum size of a document.
 const DOCUMENT_BYTES_MAX: usize = 5 * 1024;
 /// How long a request waits for a free slot to read a document.
 const TURN_TIME: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ pub struct Document {
 }
 
 impl OAuth {
-    /// Reads the document of an app.
+    /// Fetches the document of an app. `asking` is the address whose requests are limited.
     pub(super) async fn read_document(
         &self,
         client_id: &str,
@@ -35,7 +35,7 @@ impl OAuth {
             let text = format!("the document of the app, `{client_id}`, cannot be used: {why}");
             OAuthError::invalid_client(text)
         };
-        // Slow documents must not delay other requests for long.
+        // If slow documents hold every slot, other requests fail soon instead of waiting.
         let turn = timeout(TURN_TIME, self.reading.acquire()).await;
         let _turn = turn.map_err(|_| unreadable("too many are being read; try again"))?;
         let webhook = &self.deliverers.webhook;

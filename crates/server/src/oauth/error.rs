@@ -1,4 +1,4 @@
-//! Errors of OAuth, with the codes of its standards.
+//! Errors of OAuth, with the codes of the OAuth standards.
 
 use std::time::Duration;
 

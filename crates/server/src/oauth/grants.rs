@@ -1,4 +1,4 @@
-//! The apps that users connected.
+//! Grants: the apps that users have connected to their accounts.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ impl OAuth {
         Ok(page.into_list())
     }
 
-    /// Disconnects an app: its next request is refused.
+    /// Disconnects an app from the account of a user. The app's next request is refused.
     pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<(), IdentityError> {
         let mut entry =
             self.identity

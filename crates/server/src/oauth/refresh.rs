@@ -1,5 +1,6 @@
-//! Renews the tokens of a grant. Each refresh token is used once. If it is used again after
-//! [`GRACE`], the grant ends, because the token may have been copied.
+//! Renews the tokens of a grant. Each refresh token is meant for one use. If a refresh token is
+//! used again later than [`GRACE`] after its first use, the grant ends, because the token may have
+//! been copied.
 
 use std::{sync::Arc, time::Duration};
 
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::identity::{AffectedRecords, hash_secret};
 
-/// A client whose answer was lost may present the same refresh token again within this time.
+/// An app that did not receive the answer may use the same refresh token again within this time.
 const GRACE: Duration = Duration::from_secs(60);
 
 /// The parameters of the request.
@@ -46,7 +47,8 @@ impl OAuth {
         }
         let pair = NewPair::new()?;
         let (oauth, now) = (self.clone(), self.clock.now());
-        // A second use of a token is rejected, but the end of the grant must be committed.
+        // The closure returns a reused token as an inner error, so that the transaction commits the
+        // end of the grant.
         let outcome = self.identity.change(move |tx| {
             let (token, grant) = oauth.check_refresh(tx, &request, now)?;
             let affected = AffectedRecords::user(grant.user_id);
@@ -104,7 +106,8 @@ impl OAuth {
         Ok(audit::append(tx, &entry)?)
     }
 
-    /// Ends a token (RFC 7009). A refresh token ends its grant. Unknown tokens are ignored.
+    /// Revokes a token (RFC 7009). Revoking a refresh token ends its grant. Unknown tokens are
+    /// ignored.
     pub async fn revoke_token(self: &Arc<Self>, token: &str) -> Result<(), OAuthError> {
         let kind = CredentialKind::recognise(token);
         if !matches!(

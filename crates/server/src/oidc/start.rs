@@ -69,7 +69,8 @@ impl Oidc {
         self.begin((name, origin), return_to, browser, None).await
     }
 
-    /// Begins to link an account with the user of a session, who proves again who they are.
+    /// Begins to link an account with the user of a session. The user must give the password again,
+    /// or must have signed in recently.
     pub async fn start_linking(
         &self,
         caller: &Caller,

@@ -40,8 +40,8 @@ impl Scripts {
         let taken = self.runs.take(caller.user.id, Instant::now());
         taken.map_err(ScriptsError::TooManyRuns)?;
         if let Some(draft) = draft {
-            // A draft needs the permission to save such a script, and passes the same check of
-            // the source.
+            // To run a draft, the caller needs the permission to save the script, and the draft
+            // must pass the check of a saved source.
             check_may_own(caller.user.permissions, script.owner)?;
             script.source = draft;
             self.check_source(caller, &script).await?;

@@ -1,4 +1,4 @@
-//! Spans that wait for their export. A full queue drops new spans.
+//! Spans that wait for their export. When the queue fills up, it drops new spans.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::random_key::RandomKeyMap;
 pub(super) struct SpanQueue {
     capacity: usize,
     waiting: Mutex<Waiting>,
-    /// Notified when a whole batch waits.
+    /// Notified when [`Self::many_spans`] spans wait.
     many: Notify,
 }
 
@@ -33,8 +33,8 @@ impl SpanQueue {
     }
 
     /// Adds spans of work for a user, and returns the number of spans that were dropped. A span is
-    /// dropped if the user has at least as many spans in the queue as the queue has free entries. So
-    /// a single user gets at most half of the queue.
+    /// dropped if the user has at least as many spans in the queue as the queue has free entries.
+    /// So a single user gets at most half of the queue.
     pub(super) fn push(&self, user: UserId, spans: impl IntoIterator<Item = Span>) -> u64 {
         let mut dropped = 0;
         let mut waiting = self.waiting.lock();
@@ -59,12 +59,12 @@ impl SpanQueue {
         dropped
     }
 
-    /// The number of spans that are exported at once and not at the next interval.
+    /// If this many spans wait, they are exported at once, without waiting for the next interval.
     fn many_spans(&self) -> usize {
         self.capacity / 8
     }
 
-    /// Waits until there are many spans.
+    /// Waits until [`Self::many_spans`] spans wait.
     pub(super) async fn wait_for_many(&self) {
         self.many.notified().await;
     }

@@ -1,4 +1,4 @@
-//! A span as it waits for its export.
+//! The spans that wait for their export, and the work that they describe.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -13,8 +13,8 @@ pub enum SpanKind {
     Consumer = 5,
 }
 
-/// The process that did the work. An agent reports its times over the link, and the server exports
-/// its spans.
+/// The process that did the work. An agent reports the times of its work over the link. The server
+/// exports the spans of both processes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Process {
     Server,
@@ -50,7 +50,7 @@ impl Attribute {
     }
 }
 
-/// Work that has ended now.
+/// Work that has just ended.
 #[derive(Clone, Debug)]
 pub struct TracedWork {
     pub name: Cow<'static, str>,

@@ -1,4 +1,5 @@
-//! Applies successful changes to the model.
+//! Applies successful requests to the model: the test's own record of users, credentials and other
+//! objects of the server.
 
 mod apps;
 mod factors;
@@ -19,6 +20,7 @@ use crate::{
 };
 
 const SESSION_DAYS: i64 = 30;
+/// In milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 /// Applies a change. Returns the new credential, if the answer contains one.
@@ -163,7 +165,7 @@ fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
             let owner = model.spaces[space].owner;
             let value = answer.str("agent_token");
             let new = add_cred(model, caller, value, owner, kind, None);
-            // A token that rotates itself keeps its first creator.
+            // An agent token that rotates itself passes its creator on to the new token.
             let inherited = caller.cred.and_then(|cred| model.creds[cred].creator);
             model.creds[new].creator = inherited.or((subject != owner).then_some(subject));
             return Some(new);
@@ -173,7 +175,7 @@ fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
     None
 }
 
-/// Changes that never create a credential.
+/// Applies changes that never create a credential.
 fn resource(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) {
     let subject = caller.subject;
     match act {

@@ -41,7 +41,7 @@ use self::{
     world::World,
 };
 
-/// Sequences of a run without settings.
+/// The number of sequences of a run without settings.
 const SEQUENCES: u64 = 2_000;
 /// Sequences that share one server; with more, the server's lists would get long.
 const SEQUENCES_PER_WORLD: u64 = 40;
@@ -148,7 +148,8 @@ struct Run {
 }
 
 impl Run {
-    /// Runs sequences on its own servers until no sequence is left.
+    /// The work of one thread: runs sequences on servers that only this thread uses, until no
+    /// sequence is left or one has failed.
     async fn work(&self) {
         loop {
             let world = World::start().await;
@@ -204,7 +205,8 @@ fn is_survey() -> bool {
     std::env::var_os("SVC_ESCALATION_SURVEY").is_some()
 }
 
-/// Removes every step that is not needed to break the same rule.
+/// Tries to remove each step, from the last to the first. A step stays removed if the other steps
+/// still break the same rule.
 async fn shrink(seed: u64, first: Failure) -> (Vec<usize>, Failure) {
     let seeds = step_seeds(seed);
     let mut kept: Vec<usize> = (0..seeds.len()).collect();

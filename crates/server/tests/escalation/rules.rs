@@ -91,7 +91,7 @@ const OPEN: [&str; 6] = [
     "/device_authorization",
 ];
 
-/// Routes that need no credential for this method only: the steps of a login.
+/// Routes whose `POST` needs no credential: the steps of a login.
 const OPEN_POSTS: [&str; 3] = [
     "/api/auth/second-factor",
     "/api/auth/passkeys/challenge",

@@ -164,7 +164,8 @@ impl<'a> Sequence<'a> {
         });
         let (method, route, _, generate) = row.expect("weights add up");
         let cred = self.choose(rng, (method, route));
-        // A grant of such a session ends with the account. `crates/svc/tests/it/oidc` tests this.
+        // A grant that was made in a session of a provider ends with the account. The model does
+        // not know this rule; `crates/svc/tests/it/oidc` tests it.
         let grants = ["/api/oauth/requests/{id}", "/api/oauth/devices/{user_code}"];
         if self.model.creds[cred].identity.is_some() && grants.contains(route) {
             return Ok(());

@@ -109,7 +109,8 @@ pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/oauth/devices/{user_code}", 5, apps::decide_device),
 ];
 
-/// For some routes, another request is usually sent first, which they need.
+/// Routes that need an earlier request, each with the route of that request. The earlier request is
+/// usually sent first.
 pub const PRELUDES: &[(&str, &str)] = &[
     ("/api/auth/second-factor", "/api/auth/login"),
     ("/api/auth/totp/confirm", "/api/auth/totp"),

@@ -104,7 +104,7 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/api/schedules/{id}/next",
 ];
 
-/// The list of the caller, or of any user.
+/// A request for the list of the caller, or for the list of a random user.
 fn of_user(draft: &mut Draft<'_>, path: &str) -> Option<String> {
     let user = draft.rng.pick(&draft.model.live_users())?;
     Some(match draft.rng.percent(50) {

@@ -58,7 +58,7 @@ pub(super) fn matches_patterns(filter: &Filter, event_type: &str) -> bool {
     matches_all(&filter.patterns) || filter.patterns.iter().any(matches)
 }
 
-/// Selects the newest events that match the filter. Its patterns are not applied.
+/// Selects the newest events that match the filter, except that the filter's patterns are ignored.
 pub(super) fn newest_sql(filter: &Filter, before: Id, limit: u32) -> (String, Vec<Value>) {
     let mut conditions = Conditions::new("id < ?", before);
     filter.add_without_patterns(&mut conditions);

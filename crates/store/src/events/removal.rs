@@ -1,4 +1,5 @@
-//! Removal of old events, and the lanes that still needed them.
+//! Removal of old events, and the lanes (queues of sinks and subscribed methods) that still needed
+//! them.
 //!
 //! A waiting delivery keeps its event. A lane that still has to check an event (`refill_from`)
 //! keeps it longer than usual, but not forever. If such an event is removed, the event is reported

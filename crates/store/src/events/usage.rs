@@ -1,7 +1,7 @@
 //! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
-//! removes an event, so that no emit needs to add them up.
+//! removes an event, so that no emit needs to add up the sizes of all events.
 //!
-//! Stored exchanges of attempts count too: see `deliveries::exchanges`.
+//! Stored requests and responses of attempts (exchanges) count too: see `deliveries::exchanges`.
 //!
 //! An event counts for its owner. If only global sinks still need the event, it may be moved to the
 //! counter of the server (`charged_to`), so that a slow global sink uses no user's quota.
@@ -86,11 +86,13 @@ pub struct Room {
     pub lost: Vec<LostEvents>,
 }
 
-/// Reduces an owner's usage to the limit: removes the oldest exchanges, then the oldest events that
-/// no waiting delivery needs. Events that only global sinks need are moved to the counter of the
-/// server, if that has room. Keeps the newest event. Events that a lane has not checked yet are
-/// removed too, and are reported as lost. Otherwise one unavailable receiver would block all emits
-/// of its owner.
+/// Tries to reduce an owner's usage to the limit: removes the oldest exchanges, then the oldest
+/// events that no waiting delivery needs. Events that only global sinks need are moved to the
+/// counter of the server, if that counter is below its limit. Events from `newest` on are kept.
+///
+/// A lane with a filter, or a lane that was full, may not have checked some events yet. Such events
+/// have no delivery of this lane, so they may be removed, and are then reported as lost. Otherwise
+/// one unavailable receiver would block all emits of its owner.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -98,7 +100,7 @@ pub fn make_room(
     limits: Limits,
 ) -> Result<Room, StoreError> {
     let mut lost = prune_charged(tx)?;
-    // Slightly more than needed, so that the next emits need no clean-up.
+    // Remove slightly more than needed, so that the next emits need no clean-up.
     let slack = limits.owner / 64;
     let excess = bytes_of(tx, Some(owner))?.saturating_sub(limits.owner);
     if excess > 0 {
@@ -135,7 +137,7 @@ pub fn make_room(
     Ok(Room { fits, lost })
 }
 
-/// The oldest events that count for an owner, and whether deliveries need them.
+/// The oldest events after `?2` that count for an owner, and whether waiting deliveries need them.
 const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) AS data_bytes,
         CASE WHEN EXISTS (SELECT 1 FROM deliveries d
             WHERE d.event_id = e.id AND d.state = 'pending') THEN 1 ELSE 0 END AS needed,
@@ -146,7 +148,7 @@ const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) AS data_bytes,
          AND e.charged_to IS NULL
      ORDER BY e.id LIMIT ?3";
 
-/// Removes events of any owner that the server is charged for and that no waiting delivery needs.
+/// Removes events that count for the server and that no waiting delivery needs, at most [`WINDOW`].
 /// Otherwise the server's counter would stay full.
 fn prune_charged(tx: &mut Tx<'_>) -> Result<Vec<LostEvents>, StoreError> {
     let removed = tx.list(

@@ -32,8 +32,8 @@ CREATE UNIQUE INDEX event_sinks_by_name ON event_sinks (owner_key, name);
 
 -- One queue per webhook or script sink, and per subscribed method of an owner. `tail` is the number
 -- of the newest delivery, `depth` the number of waiting deliveries, including the one in flight.
--- `active` is false if the sink or its owner is deactivated: no event matches, nothing is sent. A
--- server holds a lane while `lease_until` is in the future. Each claim increments `fence`.
+-- `active` is false if the sink or its owner is deactivated. Then no event matches, and nothing is
+-- sent. A server holds a lane while `lease_until` is in the future. Each claim increments `fence`.
 CREATE TABLE lanes (
     id TEXT PRIMARY KEY,
     kind TEXT NOT NULL,

@@ -13,11 +13,11 @@ INSERT INTO event_numbers (id, newest)
 CREATE INDEX events_by_seq ON events (seq);
 CREATE INDEX events_by_owner_and_seq ON events (owner_id, seq);
 
--- `holds`: events that do not fit into the queue, or that match while the lane is inactive, are read
--- from the stored events later. `filter`: the expression of the sink's policy. `refill_from`: the
--- number of the first event that the lane has not checked; NULL if it has checked all events.
--- `feeds`: rows in `lane_feeds`. `refilling` is 1 if the lane has a number in `refill_from` or
--- feeds.
+-- A lane is the queue of a sink or of a subscribed method. `holds`: events that do not fit into the
+-- queue, or that match while the lane is inactive, are read from the stored events later. `filter`:
+-- the expression of the sink's policy. `refill_from`: the number of the first event that the lane
+-- has not checked; NULL if it has checked all events. `feeds`: rows in `lane_feeds`. `refilling` is
+-- 1 if the lane has a number in `refill_from` or feeds.
 ALTER TABLE lanes ADD COLUMN holds BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lanes ADD COLUMN filter TEXT;
 ALTER TABLE lanes ADD COLUMN refill_from BIGINT;

@@ -1,3 +1,3 @@
--- The oldest schema version whose servers may use the database after this step. NULL: the version
--- of this step.
+-- The oldest schema version whose servers may use the database after the step of this row. NULL
+-- means the version of that step.
 ALTER TABLE schema_migrations ADD COLUMN compatible_since BIGINT;

@@ -16,7 +16,7 @@ CREATE TABLE oauth_clients (
 );
 
 -- Requests of apps that the user has not answered yet. `session_id`: the session that opened the
--- request first; no other session may answer it.
+-- request first. Until this session ends, no other session may answer the request.
 CREATE TABLE oauth_consents (
     id TEXT PRIMARY KEY,
     client_id TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,

@@ -20,15 +20,15 @@ CREATE TABLE totp_enrolments (
 );
 CREATE INDEX totp_enrolments_by_expiry ON totp_enrolments (expires_at);
 
--- Unused codes only: a code that is used is deleted.
+-- Unused recovery codes. The use of a code deletes its row.
 CREATE TABLE recovery_codes (
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
     hash BLOB NOT NULL,
     PRIMARY KEY (user_id, hash)
 );
 
--- Logins whose password was right. `proof` depends on the password, so a new password ends these
--- logins.
+-- Logins with the right password that still need the second factor. `proof` depends on the password,
+-- so a new password ends these logins.
 CREATE TABLE pending_logins (
     hash BLOB PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

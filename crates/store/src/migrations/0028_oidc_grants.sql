@@ -1,7 +1,8 @@
--- Grants and tokens that users got in sessions that a provider opened. `sid`: the session at the
--- provider.
+-- Grants and tokens that users created in sessions of an OpenID Connect provider. `sid` is the id of
+-- the session at the provider.
 
--- Grants and API tokens, by their ids. Not a foreign key: `target_id` names a row of one of two tables.
+-- Grants and API tokens, by their ids. `target_id` names a row of one of two tables, so it is not a
+-- foreign key.
 CREATE TABLE oidc_grants (
     target_id TEXT PRIMARY KEY,
     identity_id TEXT NOT NULL REFERENCES oidc_identities (id) ON DELETE CASCADE,
@@ -9,7 +10,7 @@ CREATE TABLE oidc_grants (
 );
 CREATE INDEX oidc_grants_by_identity ON oidc_grants (identity_id);
 
--- Codes and devices that were not exchanged yet, by their hashes.
+-- Codes of apps and of devices that were not exchanged for tokens yet, by their hashes.
 CREATE TABLE oidc_pending_grants (
     hash BLOB PRIMARY KEY,
     identity_id TEXT NOT NULL REFERENCES oidc_identities (id) ON DELETE CASCADE,

@@ -1,3 +1,3 @@
--- The trace of an event: its W3C `traceparent`, then a space and its `tracestate` if there is one. NULL
+-- The trace of an event: its W3C `traceparent`, then a blank and its `tracestate` if it has one. NULL
 -- for an event without a trace.
 ALTER TABLE events ADD COLUMN trace TEXT;

@@ -1,5 +1,5 @@
 //! Grants and API tokens that users got in sessions that a provider opened, and the codes and
-//! devices that are not exchanged for one yet.
+//! devices that were not yet exchanged for a grant or a token.
 
 use svc_core::{OidcIdentityId, SessionId, Timestamp, TokenId};
 
@@ -64,7 +64,8 @@ pub fn insert_pending(
     })
 }
 
-/// Removes and returns the sign-in that a code or a device comes from. Called when it is exchanged.
+/// Removes and returns the sign-in that a code or a device comes from. Called when the code or the
+/// device is exchanged.
 pub fn take_pending(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<ProviderLogin>, StoreError> {
     tx.find(
         "DELETE FROM oidc_pending_grants WHERE hash = ?1 RETURNING identity_id, sid",

@@ -33,8 +33,8 @@ pub fn insert(tx: &mut Tx<'_>, login: &LoginRow) -> Result<(), StoreError> {
     tx.insert(login)
 }
 
-/// Removes and returns a sign-in of a browser, so that an answer counts once. The sign-in of another
-/// browser stays: a stranger who learned `state` cannot end it.
+/// Removes and returns a sign-in of a browser, so that each sign-in accepts one answer. A sign-in
+/// that another browser began is not removed: a stranger who learned `state` cannot end it.
 pub fn take(
     tx: &mut Tx<'_>,
     state_hash: &Hash,
@@ -51,7 +51,7 @@ pub fn take(
     Ok(found.filter(|_| is_first))
 }
 
-/// Deletes the oldest sign-ins, so that at most `keep` are left.
+/// Keeps the newest `keep` sign-ins. Deletes at most 1,000 of the others.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oidc_logins WHERE state_hash IN (SELECT state_hash FROM oidc_logins
@@ -60,7 +60,7 @@ pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     )
 }
 
-/// Deletes the sign-ins in which a user links an account.
+/// Deletes the rows with which a user is linking an account.
 pub fn delete_links_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oidc_logins WHERE link_session_id IN

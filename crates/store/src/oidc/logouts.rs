@@ -1,4 +1,4 @@
-//! Tokens for logout that were used.
+//! Logout tokens of providers that were used already, so that each one is accepted once.
 
 use svc_core::Timestamp;
 

@@ -23,8 +23,9 @@ pub fn list_roles(tx: &mut Tx<'_>, id: OidcIdentityId) -> Result<Vec<RoleId>, St
     )
 }
 
-/// Adds a user to a group because of the provider. If the user is already a member, the provider
-/// does not take over the membership.
+/// Adds a user to a group because of the provider, and records that the membership comes from the
+/// provider. If the user is already a member, nothing is recorded: the provider cannot end a
+/// membership that it did not give.
 pub fn join_group(
     tx: &mut Tx<'_>,
     (id, user): (OidcIdentityId, UserId),

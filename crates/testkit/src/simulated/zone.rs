@@ -18,7 +18,7 @@ use crate::raw_link::{RawLink, SIMULATED, simulated_registration};
 /// Delay between attempts to make a side link.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Agents that stay linked until this value is dropped.
+/// Running agents. Dropping this value ends them.
 pub struct SimulatedZoneAgents {
     homes: JoinSet<()>,
     sides: Arc<SideCounts>,
@@ -34,7 +34,7 @@ impl SideCounts {
     }
 }
 
-/// Counts a side link until it is dropped.
+/// Counts a side link until this value is dropped.
 struct CountedSide {
     counts: Arc<SideCounts>,
     server: ServerId,
@@ -103,7 +103,7 @@ impl SimulatedZoneAgents {
         counts.get(&server).copied().unwrap_or_default()
     }
 
-    /// Agents whose home link is up.
+    /// The number of agents whose home link is up.
     pub fn homes(&mut self) -> usize {
         while self.homes.try_join_next().is_some() {}
         self.homes.len()
@@ -173,7 +173,7 @@ impl ZoneAgent {
         loop {
             sleep(delay).await;
             delay = RETRY.mul_f64(0.5 + self.part);
-            // Any failure is retried: the server may not be up.
+            // Retry after any failure: the server may not be up.
             let _ = self.serve_side(&server).await;
         }
     }

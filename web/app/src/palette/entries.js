@@ -7,14 +7,14 @@ import { ROUTES } from '../routes.js';
 import { overlay } from '../shortcuts.js';
 
 /**
- * A page, a record (with `href`), or an action (with `run`).
+ * A page, a record or an action. Choosing the entry opens `href` or calls `run`.
  * @typedef {{kind: string, title: string, icon: string, href?: string, run?: () => void}} Entry
  */
 
 /** The maximum number of entries shown: in total, and of each kind except pages. */
 const SHOWN_MAX = 30;
 const KIND_MAX = 8;
-/** Records of one kind that are loaded; methods are searched by the server. */
+/** The maximum number of records of each kind that are loaded. Methods are not loaded: the server searches them. */
 const LOADED_MAX = 1_000;
 
 const SINKS = ['manage_own_event_sinks', 'manage_global_event_sinks'];
@@ -99,7 +99,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  * The entries for a text, pages first. For a UUID, the only entry is the event with this id.
  * @param {string} text
  * @param {Entry[]} records
- * @param {Entry[]} methods already searched
+ * @param {Entry[]} methods the result of `searchMethods` for the text
  * @returns {Entry[]}
  */
 export function find(text, records, methods) {

@@ -1,4 +1,5 @@
-//! The system calls that a sandboxed worker may make. All others return `EPERM`.
+//! The system calls that a sandboxed worker may make. All others return `EPERM`, except `clone3`,
+//! which returns `ENOSYS`.
 //!
 //! A forbidden call does not kill the process, because a library may try a call that it does not
 //! need.

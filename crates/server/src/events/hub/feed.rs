@@ -1,7 +1,7 @@
 //! [`Feed`]: a buffer of the newest events of one owner, or of all owners, for streams to read.
 //!
-//! Each owner has a separate feed. So a user who emits many events neither wakes the streams of the
-//! events of another user nor makes them miss events. A feed keeps a bounded number of events and
+//! Each owner has a separate feed. So a user who emits many events neither wakes the streams of
+//! other users nor makes these streams miss events. A feed keeps a bounded number of events and
 //! bytes for slow readers.
 
 use std::{collections::VecDeque, sync::Arc};

@@ -47,7 +47,7 @@ impl ZoneFailures {
         }
     }
 
-    /// Checks whether an attempt may be made now. `address` is the address of the network.
+    /// Checks whether an attempt may be made now. `address` is the network address of the client.
     pub(super) async fn check(&self, username: &str, address: IpAddr) -> Result<(), LoginRefused> {
         let (rule, slots) = (self.rule, self.slots(username, address).await?);
         let check = move |tx: &mut Tx<'_>| {

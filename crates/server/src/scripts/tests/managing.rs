@@ -299,7 +299,7 @@ async fn scripts_are_neither_stored_nor_run_without_workers() {
     fixture.close().await;
 }
 
-/// A source is compiled in a worker, within its limits.
+/// A source is compiled in a worker, within the limits of the worker.
 #[tokio::test]
 async fn a_source_that_exceeds_the_limits_of_the_compiler_is_rejected() {
     let fixture = Fixture::with_workers().await;

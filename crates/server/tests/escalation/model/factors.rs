@@ -153,7 +153,8 @@ impl Model {
         }
     }
 
-    /// After a factor was removed.
+    /// Called after a factor was removed: ends logins that wait for a factor. If the user has no
+    /// other factor, also ends the recovery codes and everything that was not completed.
     pub fn remove_leftovers(&mut self, user: UserIx) {
         self.end_pending(user);
         if !self.has_factor(user) {

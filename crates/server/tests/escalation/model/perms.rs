@@ -1,6 +1,6 @@
 //! Sets of permissions.
 
-/// Every permission of the product. A test compares this list with that of the server.
+/// Every permission of the product. A test compares this list with the list in `svc_core`.
 pub const PERMISSIONS: [&str; 12] = [
     "use_spaces",
     "manage_spaces",

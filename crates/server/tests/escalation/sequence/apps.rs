@@ -1,4 +1,4 @@
-//! Connects apps: the steps of a browser that are not in the tables of requests.
+//! The steps of a browser that connects an app. [`CHANGES`] does not contain all of them.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Sequence<'_> {
-    /// Adds the first app, which every user may connect.
+    /// Adds an app that every user may connect.
     pub(super) async fn add_app(&mut self) {
         let body = json!({"name": self.world.name("app"), "redirect_uris": [CALLBACK]});
         let answer = self.world.as_root("POST", "/api/oauth/clients", body).await;
@@ -57,7 +57,7 @@ impl Sequence<'_> {
         }
     }
 
-    /// Connects the first app to the account of a user.
+    /// Connects an app to the account of a user.
     pub(super) async fn connect(&mut self, rng: &mut Rng, session: CredIx) -> Result<(), Failure> {
         let caller = self.caller(session);
         self.ask(rng, &caller).await;

@@ -75,7 +75,8 @@ impl Sequence<'_> {
         found
     }
 
-    /// No answer may contain a credential, except the one that the request created.
+    /// No answer may contain a credential, except the one that the request created. Refresh tokens,
+    /// login tokens and device codes may be in the answers of the routes that issue them.
     pub(super) fn judge_leaks(&self, made: Option<CredIx>, answer: &Answer) -> Vec<Violation> {
         let expected = made.map(|cred| self.model.creds[cred].value.as_str());
         let mut kinds = vec![
@@ -105,7 +106,7 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// An ended credential must be rejected on every route.
+    /// Sends a random read with a random ended credential. The server must reject it.
     pub(super) async fn try_ended_credential(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         self.model.now = self.world.now();
         let ended: Vec<_> = (0..self.model.creds.len())
@@ -124,7 +125,7 @@ impl Sequence<'_> {
 
     fn judge_ended(&self, cred: CredIx, path: &str, answer: &Answer) -> Vec<Violation> {
         let stopped = self.model.is_of_stopped_space(cred);
-        // The agent token of a stopped space is valid but not admitted.
+        // The server knows the agent token of a stopped space, but refuses it with 403.
         if answer.status == 401 || stopped && answer.status == 403 {
             return Vec::new();
         }

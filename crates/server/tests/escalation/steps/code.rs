@@ -64,7 +64,7 @@ pub fn call(draft: &mut Draft<'_>) -> Option<Plan> {
     plan("/api/methods/call", body, Act::Call { method: index })
 }
 
-/// Lists the tools, or runs a script as one.
+/// Lists the tools, or runs a script as a tool.
 pub fn mcp(draft: &mut Draft<'_>) -> Option<Plan> {
     let tools = draft.model.live_scripts(|script| script.kind == "tool");
     match draft.rng.pick(&tools).filter(|_| draft.rng.percent(30)) {
@@ -148,7 +148,7 @@ pub fn delete_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::DeleteSink { sink })
 }
 
-/// Mostly dry runs; only scripts are sometimes run.
+/// Usually a dry run. Only the scripts of sinks are sometimes run.
 pub fn test_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     let sink = draft.sink()?;
     let record = &draft.model.sinks[sink];

@@ -1,4 +1,7 @@
-//! Requests about second factors, logins with them, and accounts at a provider.
+//! Requests about second factors, logins with second factors, and accounts at a provider.
+//!
+//! The *person* is the user who received the credential of a request. The *subject* is the user
+//! whom the credential authenticates.
 
 use serde_json::{Value, json};
 
@@ -13,7 +16,8 @@ fn factor(path: impl Into<String>, body: Value, act: FactorAct) -> Option<Plan> 
 }
 
 impl Draft<'_> {
-    /// A body with the password of the subject, if the person knows it; otherwise with a wrong one.
+    /// A body with a password, and whether it is right. The right password of the subject is used
+    /// only if the person knows it, and then not always.
     fn proof(&mut self) -> (Value, bool) {
         let subject = &self.model.users[self.subject];
         let right = subject.known_by.contains(&self.person) && self.rng.percent(85);
@@ -103,7 +107,7 @@ pub fn complete_login(draft: &mut Draft<'_>) -> Option<Plan> {
     factor("/api/auth/second-factor", body, act)
 }
 
-/// The code of a login.
+/// What the code of a login proves.
 pub enum CodeProof {
     App { step: i64 },
     Recovery { code: String },
@@ -158,7 +162,7 @@ pub fn add_passkey(draft: &mut Draft<'_>) -> Option<Plan> {
     let record = &draft.model.challenges[challenge];
     let right = draft.answers(record, Purpose::Register(draft.subject));
     let text = record.text.clone();
-    // A replayed sequence must not create the passkeys of an earlier run in the same world.
+    // A sequence may run several times in the same world. Each run must create different passkeys.
     let unique: u64 = draft.world.name("").parse().expect("a number");
     let seed = draft.rng.next() ^ unique;
     let body = DeviceKey::new(seed).create(&text);
@@ -215,7 +219,7 @@ pub fn challenge(draft: &mut Draft<'_>) -> Option<Plan> {
     factor("/api/auth/passkeys/challenge", body, act)
 }
 
-/// A login with a passkey: alone, or as the second step.
+/// A login with a passkey: without a password, or as the second step after a password.
 pub fn passkey_login(draft: &mut Draft<'_>) -> Option<Plan> {
     let challenge = draft.challenge()?;
     let held = draft.model.passkeys_held_by(draft.person);
@@ -231,7 +235,8 @@ pub fn passkey_login(draft: &mut Draft<'_>) -> Option<Plan> {
     };
     let key = &draft.model.passkeys[passkey];
     let (seed, user) = (key.seed, key.user);
-    // A person who does not have the device signs with another key.
+    // A person without the device signs with another key. A person with the device sometimes does
+    // so too.
     let signs = key.holder == draft.person && draft.rng.percent(90);
     let signer = match signs {
         true => seed,

@@ -1,4 +1,5 @@
-//! A provider whose answers the test invents: the server does not talk to it.
+//! An OpenID Connect provider that does not exist. The test invents its answers and passes them to
+//! the code of the server that handles answers.
 
 use serde_json::json;
 use svc_core::oidc::Claims;
@@ -27,8 +28,8 @@ impl World {
         }
     }
 
-    /// Links an account to the user of a session, after the provider has answered. Returns the id of
-    /// the link.
+    /// Links an account to the user of a session, as if the provider had confirmed the account.
+    /// Returns the id of the stored identity.
     pub async fn link(&self, cookie: &str, sub: &str) -> Result<String, String> {
         let caller = self.app.directory.authenticate(cookie, self.clock_now());
         let caller = caller.map_err(|error| error.to_string())?;
@@ -46,8 +47,8 @@ impl World {
         Ok(linked.id.to_string())
     }
 
-    /// Signs in with an account, after the provider has answered. Returns the cookie of the session
-    /// and the id of its user.
+    /// Signs in with an account, as if the provider had confirmed the account. Returns the cookie
+    /// of the session and the id of its user.
     pub async fn sign_in_with_account(&self, sub: &str) -> Result<(String, String), String> {
         let client = ClientDetails {
             address: [10, 0, 0, 1].into(),
