@@ -67,7 +67,7 @@ pub struct CronRule {
 }
 
 impl CronRule {
-    /// Parses an expression of five fields, so that it runs at most once a minute.
+    /// Parses an expression. A field for seconds is refused, so a rule runs at most once a minute.
     pub fn parse(cron: &str, timezone: &str) -> Result<Self, ScheduleError> {
         let shortened = || cron.chars().take(CRON_MAX).collect::<String>();
         let invalid = |reason: String| ScheduleError::Cron {
@@ -115,7 +115,7 @@ impl CronRule {
         loop {
             let next = self.cron.find_next_occurrence(&start, false).ok()?;
             if self.runs_at(&next) {
-                // The found time has whole seconds, so it may be before `after`.
+                // The found time has no fraction of a second, so it may be before `after`.
                 return Some(next.timestamp()).filter(|next| *next > after);
             }
             start = next;
@@ -144,7 +144,7 @@ impl CronRule {
         matches(found.zoned()) || found.skipped_minutes().any(|minute| matches(&minute))
     }
 
-    /// The next runs after a time.
+    /// The next `count` runs after a time, at most [`PREVIEW_MAX`].
     pub fn upcoming(&self, after: Timestamp, count: usize) -> Vec<Timestamp> {
         let next = |at: &Timestamp| self.next_after(*at);
         std::iter::successors(self.next_after(after), next)

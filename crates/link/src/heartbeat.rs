@@ -1,5 +1,5 @@
-//! Detects a dead link: each heartbeat sends a ping, and a link without a frame for several
-//! heartbeats is dead.
+//! Detects a dead link. At each heartbeat the writer sends a ping. After
+//! [`MISSED_HEARTBEATS_MAX`] heartbeats in a row without a message, the link is dead.
 
 use std::{
     sync::{

@@ -45,7 +45,7 @@ pub struct CodeExchange {
     pub redirect_uri: Option<String>,
     pub resources: Vec<String>,
     pub issuer: String,
-    /// The name of the machine of a command line. The token gets the name `cli@<machine>`.
+    /// The name of the machine on which `svc login` runs. The token gets the name `cli@<machine>`.
     pub machine: Option<String>,
 }
 
@@ -174,8 +174,8 @@ impl OAuth {
     }
 
     /// Issues an API token for `svc login` on a machine, for the code or the device with this hash.
-    /// If a provider opened the user's session, the token expires at the latest `fresh_login` after
-    /// the user's last sign-in with the provider.
+    /// If the user signed in with a provider, the token expires at the latest `fresh_login` after
+    /// the user's last sign-in with that provider.
     pub(super) fn issue_login_token(
         &self,
         tx: &mut Tx<'_>,

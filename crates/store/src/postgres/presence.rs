@@ -2,8 +2,8 @@
 //!
 //! If the database refuses connections, every request notices it. If the database does not react at
 //! all, the heartbeat (`heartbeat`) notices it and declares the database away. Then every wait for
-//! an answer ends, except in long transactions, and requests open no connection until a heartbeat
-//! is answered again. A connection from before an outage is never used again: it may lead to a
+//! an answer ends, except in long transactions, and requests open no connection until the database
+//! answers again. A connection from before an outage is never used again: it may lead to a
 //! database host that is no longer the primary.
 
 use std::{

@@ -1,4 +1,5 @@
-//! Links accounts at providers to users, unlinks them, and ends sessions that providers opened.
+//! Links accounts at providers to users, unlinks them, and ends sessions that users opened with a
+//! provider.
 
 use std::net::IpAddr;
 
@@ -184,8 +185,8 @@ impl Identity {
         .await
     }
 
-    /// Ends sessions that a provider opened, and disconnects the apps and machines that users
-    /// connected in these sessions. Returns the number of sessions.
+    /// Ends the sessions that a logout token of a provider names. Also disconnects the apps and
+    /// machines that users connected in these sessions. Returns the number of sessions.
     pub async fn log_out_external(
         &self,
         provider: OidcProviderId,

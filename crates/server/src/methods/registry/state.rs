@@ -86,7 +86,7 @@ impl State {
             .sum()
     }
 
-    /// Returns the methods that were removed from other spaces.
+    /// Replaces the methods of a space. Returns the methods that were removed from other spaces.
     pub fn publish(
         &mut self,
         publication: &Publication,

@@ -205,7 +205,7 @@ async fn an_agent_has_fewer_links_if_it_is_limited_or_pinned_or_a_server_is_unre
     let limited = at[0].space("limited").await;
     let limited_agent = limited.agent_with(&["--max-links", "1"]).await;
     limited_agent.register(named("limited")).await.expect(0);
-    // The third server has its own address, but announces another.
+    // The third server can be reached at its own address, but announces another address.
     let pinned = at[0].space("pinned").await;
     let urls = [0, 2].map(|member| zone.server(member).url()).join(",");
     let pinned_agent = pinned.agent_with(&["--url", &urls]).await;

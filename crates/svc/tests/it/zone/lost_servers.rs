@@ -114,7 +114,7 @@ async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved
     .await;
     let after = killed.elapsed();
     assert!(after >= ORPHANED - Duration::from_secs(2), "{after:?}");
-    // Both other servers look for such spaces; one of them stops the space.
+    // Both other servers look for spaces of dead servers; only one of them stops the space.
     let told = ["space.created", "space.started", "space.stopped"];
     assert_eq!(events_of(&at[0], &stays).await, told);
     assert_eq!(events_of(&at[0], &moves).await, told[..2]);
