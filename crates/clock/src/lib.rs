@@ -1,8 +1,8 @@
 //! The wall clock. No other crate of the product reads it, but some libraries do, for example to
 //! create UUIDs or to check certificates.
 //!
-//! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only records
-//! a time calls [`now`].
+//! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only
+//! records a time calls [`now`].
 
 use std::{
     fmt,

@@ -26,14 +26,14 @@ pub const CRON_MAX: usize = 128;
 pub const TIMEZONE_MAX: usize = 64;
 /// The maximum number of runs that a preview shows.
 pub const PREVIEW_MAX: usize = 50;
-/// A run that is later than this was missed: the server was down, or its clock jumped.
+/// A run that is late by more than this was missed: the server was down, or its clock jumped.
 pub const ON_TIME: Duration = Duration::from_secs(60);
 /// With the policy `all`, the maximum number of missed runs that are made later. Older runs are
 /// skipped.
 pub const MISSED_MAX: usize = 100;
 
 text_enum! {
-    /// What happens to runs that were missed while the server was down.
+    /// What happens to missed runs.
     MissedPolicy {
         /// Missed runs are skipped.
         Skip = "skip",
@@ -122,7 +122,7 @@ impl CronRule {
         }
     }
 
-    /// The last run at or before a time.
+    /// The last run at or before a time; `None` if there is none within ten years.
     pub fn last_until(&self, until: Timestamp) -> Option<Timestamp> {
         let mut start = BoundedTime::new(until, &self.zone)?;
         let mut inclusive = true;

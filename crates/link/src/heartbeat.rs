@@ -13,7 +13,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::MISSED_HEARTBEATS_MAX;
 
-/// Whether a message has arrived since the last heartbeat. The reader sets it, the writer clears it.
+/// Whether a message has arrived since the last heartbeat. The reader of the link sets the flag,
+/// and the writer clears it.
 #[derive(Clone, Debug)]
 pub struct ActivityFlag(Arc<AtomicBool>);
 

@@ -101,8 +101,8 @@ impl<'c> Tx<'c> {
         self.run(|connection| connection.execute_script(sql))
     }
 
-    /// The time of the clock that all servers of the database share. Leases are measured with it. On
-    /// PostgreSQL, this is the time at which the transaction began.
+    /// The time of the clock that all servers of the database share. Leases are measured with it.
+    /// On PostgreSQL, this is the time at which the transaction began.
     pub fn now(&mut self) -> Result<Timestamp, StoreError> {
         self.run(|connection| connection.now())
     }

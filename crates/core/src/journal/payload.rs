@@ -21,7 +21,8 @@ text_enum! {
     PayloadOmission {
         /// The payload is larger than the server records.
         TooLarge = "too_large",
-        /// The payload is not valid JSON, has an object with the same member twice, or nests too deep.
+        /// The payload is not valid JSON, nests too deep, or has an object with the same member
+        /// twice.
         Unreadable = "unreadable",
         /// Too many bytes of payloads came in a short time.
         Dropped = "dropped",

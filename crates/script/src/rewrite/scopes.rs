@@ -1,4 +1,4 @@
-//! The names that a script binds. A name that the script binds hides a built-in function.
+//! The names that a script binds. Such a name hides the built-in function of the same name.
 
 use std::collections::HashSet;
 

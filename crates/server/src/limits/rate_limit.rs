@@ -283,8 +283,8 @@ impl Bucket {
         self.filled = now;
     }
 
-    /// The tokens that another server took since its last report. `None` if this is the first report
-    /// of the server.
+    /// The tokens that another server took since its last report. `None` if this is the first
+    /// report of the server.
     fn count(&mut self, server: ServerId, taken: u64) -> Option<u64> {
         let known = self.elsewhere.iter_mut().find(|(id, _)| *id == server);
         let Some((_, before)) = known else {

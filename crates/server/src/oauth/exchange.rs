@@ -30,7 +30,7 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Secret, hash_secret};
 
-/// A used code is kept this long after its expiry, so that a second use is detected.
+/// Codes are kept this long after their expiry, so that a second use is detected.
 pub const USED_CODE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The maximum number of grants of one user. A further grant replaces the grant that was not used
 /// for the longest time.
@@ -86,7 +86,7 @@ impl OAuth {
         outcome.await?
     }
 
-    /// Checks everything before the code is used up.
+    /// Makes all checks, before the code is used up.
     fn check_code(
         &self,
         tx: &mut Tx<'_>,

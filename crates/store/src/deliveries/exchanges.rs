@@ -73,8 +73,8 @@ pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreE
     Ok(())
 }
 
-/// Removes the oldest exchanges of an owner until `bytes` are free, of at most [`REMOVED_MAX`]
-/// deliveries. The attempts stay.
+/// Removes the oldest exchanges of an owner until this many bytes are freed, but of at most
+/// [`REMOVED_MAX`] deliveries. The attempts stay.
 pub(crate) fn remove_oldest(
     tx: &mut Tx<'_>,
     owner_key: &str,

@@ -98,8 +98,8 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     must_read_again: bool,
     /// Deliveries that may be in flight at the same time.
     in_flight_max: usize,
-    /// The maximum number of deliveries that are read ahead together with the lane. 0 in a lane that
-    /// is ordered by a key: there, a further query reads them.
+    /// The maximum number of deliveries that are read ahead together with the lane. 0 in a lane
+    /// that is ordered by a key: there, a further query reads them.
     window: usize,
 }
 

@@ -10,8 +10,8 @@ pub const COMPONENTS: &str = "/components/schemas";
 /// References in schemas of requests have this path until [`add`] replaces them.
 pub const OF_REQUESTS: &str = "/components/requests";
 
-/// Adds the schemas to the document. A schema of requests that differs from the schema of answers of the same name
-/// is called `<name>Input`.
+/// Adds the schemas to the document. A schema of requests that differs from the schema of answers
+/// of the same name is called `<name>Input`.
 pub fn add(document: &mut Value, requests: Map<String, Value>, answers: Map<String, Value>) {
     let mut renamed = BTreeSet::new();
     loop {

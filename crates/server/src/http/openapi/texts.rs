@@ -1,6 +1,6 @@
 //! The parts of the OpenAPI document that the signatures of handlers do not contain: the summary of
-//! each operation, and the failures of the service behind its handler. `describe` and `openapi` add the failures of
-//! extractors and of access checks.
+//! each operation, and the failures of the service behind its handler. `describe` and `openapi` add
+//! the failures of extractors and of access checks.
 
 use http::Method;
 

@@ -129,8 +129,8 @@ impl Identity {
         self.unlink(caller, id, Some(proof)).await
     }
 
-    /// Unlinks an account of another user, for callers with `manage_users` who hold every permission
-    /// of that user.
+    /// Unlinks an account of another user, for callers with `manage_users` who hold every
+    /// permission of that user.
     pub async fn unlink_identity(
         &self,
         caller: &Caller,

@@ -64,7 +64,7 @@ impl Site {
     }
 }
 
-/// A call of a tool, and how it is made.
+/// A call of a tool, and the details of its request.
 #[derive(Clone)]
 struct Call {
     version: &'static str,

@@ -12,7 +12,7 @@ use svc_store::{
 use super::Turn;
 use crate::events::lanes::{Destination, Job, window_of};
 
-/// Deliveries that one query reads.
+/// The maximum number of deliveries that one query reads.
 pub(super) const READ_STEP: u32 = 8;
 
 /// The deliveries that a worker already has when it asks for more.
