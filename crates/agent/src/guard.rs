@@ -76,7 +76,7 @@ impl Guard {
         }
     }
 
-    /// Sends one line. If the guard has ended, starts it again with the whole list.
+    /// Sends one line. If that fails, ends the guard and starts it again with the whole list.
     fn send(&self, state: &mut State, line: &str) {
         if state
             .process
@@ -123,7 +123,7 @@ impl Guard {
 
 fn send_list(process: &mut Child, groups: &BTreeSet<NonZeroI32>) -> io::Result<()> {
     if let Some(stdin) = &process.stdin {
-        // A suspended guard must not block the agent.
+        // Writes must not wait: a suspended guard must not block the agent.
         rustix::io::ioctl_fionbio(stdin, true)?;
     }
     let list: String = groups.iter().map(|group| format!("+{group}\n")).collect();
@@ -194,7 +194,7 @@ fn wait_for_end(groups: &[Pid], limit: Duration) {
 
 fn signal(groups: &[Pid], signal: Signal) {
     for group in groups {
-        // An error means that the group has ended.
+        // An error usually means that the group has ended.
         let _ = kill_process_group(*group, signal);
     }
 }

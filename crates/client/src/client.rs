@@ -97,8 +97,8 @@ impl Client {
         self.transport.policy()
     }
 
-    /// Sends any request and returns the answer, whatever its status. A `body` is sent as JSON unless
-    /// `headers` name another content type.
+    /// Sends any request and returns the answer, whatever its status. A `body` is sent as JSON
+    /// unless `headers` name another content type.
     pub async fn send_raw(
         &self,
         method: Method,

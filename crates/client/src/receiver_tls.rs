@@ -125,7 +125,7 @@ fn make(
     Ok(config)
 }
 
-/// The authorities of a CA bundle, and its certificates.
+/// Returns the certificates of a CA bundle as trusted authorities and as a list.
 fn read_ca(pem: &str) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), TlsSettingsError> {
     let certificates = read_certificates(pem).map_err(TlsSettingsError::Ca)?;
     let mut roots = RootCertStore::empty();

@@ -1,8 +1,8 @@
-//! The wall clock of the server, the store and the agent. In the product, only this crate and the
-//! library that creates UUIDs read it.
+//! The wall clock. No other crate of the product reads it, but some libraries do, for example to
+//! create UUIDs or to check certificates.
 //!
-//! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only records
-//! a time calls [`now`].
+//! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only
+//! records a time calls [`now`].
 
 use std::{
     fmt,

@@ -1,5 +1,5 @@
-//! Latencies by steps: two steps per doubling, from 64 µs to about a minute. Percentiles are
-//! interpolated within a step, and counts of different times and servers can be added.
+//! Counts of latencies in steps: two steps for each doubling, from 64 µs to about a minute.
+//! Percentiles are interpolated within a step. Counts of different times and servers can be added.
 
 use std::time::Duration;
 

@@ -26,14 +26,14 @@ pub const CRON_MAX: usize = 128;
 pub const TIMEZONE_MAX: usize = 64;
 /// The maximum number of runs that a preview shows.
 pub const PREVIEW_MAX: usize = 50;
-/// A run that is later than this was missed: the server was down, or its clock jumped.
+/// A run that is late by more than this was missed: the server was down, or its clock jumped.
 pub const ON_TIME: Duration = Duration::from_secs(60);
 /// With the policy `all`, the maximum number of missed runs that are made later. Older runs are
 /// skipped.
 pub const MISSED_MAX: usize = 100;
 
 text_enum! {
-    /// What happens to runs that were missed while the server was down.
+    /// What happens to missed runs.
     MissedPolicy {
         /// Missed runs are skipped.
         Skip = "skip",
@@ -67,7 +67,7 @@ pub struct CronRule {
 }
 
 impl CronRule {
-    /// Parses an expression of five fields, so that it runs at most once a minute.
+    /// Parses an expression. A field for seconds is refused, so a rule runs at most once a minute.
     pub fn parse(cron: &str, timezone: &str) -> Result<Self, ScheduleError> {
         let shortened = || cron.chars().take(CRON_MAX).collect::<String>();
         let invalid = |reason: String| ScheduleError::Cron {
@@ -115,14 +115,14 @@ impl CronRule {
         loop {
             let next = self.cron.find_next_occurrence(&start, false).ok()?;
             if self.runs_at(&next) {
-                // The found time has whole seconds, so it may be before `after`.
+                // The found time has no fraction of a second, so it may be before `after`.
                 return Some(next.timestamp()).filter(|next| *next > after);
             }
             start = next;
         }
     }
 
-    /// The last run at or before a time.
+    /// The last run at or before a time; `None` if there is none within ten years.
     pub fn last_until(&self, until: Timestamp) -> Option<Timestamp> {
         let mut start = BoundedTime::new(until, &self.zone)?;
         let mut inclusive = true;
@@ -144,7 +144,7 @@ impl CronRule {
         matches(found.zoned()) || found.skipped_minutes().any(|minute| matches(&minute))
     }
 
-    /// The next runs after a time.
+    /// The next `count` runs after a time, at most [`PREVIEW_MAX`].
     pub fn upcoming(&self, after: Timestamp, count: usize) -> Vec<Timestamp> {
         let next = |at: &Timestamp| self.next_after(*at);
         std::iter::successors(self.next_after(after), next)

@@ -16,9 +16,9 @@ use thiserror::Error;
 
 use self::references::Scan;
 
-/// Deepest nesting of a schema. No schema written by a person is that deep.
+/// The maximum nesting of a schema. No schema written by a person is that deep.
 const DEPTH_MAX: usize = 64;
-/// Largest schema, in bytes of JSON.
+/// The maximum size of a schema, in bytes of JSON.
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
 /// Why a schema is refused. `at` is the path to the invalid value.

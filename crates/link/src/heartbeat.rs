@@ -1,5 +1,5 @@
-//! Detects a dead link: each heartbeat sends a ping, and a link without a frame for several
-//! heartbeats is dead.
+//! Detects a dead link. At each heartbeat the writer sends a ping. After
+//! [`MISSED_HEARTBEATS_MAX`] heartbeats in a row without a message, the link is dead.
 
 use std::{
     sync::{
@@ -13,7 +13,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::MISSED_HEARTBEATS_MAX;
 
-/// Whether a message has arrived since the last heartbeat. The reader sets it, the writer clears it.
+/// Whether a message has arrived since the last heartbeat. The reader of the link sets the flag,
+/// and the writer clears it.
 #[derive(Clone, Debug)]
 pub struct ActivityFlag(Arc<AtomicBool>);
 

@@ -30,7 +30,7 @@ pub struct SourceRow {
     pub active: bool,
     /// Encrypted; `None` for sources without verification.
     pub secret: Option<Vec<u8>>,
-    /// Encrypted; also verifies until `previous_until`.
+    /// The secret before the last rotation, encrypted. It verifies requests until `previous_until`.
     pub previous_secret: Option<Vec<u8>>,
     pub previous_until: Option<Timestamp>,
     pub created_at: Timestamp,

@@ -101,8 +101,8 @@ impl<'c> Tx<'c> {
         self.run(|connection| connection.execute_script(sql))
     }
 
-    /// The time by which leases are measured, of the clock that all servers of the database share.
-    /// On PostgreSQL, the time at which this transaction began.
+    /// The time of the clock that all servers of the database share. Leases are measured with it.
+    /// On PostgreSQL, this is the time at which the transaction began.
     pub fn now(&mut self) -> Result<Timestamp, StoreError> {
         self.run(|connection| connection.now())
     }
@@ -113,7 +113,7 @@ impl<'c> Tx<'c> {
         self.connection.hint();
     }
 
-    /// Whether other servers work with the same database.
+    /// Whether other servers may work with the same database.
     pub fn is_shared(&self) -> bool {
         self.connection.is_shared()
     }

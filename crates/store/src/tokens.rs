@@ -21,7 +21,7 @@ pub struct TokenRow {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
-    /// The token that created this one.
+    /// The token with which this token was created.
     pub parent_id: Option<TokenId>,
 }
 

@@ -17,7 +17,7 @@ pub struct UserPermits {
     users: Mutex<HashMap<UserId, Arc<Semaphore>>>,
 }
 
-/// A permit, until dropped.
+/// Holds a permit until it is dropped.
 pub struct UserPermit {
     _total: OwnedSemaphorePermit,
     _of_user: OwnedSemaphorePermit,

@@ -1,6 +1,6 @@
 //! The process environment. It is read once at the start and then passed to the commands as an
-//! argument. Only `svc login` reads a variable by itself: `BROWSER`. Some other crates do so too:
-//! for example, the HTTP client reads `HTTPS_PROXY`, and the agent reads `PATH`.
+//! argument. There are two exceptions: `svc login` reads `BROWSER` by itself, and other crates read
+//! some variables. For example, the HTTP client reads `HTTPS_PROXY`, and the agent reads `PATH`.
 
 use std::{
     collections::BTreeMap,
@@ -51,7 +51,7 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
-    /// The trace that this process belongs to, by the usual variables.
+    /// The trace that this process belongs to, from `TRACEPARENT` and `TRACESTATE`.
     pub fn trace(&self) -> Option<TraceContext> {
         TraceContext::parse(self.get("TRACEPARENT")?, self.get("TRACESTATE"))
     }

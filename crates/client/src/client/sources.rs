@@ -17,7 +17,7 @@ impl Client {
         self.send_json(Method::POST, &path, rotate).await
     }
 
-    /// Signs a request as the sender would, and handles it.
+    /// Lets the server sign a request as the sender would, and handle it.
     pub async fn test_source(
         &self,
         id: SourceId,

@@ -1,4 +1,4 @@
-//! Recorded params and answers, and the bytes of a block of them, version 1.
+//! Recorded params and answers of calls, and version 1 of the format of their blocks.
 
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::{id::Id, text_enum::text_enum};
 const VERSION: u8 = 1;
 /// A block is closed when it has this many bytes.
 pub const PAYLOAD_BLOCK_BYTES: usize = 256 * 1024;
-/// The bytes that count as one row in the choice of blocks to merge.
+/// When blocks to merge are chosen, this many bytes of payloads count as one row.
 pub const PAYLOAD_ROW_BYTES: usize = 64;
 /// The minimum size of an entry, in bytes: the id and the states.
 const ENTRY_BYTES_MIN: usize = 17;
@@ -21,9 +21,10 @@ text_enum! {
     PayloadOmission {
         /// The payload is larger than the server records.
         TooLarge = "too_large",
-        /// The payload is not valid JSON, has a member twice, or nests too deep.
+        /// The payload is not valid JSON, nests too deep, or has an object with the same member
+        /// twice.
         Unreadable = "unreadable",
-        /// Too many payloads came in one second.
+        /// Too many bytes of payloads came in a short time.
         Dropped = "dropped",
     }
 }
@@ -31,7 +32,7 @@ text_enum! {
 /// What is recorded of the params or of the answer of a call.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Payload {
-    /// The call had none.
+    /// The call had no params, or no answer.
     #[default]
     Absent,
     Omitted(PayloadOmission),

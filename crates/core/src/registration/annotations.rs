@@ -32,7 +32,7 @@ impl Annotations {
     }
 }
 
-/// `read_only, not destructive`; empty if nothing is known.
+/// The known hints, such as `read_only, not destructive`; empty if nothing is known.
 impl fmt::Display for Annotations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hints = [

@@ -31,7 +31,7 @@ pub struct Definition {
     pub event_sinks: Vec<String>,
     pub event_overflow: Overflow,
     pub journal: MethodJournal,
-    /// Approximate size, in memory and in a list of methods.
+    /// Approximate size in bytes, in memory and in a list of methods.
     pub bytes: usize,
 }
 

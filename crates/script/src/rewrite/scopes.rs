@@ -1,4 +1,4 @@
-//! The names that a script binds. A name that the script binds hides a built-in function.
+//! The names that a script binds. Such a name hides the built-in function of the same name.
 
 use std::collections::HashSet;
 
@@ -65,7 +65,8 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// The names bound in one scope, without those of inner functions and classes.
+/// The names bound in one scope, without those bound inside functions, classes, lambdas and
+/// comprehensions in it.
 struct Names<'a>(HashSet<&'a str>);
 
 impl<'a> Visitor<'a> for Names<'a> {

@@ -187,7 +187,8 @@ impl<'a> Statements<'a> {
         }
     }
 
-    /// Adds code to an assignment that must also change a module object or its namespace.
+    /// A library exists as a namespace, which its functions see, and as a module object, which
+    /// importers see. Adds code to an assignment to one of them, so that the other changes too.
     fn rewrite_assignment(&mut self, range: TextRange, targets: &'a [Expr]) {
         let mut added = String::new();
         let mut rest: Vec<&Expr> = targets.iter().collect();

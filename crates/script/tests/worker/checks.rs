@@ -39,7 +39,8 @@ async fn a_source_is_compiled_and_not_run() {
     pool.close().await;
 }
 
-/// The compiler copies a `finally` block for every path that passes through it.
+/// A source with nested `finally` blocks. The compiler copies a `finally` block for every path that
+/// passes through it, so a short source becomes long code.
 fn copies(returns: &[usize], lines: usize) -> String {
     let indent = 2 * returns.len();
     let line = format!("{} x=f(1,2,3)\n", " ".repeat(indent));

@@ -27,7 +27,7 @@ fn children() -> Vec<u32> {
         .collect()
 }
 
-/// Each test runs on its own thread and starts its workers on that thread.
+/// The id of this thread. Each test runs on its own thread and starts its workers on that thread.
 fn own_thread() -> String {
     let path = std::fs::read_link("/proc/thread-self").expect("a /proc");
     let name = path.file_name().expect("ends in the id");
@@ -248,7 +248,7 @@ async fn output_is_kept_up_to_its_limit() {
     pool.close().await;
 }
 
-/// Has one library and counts its requests.
+/// Has one library, and counts the operations that scripts request.
 #[derive(Default)]
 struct Library {
     asked: AtomicUsize,

@@ -1,5 +1,5 @@
-//! Sign-in with OpenID Connect providers over HTTP. Browsers open `start` and `callback`; providers call
-//! `backchannel_logout`; the other handlers belong to the JSON API.
+//! Sign-in with OpenID Connect providers over HTTP. Browsers open `start` and `callback`; providers
+//! call `backchannel_logout`; the other handlers belong to the JSON API.
 
 use axum::{
     extract::{Extension, OriginalUri, Path},

@@ -1,5 +1,5 @@
-//! Credentials that no server of the zone knew when they were last presented. A client that repeats
-//! a revoked or invented credential then does not cause a database query each time.
+//! Credentials that no server of the zone knew when they were last presented. With this list, a
+//! client that repeats a revoked or invented credential does not cause a database query each time.
 //!
 //! Credentials are random and cannot be presented before they are created, so an unknown credential
 //! stays unknown.

@@ -1,6 +1,9 @@
-//! Limits the actions of one user per minute: test deliveries, because they may go to any address;
-//! runs of stored scripts, because each occupies a worker; codes of devices, because a user could
-//! guess them; and log lines about failed connections of webhooks.
+//! Limits the actions of one user per minute:
+//!
+//! - tests of sinks, because they may send to any address or read much of the history;
+//! - runs of stored scripts, because each run occupies a worker;
+//! - codes of devices, because a user could guess them;
+//! - log lines about failed connections of webhooks.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,8 +26,8 @@ pub struct OverMinuteLimit {
     pub retry_after: Duration,
 }
 
-/// At most `per_minute` actions of one user within a minute. In a zone, the actions at other servers
-/// count too, as soon as they are reported.
+/// At most `per_minute` actions of one user within a minute. Actions at other servers of the zone
+/// count too, if [`Self::follow`] reports them.
 pub struct MinuteLimit {
     per_minute: usize,
     state: Mutex<State>,

@@ -244,7 +244,8 @@ impl Bucket {
         }
         let seconds = elapsed.as_secs_f64();
         let level = match self.sharing {
-            // Until now, the level of this bucket was the level of the zone.
+            // A bucket that was alone had the level of the zone. After a division, the level of
+            // the zone is unknown, so the level of this server's part is used.
             Sharing::Alone | Sharing::Divided => self.level(per_second, now),
             Sharing::Zone { level, taken } => {
                 level + per_second * seconds - self.taken.saturating_sub(taken) as f64
@@ -282,8 +283,8 @@ impl Bucket {
         self.filled = now;
     }
 
-    /// The tokens that another server took since its last report. `None` if this is the first report
-    /// of the server.
+    /// The tokens that another server took since its last report. `None` if this is the first
+    /// report of the server.
     fn count(&mut self, server: ServerId, taken: u64) -> Option<u64> {
         let known = self.elsewhere.iter_mut().find(|(id, _)| *id == server);
         let Some((_, before)) = known else {

@@ -1,4 +1,5 @@
-//! Handles lost links: a space waits for a new link during the grace period, then it is stopped.
+//! Handles lost links: a space waits for a new link during the grace period, and is stopped if none
+//! is opened.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +11,7 @@ use tracing::{error, info};
 use super::Links;
 use crate::live::{Availability, Link, LiveSpace};
 
-/// Delay between attempts to write while the database is unreachable.
+/// Delay between attempts to use the database while it is unreachable.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl Links {

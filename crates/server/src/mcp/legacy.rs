@@ -1,6 +1,6 @@
-//! Answers clients of MCP 2025-11-25 and before, whose first request is `initialize`. Every result
-//! and every error of a well-formed request is HTTP 200, because these clients treat any other
-//! status as a broken connection.
+//! Answers clients of MCP 2025-11-25 and before, whose first request is `initialize`. Every result,
+//! and every error of a well-formed request, is sent with HTTP 200, because these clients treat any
+//! other status as a broken connection.
 
 use std::future::pending;
 

@@ -1,7 +1,7 @@
 //! Streams that notify a client when its user's list of tools has changed.
 //!
 //! A change of any method or script wakes all streams. Each stream compares the digest of its
-//! user's list and sends a notification only if the digest differs.
+//! user's list with the digest at the last check, and sends a notification only if they differ.
 
 use std::{sync::Arc, time::Duration};
 
@@ -135,7 +135,7 @@ impl Stream {
                         return false;
                     }
                     if self.has_changed().await {
-                        // Building the list may have taken a while.
+                        // Building the list may have taken long, so check the credential again.
                         return self.is_admitted();
                     }
                 }
@@ -188,7 +188,7 @@ impl Stream {
             return false;
         }
         let Ok(view) = self.sources.views.get(&self.caller.user).await else {
-            // The user has too many computations in progress: try again later.
+            // The user or the server has too many computations in progress: try again later.
             self.schedule_check();
             return false;
         };

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Secret, hash_secret};
 
-/// A used code is kept this long after its expiry, so that a second use is detected.
+/// Codes are kept this long after their expiry, so that a second use is detected.
 pub const USED_CODE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The maximum number of grants of one user. A further grant replaces the grant that was not used
 /// for the longest time.
@@ -45,7 +45,7 @@ pub struct CodeExchange {
     pub redirect_uri: Option<String>,
     pub resources: Vec<String>,
     pub issuer: String,
-    /// The name of the machine of a command line. The token gets the name `cli@<machine>`.
+    /// The name of the machine on which `svc login` runs. The token gets the name `cli@<machine>`.
     pub machine: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl OAuth {
         outcome.await?
     }
 
-    /// Checks everything before the code is used up.
+    /// Makes all checks, before the code is used up.
     fn check_code(
         &self,
         tx: &mut Tx<'_>,
@@ -174,8 +174,8 @@ impl OAuth {
     }
 
     /// Issues an API token for `svc login` on a machine, for the code or the device with this hash.
-    /// If a provider opened the user's session, the token expires at the latest `fresh_login` after
-    /// the user's last sign-in with the provider.
+    /// If the user signed in with a provider, the token expires at the latest `fresh_login` after
+    /// the user's last sign-in with that provider.
     pub(super) fn issue_login_token(
         &self,
         tx: &mut Tx<'_>,

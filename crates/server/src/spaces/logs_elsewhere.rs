@@ -1,6 +1,5 @@
 //! Reads the log of a space at the server that holds its link. The servers exchange the request and
-//! the lines through the database. The caller of this module has checked the permission to read
-//! them.
+//! the lines through the database. This module checks no permission: its caller must do so.
 
 use std::time::Duration;
 

@@ -12,8 +12,8 @@ use crate::{
     value::Value,
 };
 
-/// The maximum number of deliveries whose exchanges one call of [`remove_oldest`] removes. If that
-/// is not enough, an emit removes old events.
+/// The maximum number of deliveries whose exchanges one call of [`remove_oldest`] removes. If this
+/// frees too little, the caller also removes old events.
 const REMOVED_MAX: u32 = 500;
 
 pub(super) fn to_text(exchange: &Exchange) -> String {
@@ -59,10 +59,10 @@ pub(super) fn count_removed(
     Ok(removed.len())
 }
 
-/// Removes the deliveries that have exchanges, of a lane that is about to be deleted.
+/// Removes the deliveries that have exchanges from a lane that is about to be deleted.
 pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     // Locks the row, so that no worker can record an attempt of the lane before it is deleted. This
-    // would only be necessary if write transactions did not run one at a time.
+    // is a precaution: write transactions run one at a time.
     tx.send("UPDATE lanes SET active = 0 WHERE id = ?1", values![lane])?;
     count_removed(
         tx,
@@ -73,8 +73,8 @@ pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreE
     Ok(())
 }
 
-/// Removes the oldest exchanges of an owner until `bytes` are free, of at most [`REMOVED_MAX`]
-/// deliveries. The attempts stay.
+/// Removes the oldest exchanges of an owner until this many bytes are freed, but of at most
+/// [`REMOVED_MAX`] deliveries. The attempts stay.
 pub(crate) fn remove_oldest(
     tx: &mut Tx<'_>,
     owner_key: &str,

@@ -3,7 +3,7 @@
 use super::{Connection, Server, single_text};
 use crate::error::OpenError;
 
-/// The oldest release that works: `server_version_num`.
+/// The oldest release of PostgreSQL that works, as its `server_version_num`.
 const VERSION_MIN: u32 = 130_000;
 
 impl Server {

@@ -2,8 +2,8 @@
 //! within two seconds that the database does not answer, and notices when the database is back.
 //!
 //! A slow answer alone is not an outage: as long as any other connection gets answers, the database
-//! is present. The time is counted in short waits, so that a server that was suspended does not
-//! treat its own pause as an outage.
+//! is present. The heartbeat waits for an answer in many short steps and counts them. So a server
+//! that was suspended does not treat its own pause as an outage.
 
 use std::{sync::Arc, time::Duration};
 
@@ -130,7 +130,7 @@ async fn ask(server: &Server, session: &mut Option<Session>) -> Result<(), Conne
         }
     }
     let (client, messages) = server.connector.connect().await?;
-    // The check of the host was answered, so no further statement is needed.
+    // `connect` has checked the host with a statement, which was answered. That is enough.
     *session = Some(Session {
         client,
         driving: tokio::spawn(drive(messages)).abort_handle(),

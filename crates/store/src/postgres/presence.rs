@@ -2,8 +2,8 @@
 //!
 //! If the database refuses connections, every request notices it. If the database does not react at
 //! all, the heartbeat (`heartbeat`) notices it and declares the database away. Then every wait for
-//! an answer ends, except in long transactions, and requests open no connection until a heartbeat
-//! is answered again. A connection from before an outage is never used again: it may lead to a
+//! an answer ends, except in long transactions, and requests open no connection until the database
+//! answers again. A connection from before an outage is never used again: it may lead to a
 //! database host that is no longer the primary.
 
 use std::{
@@ -74,7 +74,7 @@ impl Presence {
         });
     }
 
-    /// Returns whether the database was away.
+    /// Declares the database present. Returns whether it was away.
     pub(super) fn set_back(&self) -> bool {
         let mut was_away = false;
         self.state.send_if_modified(|state| {
@@ -85,8 +85,8 @@ impl Presence {
         was_away
     }
 
-    /// Waits until more than `outages` outages have begun. Returns the error of the current outage, or
-    /// [`lost_error`] if the outage is over.
+    /// Waits until more than `outages` outages have begun. Returns the error of the current outage,
+    /// or [`lost_error`] if the outage is over.
     pub(super) async fn until_outage(&self, outages: u64) -> StoreError {
         let mut state = self.state.subscribe();
         let outage = match state.wait_for(|state| state.outages != outages).await {

@@ -47,7 +47,7 @@ impl Server {
         opened
     }
 
-    /// Answers every request with an error until [`declare_back`](Self::declare_back).
+    /// Lets every request fail until the database answers again.
     pub(super) fn declare_away(&self, why: &str) {
         if self.presence.check().is_ok() {
             let error = self.unreachable(why);

@@ -13,7 +13,7 @@ use crate::{Process, is_running};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Connects with the URL alone.
+/// Runs a statement with `psql`, which gets only the URL.
 fn ask(postgres: &TestPostgres, url: &str, text: &str) -> Output {
     let mut psql = postgres.installation.command("psql");
     psql.args(["-X", "-q", "-A", "-t", url, "-c", text]);

@@ -64,8 +64,8 @@ impl TestServerBuilder {
         self.embedded()
     }
 
-    /// Announces the server to the agents of its zone. The port is chosen now, because the address is
-    /// part of the configuration.
+    /// Announces the server to the agents of its zone. The port is chosen now, because the address
+    /// is part of the configuration.
     pub fn announced(mut self) -> Self {
         let free = std::net::TcpListener::bind(&self.listen).expect("a port is free");
         self.listen = free

@@ -1,4 +1,4 @@
-/** The number of sinks that do not deliver. The navigation and the tab's title show it on every page. */
+/** The sinks whose deliveries fail. The navigation and the tab's title show their number on every page. */
 import { api } from './api.js';
 import { can, me } from './me.js';
 import { computed, signal } from './preact.js';

@@ -34,7 +34,7 @@ export class ApiError extends Error {
  * @typedef {object} Options
  * @property {AbortSignal} [signal]
  * @property {Record<string, string>} [headers]
- * @property {boolean} [exact] keep numbers that JavaScript would round as text
+ * @property {boolean} [exact] keep as text the numbers that JavaScript would round
  * @property {boolean} [anonymous] show a 401 as an error instead of ending the session
  */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Query */

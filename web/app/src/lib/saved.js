@@ -4,9 +4,9 @@
  */
 import { me } from './me.js';
 
-/** Saved params of one user in one browser. */
+/** The maximum number of saved requests of one user in one browser. */
 const SAVED_MAX = 100;
-/** Characters of the params of one request. */
+/** The maximum number of characters of the params of one request. */
 const SIZE_MAX = 20_000;
 
 /** @typedef {{method: string, name: string, params: string}} SavedRequest */

@@ -1,6 +1,7 @@
 /**
  * Server-sent events over fetch. Not `EventSource`: the server uses the event type as the event name, and an
- * `EventSource` only delivers names registered in advance. It also cannot distinguish a 403 from a lost connection.
+ * `EventSource` only delivers names registered in advance. An `EventSource` also cannot distinguish a 403 from a lost
+ * connection.
  *
  * Runs in a page or in a worker, so it uses neither the document nor the window. Pages use `shared-stream.js`.
  */
@@ -42,7 +43,7 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
         });
       } catch (error) {
         if (stop.signal.aborted) return;
-        // No retry after a rejection other than 429: it would only fill the server's log.
+        // After a rejection other than 429, do not retry: it would only fill the server's log.
         const status = /** @type {{status?: number}} */ (error).status ?? 0;
         if (status >= 400 && status < 500 && status !== 429) return onState('failed', error);
       }

@@ -1,6 +1,6 @@
 /**
- * Dialogs and drawers on the browser's own `<dialog>`: it traps the focus, makes the rest inert,
- * and closes with Escape. A dialog is open while it is rendered.
+ * Dialogs and drawers on the browser's own `<dialog>`: it traps the focus, makes the rest of the page
+ * inert, and closes with Escape. A dialog is open while it is rendered.
  */
 
 import { useAction } from '../lib/action.js';

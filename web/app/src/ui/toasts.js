@@ -10,7 +10,7 @@ const toasts = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
 
 /**
- * Reports a completed action. Show an error next to the control that failed, and in a toast only if no control failed.
+ * Reports a completed action. Show an error next to its control, and in a toast only if it has no control.
  * @param {string} text
  * @param {{kind?: 'good' | 'error'}} [options]
  */

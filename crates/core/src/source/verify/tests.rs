@@ -1,4 +1,5 @@
-//! Samples from the documentation of the providers are accepted; changed samples are rejected.
+//! Sample requests are accepted; changed samples are rejected. Most samples are from the
+//! documentation of a provider or from an RFC.
 
 use std::collections::HashMap;
 
@@ -23,7 +24,7 @@ struct Sample {
     secret: &'static str,
     headers: Vec<(&'static str, &'static str)>,
     body: &'static str,
-    /// When the request was signed, in seconds. 0 if the signature covers no time.
+    /// When the request was signed, in seconds since 1970. 0 if the signature covers no time.
     signed_at: i64,
     signed_id: Option<&'static str>,
 }
@@ -101,7 +102,8 @@ fn samples() -> Vec<Sample> {
             &[("x-gitlab-token", "a-token-of-gitlab")],
             r#"{"object_kind":"push"}"#,
         ),
-        // Stripe publishes the form of the header, with an old `v0`, but no secret.
+        // Stripe publishes the form of the header, with an old `v0`, but no secret. So `v1` was
+        // computed for this secret.
         Sample {
             signed_at: 1_492_774_577,
             ..sample(

@@ -98,7 +98,8 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     must_read_again: bool,
     /// Deliveries that may be in flight at the same time.
     in_flight_max: usize,
-    /// How many deliveries may be read and not sent; 0 in a lane that is ordered by a key.
+    /// The maximum number of deliveries that are read ahead together with the lane. 0 in a lane
+    /// that is ordered by a key: there, a further query reads them.
     window: usize,
 }
 
@@ -196,8 +197,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         if self.is_draining {
             return None;
         }
-        // No result is unrecorded, so the last transaction recorded the start of this delivery. The
-        // window does not limit it.
+        // All results are recorded, so the last transaction also recorded the start of this
+        // delivery. It may be sent without regard to the window.
         if self.unrecorded == 0 {
             return Some((n, None));
         }
@@ -260,9 +261,9 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         }
     }
 
-    /// Starts to record results, if there are any. Also starts without results if nothing is in
-    /// flight or if deliveries must be read again. The transaction then reads further deliveries,
-    /// or releases the lane.
+    /// Starts a transaction that records the results, and reads further deliveries or releases the
+    /// lane. It is needed if there are results, if nothing is in flight, or if deliveries must be
+    /// read again.
     fn record_if_needed(&mut self) {
         let is_needed = !self.ended.is_empty() || self.sending.is_empty() || self.must_read_again;
         if self.recording.is_some() || !is_needed {
@@ -295,8 +296,8 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
     fn note_recorded(&mut self, recording: &Recording) {
         self.unrecorded -= recording.ended.len();
         self.one_by_one = self.one_by_one.saturating_sub(recording.delivered);
-        // Successful deliveries were freed when they ended. Failed deliveries are freed here, after
-        // they were recorded.
+        // A successful delivery freed its key when it ended. A failed delivery frees its key here,
+        // after its failure was recorded.
         for n in &recording.ended {
             self.ready.free(*n);
         }

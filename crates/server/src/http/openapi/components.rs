@@ -1,5 +1,5 @@
-//! Schemas of the document. A type may have two schemas: in requests, members with defaults are
-//! optional; in answers, they are always present.
+//! The schemas of the OpenAPI document. A type may have two schemas: in requests, members with
+//! defaults are optional; in answers, they are always present.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 /// The path of the schemas of answers, and of all schemas in the finished document.
 pub const COMPONENTS: &str = "/components/schemas";
-/// The references of requests have this path until [`add`] has given each schema its final name.
+/// References in schemas of requests have this path until [`add`] replaces them.
 pub const OF_REQUESTS: &str = "/components/requests";
 
-/// Adds the schemas. A schema of requests that differs from the schema of answers of the same name
-/// is called `<name>Input`.
+/// Adds the schemas to the document. A schema of requests that differs from the schema of answers
+/// of the same name is called `<name>Input`.
 pub fn add(document: &mut Value, requests: Map<String, Value>, answers: Map<String, Value>) {
     let mut renamed = BTreeSet::new();
     loop {
@@ -20,7 +20,7 @@ pub fn add(document: &mut Value, requests: Map<String, Value>, answers: Map<Stri
             resolve(&mut schema, &renamed);
             !renamed.contains(*name) && answers.get(*name).is_some_and(|other| *other != schema)
         };
-        // Another schema may differ now, because it refers to the schema that was just renamed.
+        // Repeated, because a schema that refers to a renamed schema differs too.
         match requests.iter().find(differs) {
             Some((name, _)) => renamed.insert(name.clone()),
             None => break,

@@ -1,12 +1,13 @@
-//! The parts of the document that signatures do not contain: the summary of each operation, and
-//! the failures of the service behind its handler. `describe` and `openapi` add the failures of
-//! extractors and of access checks.
+//! The parts of the OpenAPI document that the signatures of handlers do not contain: the summary of
+//! each operation, and the failures of the service behind its handler. `describe` and `openapi` add
+//! the failures of extractors and of access checks.
 
 use http::Method;
 
 use super::super::failures::*;
 
-/// Summary and failures of an operation; `None` if the table lacks it, which fails a test.
+/// Summary and failures of an operation. `None` if the table does not have the operation; a test
+/// makes sure that it has every operation.
 pub fn find(method: &Method, path: &str) -> Option<(&'static str, &'static [Failure])> {
     TEXTS
         .iter()

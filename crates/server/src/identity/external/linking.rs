@@ -1,4 +1,5 @@
-//! Links accounts at providers to users, unlinks them, and ends sessions that providers opened.
+//! Links accounts at providers to users, unlinks them, and ends sessions that users opened with a
+//! provider.
 
 use std::net::IpAddr;
 
@@ -128,8 +129,8 @@ impl Identity {
         self.unlink(caller, id, Some(proof)).await
     }
 
-    /// Unlinks an account of another user, for callers with `manage_users` who hold every permission
-    /// of that user.
+    /// Unlinks an account of another user, for callers with `manage_users` who hold every
+    /// permission of that user.
     pub async fn unlink_identity(
         &self,
         caller: &Caller,
@@ -184,8 +185,8 @@ impl Identity {
         .await
     }
 
-    /// Ends sessions that a provider opened, and disconnects the apps and machines that users
-    /// connected in these sessions. Returns the number of sessions.
+    /// Ends the sessions that a logout token of a provider names. Also disconnects the apps and
+    /// machines that users connected in these sessions. Returns the number of sessions.
     pub async fn log_out_external(
         &self,
         provider: OidcProviderId,

@@ -86,7 +86,7 @@ impl State {
             .sum()
     }
 
-    /// Returns the methods that were removed from other spaces.
+    /// Replaces the methods of a space. Returns the methods that were removed from other spaces.
     pub fn publish(
         &mut self,
         publication: &Publication,
@@ -202,7 +202,7 @@ impl State {
         let Some(namespace) = self.owners.get(&space.owner) else {
             return Ok(Vec::new());
         };
-        // A method may conflict both by its name and by its tool name.
+        // A method may conflict both by its name and by its tool name. It is listed once.
         let (mut conflicting, mut seen) = (Vec::new(), HashSet::new());
         for (definition, _) in &publication.methods {
             let changed = namespace.methods.get(&definition.name);

@@ -15,8 +15,8 @@ use tokio::{
 /// Maximum bytes of all responses to one body.
 const BUDGET: usize = 64 << 20;
 
-/// Checks that the first answers are results and all others are errors that name the budget.
-/// Returns the number of results.
+/// Checks that every answer is a result or an error that names the budget, in the order of the
+/// requests. Returns the number of results.
 fn check_budget(answers: &[Value]) -> usize {
     let is_result = |answer: &&Value| answer.get("error").is_none();
     let (within, past): (Vec<_>, Vec<_>) = answers.iter().partition(is_result);

@@ -299,7 +299,7 @@ async fn a_caller_who_leaves_before_the_answer_is_recorded() {
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    // An answered call has one row.
+    // The call has one row.
     assert_eq!(calls(&ann, "").await.len(), 1);
 }
 

@@ -5,7 +5,7 @@ use svc_testkit::{TestServer, TestUser, error_code, eventually, fixture, method,
 
 use crate::SOON;
 
-/// Checks the exact bytes of a request and of its response.
+/// Sends exactly these bytes as a request, and checks the exact bytes of the response.
 async fn check(user: &TestUser, request: &str, expected: &str) {
     let answer = user.call_raw(request).await.expect(200);
     assert_eq!(answer.header("content-type"), Some("application/json"));

@@ -51,7 +51,7 @@ async fn s7_an_invalid_response_of_a_method_server_is_an_error_at_once() {
         let answer = ann.call("x", json!({"how": how})).await;
         assert_eq!(result(&answer), &json!(1), "{how}");
     }
-    // Ids that belong to no call are only logged.
+    // A response whose id belongs to no call is only logged.
     space.wait_for_log("900719925474099", SOON).await;
     space.wait_for_log("900719925474098", SOON).await;
 }

@@ -58,7 +58,7 @@ impl Cast {
     }
 }
 
-/// Every action on a space of another user. The last action deletes the space.
+/// Tries every action on a space, and returns the answers. The last action deletes the space.
 async fn acts_on(actor: &TestUser, space: &TestSpace) -> Vec<Answer> {
     let path = space.path();
     let check = json!({"health_check": {"type": "command", "command": "true"}});
@@ -240,7 +240,7 @@ async fn using_a_group_needs_manage_groups_or_membership() {
         "manage_groups",
     );
     done(&kim.post("/api/users", new(&[])).await);
-    // Kim may add and remove only groups that Kim is in.
+    // Kim may change the members of only those groups that Kim is in.
     admin.patch(&ben, with(&["ops"])).await.expect(200);
     done(&kim.patch(&ben, with(&["ops", "own"])).await);
     refused(&kim.patch(&ben, with(&["own"])).await, "manage_groups");
@@ -256,7 +256,7 @@ async fn using_a_group_needs_manage_groups_or_membership() {
     };
     assert!(has(&["own"], &[]) && has(&[], &["own"]), "{changes:?}");
 
-    // A group affects its members: renaming and deleting it needs all their permissions.
+    // Renaming or deleting a group needs all permissions of its members.
     cast.server.role("grouper", &["manage_groups"]).await;
     let leo = cast
         .server

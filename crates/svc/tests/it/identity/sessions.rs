@@ -95,7 +95,7 @@ async fn s5_sessions_are_listed_and_ended() {
     let ended = as_session("DELETE", path, cookie.clone()).await;
     assert!([200, 204].contains(&ended.status), "{}", ended.text());
     let third = ann.login().await;
-    // "All others" keeps the session of the request.
+    // This request ends all sessions of the user except its own session.
     as_session("DELETE", "/api/auth/sessions".into(), cookie.clone()).await;
     as_session("GET", "/api/auth/me".into(), third)
         .await

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// `steps` reports three times and delays the last until the file `go` exists; `back` also reports
-/// lower values; `flood` reports as often as it can; `quiet` never reports.
+/// lower values; `flood` reports 5,000 times without a pause; `quiet` never reports.
 const METHOD_SERVER: &str = r#"
 report() { echo "{\"jsonrpc\":\"2.0\",\"method\":\"\$/progress\",\"params\":{\"id\":$id,$1}}"; }
 while read -r line; do
@@ -64,7 +64,7 @@ impl Site {
     }
 }
 
-/// A call of a tool, and how it is made.
+/// A call of a tool, and the details of its request.
 #[derive(Clone)]
 struct Call {
     version: &'static str,
@@ -219,7 +219,7 @@ async fn without_a_progress_token_or_a_report_the_response_is_unchanged() {
         error_code(&call.send(&site.ann).await.expect(400).json()),
         -32022
     );
-    // Calls of methods have no stream to report on.
+    // `POST /api/methods/call` has no stream for reports.
     for name in ["steps", "back", "flood"] {
         assert_eq!(result(&site.ann.call(name, json!({})).await), "done");
     }

@@ -8,7 +8,7 @@ use svc_testkit::{Cli, TempDir, TestServer, fixture_method_server};
 
 use crate::{judge::install_documents, mcp::judges::ugly};
 
-/// Schemas that only methods without `mcp_tool` may have.
+/// Further schemas. Most of them allow array params, which a method with `mcp_tool` may not have.
 fn array_params() -> Vec<Value> {
     vec![
         json!({"type": "array", "items": {"type": "number"}}),

@@ -130,8 +130,9 @@ async fn s8_a_method_server_that_never_reads_times_out_and_can_be_replaced() {
     result(&ann.call("stop_reading", json!({})).await);
     assert_eq!(error_code(&ann.call("echo", json!({})).await), -32001);
 
-    // At most 64 MiB wait for the method server, half of them of one user: calls beyond that are
-    // refused at once. All calls arrive before the first times out, also on a busy machine.
+    // At most 64 MiB of calls wait for the method server. A single user may fill about half of
+    // this; further calls are refused at once. All calls arrive before the first times out, also on
+    // a busy machine.
     let payload = "x".repeat(7 << 20);
     let mut calls = JoinSet::new();
     for _ in 0..11 {

@@ -1,4 +1,4 @@
-//! Apps and machines that a user connected in a session that was opened by the provider.
+//! Apps and machines that a user connected after a sign-in with a provider.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -161,7 +161,7 @@ async fn without_a_fresh_sign_in_at_the_provider_nothing_is_renewed() {
     };
     let (mut ann, _) = site.sign_in("ann").await;
     let connected = Connected::new(&site, &mut ann).await;
-    // The default is 30 days.
+    // By default, a sign-in with the provider counts as fresh for 30 days.
     let shift = |days: i64| {
         format!("UPDATE oidc_identities SET last_login_at = last_login_at - {days} * 86400000")
     };

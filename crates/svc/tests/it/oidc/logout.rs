@@ -25,7 +25,7 @@ async fn the_provider_ends_the_sessions_that_it_opened() {
     assert!(actions.iter().any(|(_, action)| action == "logout.oidc"));
 }
 
-/// The id of the session at the provider. It is stored only in the database.
+/// The id of Ann's session at the provider. No route shows it, so it is read from the database.
 pub(super) async fn provider_session(site: &Site, browser: &Browser) -> String {
     assert!(browser.session().is_some());
     let file = site.server.data_dir().join("svc.db");
@@ -45,7 +45,7 @@ pub(super) async fn provider_session(site: &Site, browser: &Browser) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A logout token of the broken provider, with these claims changed.
+/// A logout token of the broken provider, with these claims changed. `null` removes a claim.
 async fn token(site: &Site, changes: Value) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.unwrap().as_secs();

@@ -48,7 +48,7 @@ fn plain(ends: Ends, source: impl Into<String>) -> Attack {
     }
 }
 
-/// Every row of the table once.
+/// Every attack of the module `attacks` once.
 fn rows() -> Vec<Attack> {
     let sources = SOURCES
         .iter()
@@ -101,8 +101,8 @@ fn dressed(attack: &Attack, dress: usize) -> Attack {
     }
 }
 
-/// A thousand attacks: the whole table, then variants of its rows. Attacks that run until their
-/// timeout come only twice, because of their duration.
+/// A thousand attacks: all of [`rows`], then variants of them. Attacks that run until their timeout
+/// come at most twice, because they take long.
 fn thousand() -> Vec<Attack> {
     let rows = rows();
     let cheap: Vec<_> = rows
@@ -187,7 +187,7 @@ async fn start() -> TestServer {
     let limits = format!("timeout_seconds = 1\nmemory_mb = 32\nworkers = {WORKERS}");
     TestServer::builder()
         .config_table("scripts", &limits)
-        // Failures are not retried: a thousand runs are enough.
+        // Failures are retried after an hour, so each script runs only once in this test.
         .retries(3600.0, 3600.0)
         .env("SVC_TEST_SECRET", SECRET)
         .start()

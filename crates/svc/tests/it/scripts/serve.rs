@@ -1,5 +1,5 @@
-//! The script method server behind an agent (spec 4.4): every request in a fresh evaluator, with
-//! exact JSON in and out.
+//! The script method server behind an agent (spec 4.4): every request runs in a fresh evaluator,
+//! and JSON passes unchanged.
 
 use serde_json::{Value, json};
 use svc_testkit::{RegistrationToml, error_code, eventually, method, result, svc_program};

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use svc_testkit::{Answer, TempDir, TestServer};
 
-/// Headers with which a browser requests a page.
+/// The header with which a browser requests a page.
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 
 async fn get(server: &TestServer, path: &str, headers: &[(&str, &str)]) -> Answer {
     server.http().request("GET", path, headers, "").await
 }
 
-/// Addresses in `src` and `href` of a page.
+/// The addresses of files that a page contains.
 fn linked(page: &str) -> Vec<&str> {
     let parts = page.split(['"', '\'']);
     parts.filter(|part| part.starts_with("/web/")).collect()

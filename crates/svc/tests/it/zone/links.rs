@@ -30,7 +30,7 @@ async fn wait_for_links(agent: &TestAgent, links: usize) {
     .await;
 }
 
-/// Waits until calls of the user's own method succeed at each of these servers.
+/// Waits until calls of a method succeed at the server of each of these users.
 async fn wait_until_answered(at: &[TestUser], method: &str) {
     for user in at {
         eventually("the method is at each server", SOON, || async {
@@ -70,7 +70,7 @@ async fn d3_a_call_at_each_of_three_servers_reaches_a_method_of_one_space() {
     let shown = agent.cli().run(&["agent", "status"]).await.expect(0);
     assert!(shown.stdout.contains("side links"), "{}", shown.stdout);
     assert_eq!(space.record().await["node_id"], id_of(&zone, 0).await);
-    // The log is that of the home server.
+    // Another server shows the log of the home server.
     let path = format!("{}/logs", space.path());
     let logs = [&at[0], &at[1]].map(|user| user.get(&path));
     let [home, side] = logs.map(|reading| async { reading.await.expect(200).json() });
@@ -205,7 +205,7 @@ async fn an_agent_has_fewer_links_if_it_is_limited_or_pinned_or_a_server_is_unre
     let limited = at[0].space("limited").await;
     let limited_agent = limited.agent_with(&["--max-links", "1"]).await;
     limited_agent.register(named("limited")).await.expect(0);
-    // The third server has its own address, but announces another.
+    // The third server can be reached at its own address, but announces another address.
     let pinned = at[0].space("pinned").await;
     let urls = [0, 2].map(|member| zone.server(member).url()).join(",");
     let pinned_agent = pinned.agent_with(&["--url", &urls]).await;

@@ -114,7 +114,7 @@ async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved
     .await;
     let after = killed.elapsed();
     assert!(after >= ORPHANED - Duration::from_secs(2), "{after:?}");
-    // Both other servers look for such spaces; one of them stops the space.
+    // Both other servers look for spaces of dead servers; only one of them stops the space.
     let told = ["space.created", "space.started", "space.stopped"];
     assert_eq!(events_of(&at[0], &stays).await, told);
     assert_eq!(events_of(&at[0], &moves).await, told[..2]);
@@ -169,7 +169,7 @@ async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     .await;
 }
 
-/// The last heartbeat of a server, as another server lists it.
+/// The time of the last heartbeat of a member, as the member `asked` lists it.
 async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
     let listed = zone.admin(asked).get("/api/servers").await.expect(200);
     let listed = listed.json();
@@ -179,7 +179,7 @@ async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
     server.expect("a member is listed")["seen_at"].clone()
 }
 
-/// Waits for a heartbeat.
+/// Waits for the next heartbeat of a member, as the member `asked` lists it.
 async fn wait_for_sign(zone: &TestZone, asked: usize, member: usize) {
     let before = seen_at(zone, asked, member).await;
     eventually("the server sends a heartbeat", SOON, || async {

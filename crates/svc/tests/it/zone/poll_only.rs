@@ -1,4 +1,5 @@
-//! Without notifications, as behind some connection poolers: polling is enough.
+//! A zone whose database sends no notifications, as behind some connection poolers. The servers
+//! find changes and events by polling alone.
 
 use svc_testkit::{TestPostgres, TestServerBuilder};
 

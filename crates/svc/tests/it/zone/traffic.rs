@@ -26,9 +26,10 @@ const PATIENCE: Duration = Duration::from_millis(600);
 /// Maximum pending events of one emitter. All emitters together stay below 100, the capacity of the
 /// sink that gets the events of all emitters.
 const UNDER_WAY_MAX: usize = 20;
-/// A frozen server may block all writers until the database ends its session.
+/// How long a test waits for progress. A frozen server may block all writers until the database
+/// ends its session.
 const PROGRESS_LIMIT: Duration = Duration::from_secs(40);
-/// The events of the emitters.
+/// Counts the events of the emitters.
 pub(super) const COUNT_EVENTS: &str =
     "SELECT COUNT(*) FROM events WHERE type LIKE 'custom.chaos.%'";
 

@@ -12,7 +12,7 @@ use svc_store::{
 use super::Turn;
 use crate::events::lanes::{Destination, Job, window_of};
 
-/// Deliveries that one query reads.
+/// The maximum number of deliveries that one query reads.
 pub(super) const READ_STEP: u32 = 8;
 
 /// The deliveries that a worker already has when it asks for more.
@@ -95,8 +95,8 @@ impl Turn<'_, '_> {
         self.sink.as_ref().is_some_and(|sink| sink.is_keyed())
     }
 
-    /// The numbers of waiting deliveries that the worker does not have yet. The payloads of the
-    /// deliveries that it has are not read again.
+    /// The numbers of waiting deliveries that the worker does not have yet. So the payloads of its
+    /// other deliveries are not read again.
     fn list_unknown(&mut self, reading: &Reading<'_>) -> Result<Vec<u64>, StoreError> {
         let mut waiting = deliveries::list_waiting(self.tx, self.lane.held.lane)?;
         waiting.retain(|n| !reading.has(*n));
@@ -153,7 +153,7 @@ impl Turn<'_, '_> {
                         jobs.push(job);
                     }
                     Err(why) if is_head => self.give_up(head, &why)?,
-                    // This delivery is given up when it is at the head.
+                    // This delivery is given up later, when it has reached the head.
                     Err(_) => return Ok(jobs),
                 }
             }

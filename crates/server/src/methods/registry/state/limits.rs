@@ -29,8 +29,8 @@ impl AddAssign<usize> for MethodTotals {
 
 impl State {
     /// Checks the number and the bytes of the methods that the owner has after the publication. The
-    /// publication removes the methods in `conflicting`. A publication that adds nothing is accepted
-    /// even if the owner exceeds a lowered quota.
+    /// publication removes the methods in `conflicting`. A publication that adds no more than it
+    /// removes is accepted even if the owner exceeds a lowered quota.
     pub(super) fn check_limits(
         &self,
         publication: &Publication,

@@ -1,4 +1,4 @@
-//! `svc top`
+//! The command `svc top`.
 
 use serde_json::json;
 use svc_testkit::{TestServer, fixture, method};
