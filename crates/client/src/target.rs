@@ -347,7 +347,7 @@ mod tests {
             "http://ann:svc_set_1@host",
             "http://svc_set_1@host",
             "ann:svc_set_1@host",
-            // A password with a character that must be escaped in a URL.
+            // Passwords with a character that must be escaped in a URL.
             "http://ann:svc_set_1/@host",
             "http://ann:svc_set_1@x@host",
             "http://ann:svc_set_1?@host",

@@ -86,7 +86,7 @@ pub struct CallDetail {
     pub result_omitted: Option<PayloadOmission>,
 }
 
-/// Reads `null` as a value: a member that is present.
+/// Reads a member whose value is `null` as `Some`. Only an absent member is `None`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::deserialize(deserializer).map(Some)
 }

@@ -184,9 +184,9 @@ impl CallTable {
         }
     }
 
-    /// Records that the caller stopped waiting. In concurrent mode the call ends at once; in serial
-    /// mode it stays in flight until the agent answers, because it may have been sent.
-    /// Returns whether the call was in flight.
+    /// Records that the caller stopped waiting. In concurrent mode the call ends at once. In serial
+    /// mode the call may have been sent, so it stays in flight until the agent reports that it was
+    /// not sent or that it ended. Returns whether the call was in flight.
     pub fn abandon(&mut self, id: u64) -> bool {
         let Some(index) = self.index(id) else {
             return false;
