@@ -2,8 +2,8 @@
 //!
 //! All of these servers are equivalent. This module chooses the server for every request of the
 //! agent. The home link is the agent's main link; all other links are side links. The server of the
-//! home link is the current server. Servers announce each other's addresses to the agent, and the
-//! module `learned` decides which announced servers the agent may use.
+//! home link is the current server. It announces the other servers of the zone to the agent, and
+//! the module `learned` decides which of these servers the agent may use.
 
 mod clients;
 mod learned;

@@ -35,8 +35,8 @@ impl Share {
         held_max: usize::MAX,
     };
 
-    /// A single owner gets all slots except one; if there is only one slot, it gets this slot. For a
-    /// small number of slots.
+    /// A single owner gets all slots except one. If there is only one slot, the owner gets it. For
+    /// a small number of slots.
     pub fn all_but_one(capacity: usize) -> Self {
         Self {
             held: capacity.saturating_sub(1),

@@ -15,8 +15,8 @@ use super::{Identity, caller::Caller, error::IdentityError, passwords::Payer};
 const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
 
 /// A proof that was accepted. The transaction of the change calls [`check`](Self::check), because
-/// the password may have been changed since. Does not implement `Debug`, because it holds a password
-/// hash.
+/// the password may have been changed since. Does not implement `Debug`, because it holds a
+/// password hash.
 #[derive(Clone)]
 pub struct OwnProof(Proven);
 

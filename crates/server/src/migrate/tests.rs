@@ -210,7 +210,8 @@ async fn a_difference_undoes_everything_and_names_its_table() {
         let Some((postgres, database)) = target() else {
             return;
         };
-        // A database with this schema and a trigger that changes or drops rows inserted into `audit`.
+        // A database with this schema, and a trigger that changes or drops rows inserted into
+        // `audit`.
         let url = DatabaseUrl::parse(&database.url).expect("a URL");
         let store = Store::connect(url, Default::default()).await;
         store.expect("empty").close().await;

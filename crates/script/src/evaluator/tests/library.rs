@@ -1,5 +1,5 @@
-//! Tests of the modules of Python's library that `svc` contains as Python code, and of the rewriting
-//! of a script before it runs.
+//! Tests of the modules of Python's library that `svc` contains as Python code, and of the
+//! rewriting of a script before it runs.
 
 use std::time::Duration;
 

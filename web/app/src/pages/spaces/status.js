@@ -59,7 +59,7 @@ export function HealthStatus({ space }) {
 }
 
 /**
- * A missing link is coloured only if the space is deployed.
+ * A missing link is shown as a problem only if the space is deployed.
  * @param {{space: Space}} props
  */
 export function LinkStatus({ space }) {
