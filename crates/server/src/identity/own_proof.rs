@@ -2,7 +2,8 @@
 //! require a proof that the user makes the change, and not somebody with a stolen session or token.
 //!
 //! [`Identity::prove`] checks the proof for all of these changes. A user with a password enters it
-//! for each change. A user without a password must have signed in with a provider a short time ago.
+//! for each change. A user without a password can change only their accounts at providers, and must
+//! have signed in with a provider a short time ago.
 
 use std::{net::IpAddr, time::Duration};
 
