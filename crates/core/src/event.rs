@@ -38,7 +38,7 @@ pub struct Event {
     pub space_id: SpaceId,
     pub actor: Actor,
     pub data: JsonText,
-    /// The trace of the emit, which deliveries continue.
+    /// The trace of the emit. Deliveries continue this trace.
     #[serde(skip)]
     pub trace: Option<Box<TraceContext>>,
 }

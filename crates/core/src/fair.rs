@@ -46,7 +46,7 @@ impl Share {
         }
     }
 
-    /// A single owner gets at most this many slots. No slot is reserved.
+    /// An owner gets at most this many slots. No slot is reserved.
     pub fn at_most(held_max: usize) -> Self {
         Self {
             held: 1,
@@ -86,7 +86,7 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
         self.free
     }
 
-    /// Slots an owner holds.
+    /// The number of slots that an owner holds.
     pub fn held(&self, owner: &K) -> usize {
         self.held.get(owner).copied().unwrap_or(0)
     }

@@ -11,7 +11,7 @@ import { JsonView } from '../../ui/json-view.js';
  */
 /** @typedef {{event: EventRecord, payload: string}} LoadedEvent */
 
-/** JavaScript shows a number with up to this many digits as it was written. */
+/** JavaScript keeps a number with up to this many significant digits. */
 const EXACT_DIGITS = 15;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 

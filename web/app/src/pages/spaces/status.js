@@ -21,7 +21,7 @@ import { Status } from '../../ui/badge.js';
  * @property {HealthCheck} health_check
  * @property {Registration} registration
  * @property {string} created_at
- * @property {string} [agent_token] only in the response to its creation
+ * @property {string} [agent_token] only in the response to the request that creates the space
  */
 /**
  * @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string,
