@@ -73,7 +73,7 @@ def _base(release: Release) -> archive.Tree:
     tree.file("etc/ssl/certs/ca-certificates.crt", _read(root, "/etc/ssl/certs/ca-certificates.crt"))
     tree.file("etc/passwd", f"svc:x:{USER}:{USER}:svc:/{DATA}:/nonexistent\n")
     tree.file("etc/group", f"svc:x:{USER}:\n")
-    # Without this file the C library would query the DNS before /etc/hosts.
+    # Without this file, the C library may query the DNS before it reads /etc/hosts.
     tree.file("etc/nsswitch.conf", "hosts: files dns\n")
     tree.folder("tmp", 0o1777)
     tree.folder(DATA, 0o700, USER)
@@ -155,7 +155,7 @@ def _debian_packages(release: Release) -> list[sbom.Library]:
 def _read(root: Path, path: str) -> bytes:
     file = root / path.lstrip("/")
     try:
-        # An absolute link in a root folder refers to a file below that folder.
+        # `root` is the root folder of a Debian system, so an absolute link refers to a file below `root`.
         while file.is_symlink():
             link = file.readlink()
             file = root / str(link).lstrip("/") if link.is_absolute() else file.parent / link

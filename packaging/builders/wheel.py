@@ -9,7 +9,7 @@ from common.project import FILES, ROOT, Release, fill
 
 def build(release: Release) -> list[Path]:
     name = release.names["pypi"]
-    # 2.17 is the lowest version in a platform name that all tools support.
+    # 2.17 is the lowest version of glibc for which all tools know the platform name.
     major, minor = max(binary.glibc_floor(release.binary), (2, 17))
     platforms = [f"manylinux_{major}_{minor}_{release.target.name}"]
     if (major, minor) == (2, 17):

@@ -1,4 +1,4 @@
-"""The Python library, from its wheel and from its source archive, runs its own tests."""
+"""Installs the Python library from its wheel and from its source archive, and runs the library's tests."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ def check(case: Case) -> None:
         case.expect(
             said.startswith(f"{case.version} {venv}"), f"{file.name}: the installed library is version {case.version}"
         )
-        # The tests find the installed library, because the copy has no `src` beside it.
+        # The tests find the installed library, because the copy of the tests has no `src` beside it.
         copy = case.work / f"copy{number}"
         for folder in ("sdk/python/tests", "examples", "docs"):
             shutil.copytree(ROOT / folder, copy / folder)

@@ -1,8 +1,9 @@
 //! The servers of one zone that the agent may use, and the server that it uses now.
 //!
 //! All of these servers are equivalent. This module chooses the server for every request of the
-//! agent. The current server is the server of the home link. `learned` decides which announced
-//! servers the agent may use.
+//! agent. The home link is the agent's main link; all other links are side links. The server of the
+//! home link is the current server. It announces the other servers of the zone to the agent, and
+//! the module `learned` decides which of these servers the agent may use.
 
 mod clients;
 mod learned;
@@ -26,7 +27,7 @@ pub struct Servers {
     ca_file: Option<PathBuf>,
     /// Announced servers that the agent may use and that are not in `targets`.
     learned: RwLock<Vec<Target>>,
-    /// The server of the home link, or of the current attempt.
+    /// The server of the home link. Without a home link, the server that the agent tries now.
     current: RwLock<Target>,
 }
 
@@ -68,7 +69,6 @@ impl Servers {
         self.current.read().clone()
     }
 
-    /// Makes this server the current one.
     pub fn make_current(&self, target: &Target) {
         *self.current.write() = target.clone();
     }

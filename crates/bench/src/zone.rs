@@ -1,9 +1,9 @@
 //! A zone whose database is on another machine. Measures emits and deliveries per second with a
 //! delay between the servers and PostgreSQL, for one to three servers and for an older build.
 //!
-//! A proxy delays every byte in both directions, so that the delay and not the CPU limits the rate.
-//! The proxy also counts the statements. Each round measures every case once. PostgreSQL runs with
-//! `fsync`.
+//! A proxy delays every byte in both directions and counts the SQL statements. With a long delay,
+//! the delay limits the rate, and not the CPU. Each round measures every case once. PostgreSQL runs
+//! with `fsync`.
 
 mod delay;
 
@@ -25,14 +25,14 @@ pub const USAGE: &str = "zone [OLD_SVC] [ROUNDS] [CLIENTS] [DELAYS]";
 /// Delays in each direction, in milliseconds.
 pub const DELAYS: &str = "0,1,2,5";
 const SERVERS: [usize; 3] = [1, 2, 3];
-/// Receivers of deliveries. Each receives up to 100 deliveries.
+/// Number of webhook receivers. Each receives up to 100 deliveries.
 const RECEIVERS: usize = 16;
-/// How long deliveries are measured.
+/// The maximum time for which deliveries are measured.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
 /// How often the waits for locks are counted.
 const SAMPLING: Duration = Duration::from_millis(100);
 
-/// One service to measure.
+/// One zone to measure.
 struct Case {
     name: &'static str,
     program: PathBuf,

@@ -81,8 +81,8 @@ pub enum Address {
 
 impl Target {
     /// Parses `http://host[:port][/base]` or `https://…`. `extra_ca` is a PEM file of authorities
-    /// that are trusted in addition to the machine's own. Like the authorities, the proxy is a
-    /// setting of the machine, so it is read from the environment of the process.
+    /// that are trusted in addition to the machine's own. The proxy is read from the environment
+    /// variables of the process.
     pub fn parse(url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
         let target = Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))?;
         target.through_proxy()
@@ -99,7 +99,7 @@ impl Target {
     }
 
     /// Parses the address of another server of the same zone. The new target uses the TLS settings
-    /// of this target. If this target has none, they are created.
+    /// of this target. If this target has none, new TLS settings are created.
     pub fn parse_beside(&self, url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
         let target = Self::parse_with(url, || match &self.address {
             Address::Tls { config, .. } => Ok(Arc::clone(config)),
@@ -189,7 +189,7 @@ impl Target {
         }
     }
 
-    /// What the user can do if the target is not reached through its proxy.
+    /// What the user can do if the proxy does not reach the target. `None` without a proxy.
     pub(crate) fn proxy_remedy(&self) -> Option<String> {
         let remedy = "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names the proxy; servers in NO_PROXY are reached directly";
         self.proxy.is_some().then(|| remedy.to_owned())
@@ -347,7 +347,7 @@ mod tests {
             "http://ann:svc_set_1@host",
             "http://svc_set_1@host",
             "ann:svc_set_1@host",
-            // A password with a character that must be escaped in a URL.
+            // Passwords with a character that must be escaped in a URL.
             "http://ann:svc_set_1/@host",
             "http://ann:svc_set_1@x@host",
             "http://ann:svc_set_1?@host",

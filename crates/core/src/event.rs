@@ -1,4 +1,5 @@
-//! Events: rules for emitted types and payloads, the owner and the actor, the default body.
+//! Events: rules for the types and payloads that users emit, the owner and the actor, the default
+//! body.
 
 pub mod sample;
 
@@ -19,7 +20,7 @@ use crate::{
 
 /// Largest payload, in bytes of JSON.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
-/// Prefix of every emitted type, so that no user can fake a system event (spec 6.2).
+/// Prefix of every type that a user emits, so that no user can fake a system event (spec 6.2).
 const CUSTOM_PREFIX: &str = "custom.";
 
 /// Prefix of the types of events about sinks.
@@ -37,7 +38,7 @@ pub struct Event {
     pub space_id: SpaceId,
     pub actor: Actor,
     pub data: JsonText,
-    /// The trace of the emit, which deliveries continue.
+    /// The trace of the emit. Deliveries continue this trace.
     #[serde(skip)]
     pub trace: Option<Box<TraceContext>>,
 }
@@ -132,7 +133,7 @@ pub enum EmitError {
     Json(#[from] JsonTextError),
 }
 
-/// The stored type of an emitted event: `custom.` is always prepended (spec 6.2).
+/// The stored type of an event that a user emits: `custom.` is always prepended (spec 6.2).
 pub fn custom_type(given: &str) -> Result<String, EmitError> {
     if !is_event_type(given) {
         return Err(EmitError::Type(
@@ -142,7 +143,7 @@ pub fn custom_type(given: &str) -> Result<String, EmitError> {
     Ok(format!("{CUSTOM_PREFIX}{given}"))
 }
 
-/// Checks an emitted payload.
+/// Checks the payload of an event that a user emits.
 pub fn check_payload(payload: &RawValue) -> Result<JsonText, EmitError> {
     let payload = JsonText::parse(payload.get())?;
     if !payload.is_object() {

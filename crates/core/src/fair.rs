@@ -27,7 +27,7 @@ pub struct Share {
 
 impl Share {
     /// One held slot for three free ones: a single owner gets a quarter of all slots. The last
-    /// quarter is reserved.
+    /// quarter is reserved for owners that hold none.
     pub const QUARTER: Self = Self {
         held: 1,
         free: 3,
@@ -35,7 +35,8 @@ impl Share {
         held_max: usize::MAX,
     };
 
-    /// A single owner gets all slots except one. For a small number of slots.
+    /// A single owner gets all slots except one. If there is only one slot, the owner gets it. For
+    /// a small number of slots.
     pub fn all_but_one(capacity: usize) -> Self {
         Self {
             held: capacity.saturating_sub(1),
@@ -45,7 +46,7 @@ impl Share {
         }
     }
 
-    /// A single owner gets at most this many slots. No slot is reserved.
+    /// An owner gets at most this many slots. No slot is reserved.
     pub fn at_most(held_max: usize) -> Self {
         Self {
             held: 1,
@@ -60,7 +61,7 @@ impl Share {
 #[derive(Clone, Debug)]
 pub struct FairSlots<K> {
     share: Share,
-    /// Slots for owners that hold none.
+    /// Number of slots that are reserved for owners that hold none.
     reserved: usize,
     free: usize,
     held: HashMap<K, usize>,
@@ -85,7 +86,7 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
         self.free
     }
 
-    /// Slots an owner holds.
+    /// The number of slots that an owner holds.
     pub fn held(&self, owner: &K) -> usize {
         self.held.get(owner).copied().unwrap_or(0)
     }
@@ -202,7 +203,7 @@ mod tests {
         }
     }
 
-    /// Even if every owner takes as many slots as it may, slots are left for owners that hold none.
+    /// Even if every owner takes as many slots as it may, 16 owners are needed to occupy 64 slots.
     #[test]
     fn a_few_owners_cannot_occupy_all_slots() {
         let mut slots = FairSlots::new(64, Share::QUARTER);

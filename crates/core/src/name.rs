@@ -131,7 +131,7 @@ fixed_schema!(FreeName as "Name", inline: false, {
     "type": "string", "minLength": 1, "maxLength": LABEL_MAX, "examples": ["backup"],
 });
 
-/// Names that no space may have: with them, `{{space}}.x` could expand to a reserved method name.
+/// Names that no space may have: with them, `{{space}}.x.y` would expand to a reserved method name.
 const RESERVED_SPACE_NAMES: [&str; 2] = ["user", "rpc"];
 
 impl UserName {

@@ -142,7 +142,7 @@ impl Identity {
         Ok(())
     }
 
-    /// Waits for changes whose requests were dropped.
+    /// Waits for the changes in progress, including changes whose requests were dropped.
     pub async fn close(&self) {
         self.changes.close();
         self.changes.wait().await;

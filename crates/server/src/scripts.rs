@@ -1,10 +1,10 @@
-//! Stores scripts, and runs sink and tool scripts. Startup scripts and libraries are stored here and
-//! run in spaces.
+//! Stores scripts, and runs sink and tool scripts. Startup scripts are only stored here: agents run
+//! them in spaces. Other scripts import libraries, on the server and in spaces.
 //!
 //! [`Scripts`] manages and tests scripts for users. [`ScriptRunner`] runs a script in a worker
 //! process, within limits, and answers its requests as the user for whom it runs. [`StoredTools`]
-//! lists and runs tool scripts. [`InternalApi`] is the port to the server's own API; the HTTP layer
-//! opens it.
+//! lists and runs tool scripts. [`InternalApi`] gives scripts access to the server's own API, once
+//! the HTTP router exists.
 //!
 //! Invariant: no line of a script runs in this process. A script never has a permission that its
 //! user does not have at that moment, and it has no access to credentials, users or the

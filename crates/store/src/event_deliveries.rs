@@ -162,7 +162,7 @@ fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreErro
     Ok((receiver, is_managed))
 }
 
-/// Lists the drops of an event at full queues. The only record of a drop is an audit entry, which
+/// Lists the drops of an event at full queues. Only an audit entry says which event was dropped; it
 /// has the time of the event. Deleted sinks are left out.
 fn list_dropped(
     tx: &mut Tx<'_>,

@@ -1,4 +1,4 @@
-//! Statistics of methods: blocks with the calls of all methods of an owner in a period.
+//! Statistics of methods. A block counts the calls of all methods of an owner in a period.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// Blocks that one call removes.
+/// The maximum number of blocks that one [`prune`] removes.
 const REMOVED_MAX: usize = 100;
 
 struct Block {

@@ -9,7 +9,7 @@ use super::{
     value::Value,
 };
 
-/// A type that holds rows of one table.
+/// A type whose values are rows of one table.
 pub(super) trait Record: FromRow {
     const TABLE: &'static str;
     const COLUMNS: &'static [&'static str];
@@ -19,8 +19,9 @@ pub(super) trait Record: FromRow {
 }
 
 /// Implements [`Record`] for a struct: `record! { Type in "table": field, field as "column" }`. A
-/// field is stored in the column of its own name, unless another column is named. A field after a
-/// semicolon depends on other fields: `; field as "column" with read, write` names its functions.
+/// field is stored in the column of its own name, unless another column is named. One field may
+/// have functions of its own: `; field as "column" with read, write`. `read` gets the whole row,
+/// and `write` gets the whole record.
 macro_rules! record {
     (
         $type:ident in $table:literal: $($field:ident $(as $column:literal)?),*

@@ -30,7 +30,7 @@ pub struct SinkStatus {
     pub dropped: u64,
     /// Events that were dropped since the last replay of undelivered events.
     pub lost: u64,
-    /// Dead deliveries that were not sent again, of the newest deliveries.
+    /// Dead deliveries that were not sent again. Only the newest deliveries are counted.
     pub dead: u32,
     /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the largest
     /// number of any waiting delivery.

@@ -117,7 +117,7 @@ async fn serve(
         copy_bidirectional(&mut stream, &mut receiver).await.ok()?;
         return Some(());
     }
-    // Forwards the first request with its path only; the rest of the connection is passed on.
+    // Forwards the first request with its path only. All later bytes are passed on unchanged.
     let rest = target.strip_prefix("http://")?;
     let (host, path) = rest.split_once('/')?;
     let mut receiver = connect(host, known).await?;

@@ -102,7 +102,7 @@ impl TestServer {
         &self.site.home
     }
 
-    /// Its process id.
+    /// The process id of the server.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -218,7 +218,7 @@ impl TestServer {
         self.process.signal(Signal::STOP);
     }
 
-    /// SIGCONT: resumes a frozen server.
+    /// Sends SIGCONT, which resumes a frozen server.
     pub fn thaw(&self) {
         self.process.signal(Signal::CONT);
     }
@@ -279,7 +279,7 @@ impl TestServer {
 }
 
 impl Drop for TestServer {
-    /// Every test checks at its end that SIGTERM ends a server with 0.
+    /// Ends the server with SIGTERM, and checks that its exit code is 0. So every test checks this.
     fn drop(&mut self) {
         // A frozen server would not get the signal.
         self.thaw();

@@ -1,5 +1,5 @@
-//! The three kinds of probes. Dropping the future of a probe kills the process group of its
-//! command.
+//! The three kinds of probes: TCP, HTTP and command. Dropping the future of a command probe kills
+//! the process group of the command.
 
 use std::{net::Ipv4Addr, path::Path, process::Stdio, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     guard::Guard,
 };
 
-/// Returns whether the probe succeeds.
+/// Returns whether the probe succeeds. A space without a probe counts as healthy.
 pub async fn probe(probe: &Probe, folder: &Path, guard: &Arc<Guard>) -> bool {
     match probe {
         Probe::None => true,
@@ -46,7 +46,7 @@ async fn get(url: &str) -> Option<http::StatusCode> {
     tokio::pin!(answering, connection);
     let response = tokio::select! {
         response = &mut answering => response,
-        // The connection may end directly after its response. The response is then ready, too.
+        // The connection may end directly after its response. Then the response is ready.
         _ = &mut connection => answering.await,
     };
     Some(response.ok()?.status())

@@ -1,4 +1,5 @@
-//! Watches a method server's process and restarts it, until the method server is stopped.
+//! Watches a method server's process and restarts it, until the method server is stopped or
+//! replaced.
 
 use std::{
     sync::Arc,
@@ -11,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::{process::Process, shared::Shared};
 use crate::backoff::Delays;
 
-/// The check for overdue calls runs once in this many ticks. Overdue calls are rare, and the check
-/// need not be punctual.
+/// The check for overdue calls runs once in this many ticks of the policy. Overdue calls are rare,
+/// and the check need not be punctual.
 const OVERDUE_TICKS: u32 = 10;
 
 /// Why the watch of a process ended.
@@ -91,7 +92,7 @@ async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken)
 }
 
 /// Starts a new process: the first time at once, then with growing delays. Returns `None` if the
-/// method server was replaced or stopped meanwhile.
+/// method server is replaced or stopped during a delay.
 async fn restart(
     shared: &Arc<Shared>,
     delays: &mut Option<Delays>,
@@ -111,7 +112,8 @@ async fn restart(
     }
 }
 
-/// Waits until `until`, and rejects calls that have waited too long.
+/// Waits until `until`, and rejects calls that have waited too long. Returns `None` if the method
+/// server is replaced or stopped.
 async fn wait(shared: &Shared, until: Instant, stop: &CancellationToken) -> Option<()> {
     let policy = &shared.services.policy;
     loop {

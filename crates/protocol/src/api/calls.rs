@@ -39,8 +39,8 @@ pub struct Call {
     /// The part of `duration_ms` in which the call waited in the space. Null if no method server
     /// answered, or if an older agent did not report it.
     pub queue_ms: Option<f64>,
-    /// The part of `duration_ms` in which the method server worked. The rest is the way to the space
-    /// and back.
+    /// The part of `duration_ms` in which the method server worked. The rest of `duration_ms` was
+    /// spent in the server and on the way to the space and back.
     pub method_ms: Option<f64>,
     pub params_bytes: u32,
     pub result_bytes: u32,
@@ -86,7 +86,7 @@ pub struct CallDetail {
     pub result_omitted: Option<PayloadOmission>,
 }
 
-/// Reads `null` as a value: a member that is present.
+/// Reads a member whose value is `null` as `Some`. Only an absent member is `None`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::deserialize(deserializer).map(Some)
 }
@@ -106,8 +106,8 @@ pub struct Calls {
     pub calls: Vec<Call>,
     /// A page may have fewer calls than `limit`, or none, and still have a next page.
     pub next_cursor: Option<String>,
-    /// Number of calls that are missing since the start of this server, because it could not write
-    /// them in time. With `view_audit` all such calls count, otherwise those of your methods.
+    /// Number of calls that are missing because this server could not write them, counted since its
+    /// start. With `view_audit` all such calls count, otherwise those of your methods.
     pub dropped: u64,
     /// Whether calls are missing here, because too many owners had calls at the same time. If so,
     /// add a filter.

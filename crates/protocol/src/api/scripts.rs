@@ -18,7 +18,7 @@ use super::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScriptKind {
-    /// Run by a space's agent when it starts.
+    /// Run by a space's agent when the agent starts.
     Startup,
     /// Imported by other scripts, under its name.
     Library,
@@ -168,7 +168,7 @@ pub struct ScriptFault {
     /// One line, such as `ValueError: no such note`.
     pub message: String,
     pub file: Option<String>,
-    /// From 1.
+    /// The line number, counted from 1.
     pub line: Option<u32>,
     /// The text of that line.
     pub source_line: Option<String>,

@@ -11,7 +11,7 @@ pub struct ScriptError {
     pub kind: ErrorKind,
     /// The exception (`ValueError: no such note`), or the limit that was exceeded.
     pub message: String,
-    /// Outermost first; frames inside the `svc` package are left out.
+    /// Outermost first. Frames of the `svc` package and of Python's library are left out.
     pub frames: Vec<Frame>,
     /// How to correct the script, if there is advice.
     pub hint: Option<String>,
@@ -81,7 +81,7 @@ impl RpcFault {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frame {
     pub file: String,
-    /// The line number, counted from 1.
+    /// The line number, counted from 1; 0 if this frame is a gap ([`is_gap`](Self::is_gap)).
     pub line: u32,
     pub column: u32,
     /// `<module>` outside of functions.
@@ -91,7 +91,7 @@ pub struct Frame {
 }
 
 impl ScriptError {
-    /// An error without a traceback, such as a limit or a dead worker.
+    /// An error without a traceback, such as an exceeded limit or a dead worker.
     pub fn bare(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -113,7 +113,7 @@ impl ScriptError {
 }
 
 impl Frame {
-    /// Whether this frame replaces the omitted frames of a long traceback.
+    /// Whether this frame stands for the frames that were left out of a long traceback.
     pub fn is_gap(&self) -> bool {
         self.line == 0
     }

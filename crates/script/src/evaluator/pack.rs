@@ -3,8 +3,8 @@
 //!
 //! Structs are written as their fields in order, variants as their number. Every value has a tag
 //! for its kind, because some types of the engine can only be read with a tag. Structs inside
-//! untagged enums are not supported; an idle engine has none. Only the same binary can read the
-//! format. Damaged bytes give an error or a wrong value, never a panic.
+//! untagged enums are not supported; an idle engine has none. Only the binary that wrote the bytes
+//! can read them. Damaged bytes give an error or a wrong value, never a panic.
 
 mod read;
 mod write;
@@ -13,8 +13,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The first byte of a value. A byte from `SMALL` on is a small number plus `SMALL`, and nothing
-/// follows.
+/// The first byte of a value. A byte of at least `SMALL` is the whole value: a small number, to
+/// which `SMALL` was added.
 mod tag {
     pub const NOTHING: u8 = 0;
     pub const FALSE: u8 = 1;

@@ -1,9 +1,9 @@
-//! Stops a script at its limits of time and memory, and reports the line.
+//! Stops a script at its limits of time and memory, and reports the line that ran.
 //!
 //! The engine has such limits too, and no script can catch their errors. But the engine checks its
-//! limits again at the end of a run, and the error of that check replaces the exception that has
-//! the line. Therefore the limits of this module are a little lower. They raise an ordinary
-//! exception with a traceback, and the run fails even if the script catches the exception.
+//! limits again at the end of a run. The error of this last check has no line, and it replaces the
+//! exception that has the line. Therefore the limits of this module are a little lower. They raise
+//! an ordinary exception with a traceback, and the run fails even if the script catches it.
 
 use std::{
     sync::atomic::Ordering,
@@ -14,9 +14,9 @@ use monty_types::{BASELINE_MEMORY, ExcType, LIVE_MEMORY, MontyException};
 
 use crate::{Abilities, ErrorKind, Setting};
 
-/// The engine's time limit is this much later. It ends a script that catches the exception.
+/// The engine's time limit is this much later. The engine ends a script that catches the exception.
 pub const TIME_MARGIN: Duration = Duration::from_millis(100);
-/// The engine's memory limit is this much higher. Memory grows less than this between two checks.
+/// The engine's memory limit is this much higher. Between two checks, memory usually grows less.
 pub const MEMORY_MARGIN: usize = 16 * 1024 * 1024;
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Watch {
         Some(self.until?.saturating_duration_since(Instant::now()))
     }
 
-    /// The limit that was reached, if any. The run has then failed.
+    /// The limit that was reached, if any. If a limit was reached, the run has failed.
     pub fn reached(&self) -> Option<&ErrorKind> {
         self.reached.as_ref()
     }

@@ -36,11 +36,12 @@ use super::{
 
 /// Time for a TLS handshake. The limit for the first head includes the handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// Bytes of an HTTP/1 request head, and of the buffers of an HTTP/1 connection.
+/// The maximum size of an HTTP/1 request head, and of each buffer of an HTTP/1 connection.
 const HTTP1_BUFFER_BYTES: usize = 64 * 1024;
-/// Bytes of the request head of one HTTP/2 stream.
+/// The maximum size of the request head of one HTTP/2 stream.
 const HTTP2_HEAD_BYTES: u32 = 16 * 1024;
-/// Concurrent requests on one HTTP/2 connection; RFC 9113 advises against less than 100.
+/// The maximum number of concurrent requests on one HTTP/2 connection. RFC 9113 advises against a
+/// limit below 100.
 const HTTP2_STREAMS: u32 = 250;
 /// Bytes that a client may send before a handler reads them: for one stream, and for all streams of
 /// a connection.
@@ -271,8 +272,9 @@ impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     }
 }
 
-/// The address of the client: the last address in `X-Forwarded-For` that is not a trusted proxy.
-/// The header counts only if a trusted proxy sent it.
+/// The address of the client: the last address in `X-Forwarded-For` that is not a trusted proxy. If
+/// all of them are trusted proxies, the first address. The header counts only if a trusted proxy
+/// sent it.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     let mut address = peer.address.ip().to_canonical();

@@ -2,7 +2,8 @@
 //! require a proof that the user makes the change, and not somebody with a stolen session or token.
 //!
 //! [`Identity::prove`] checks the proof for all of these changes. A user with a password enters it
-//! for each change. A user without a password must have signed in with a provider a short time ago.
+//! for each change. A user without a password can change only their accounts at providers, and must
+//! have signed in with a provider a short time ago.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -15,7 +16,8 @@ use super::{Identity, caller::Caller, error::IdentityError, passwords::Payer};
 const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
 
 /// A proof that was accepted. The transaction of the change calls [`check`](Self::check), because
-/// the password may have been changed since. Without `Debug`: it holds a password hash.
+/// the password may have been changed since. Does not implement `Debug`, because it holds a
+/// password hash.
 #[derive(Clone)]
 pub struct OwnProof(Proven);
 
@@ -95,14 +97,15 @@ impl OwnProof {
 }
 
 /// Ends unfinished changes that a user began with the old password: logins that wait for a second
-/// factor, apps and passkeys that are being set up, accounts at providers that are being linked.
+/// factor, authenticator apps and passkeys that are being set up, accounts at providers that are
+/// being linked.
 /// Call this before sessions are deleted: the linking of an account belongs to a session.
 pub(super) fn end_begun_changes(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     oidc::logins::delete_links_of_user(tx, user)?;
     second_factors::delete_begun(tx, user)
 }
 
-/// Whether a provider opened the caller's session a short time ago.
+/// Whether the caller's session was opened by a sign-in with a provider, a short time ago.
 fn is_fresh_sign_in(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<bool, StoreError> {
     let Some(id) = caller.session_id() else {
         return Ok(false);

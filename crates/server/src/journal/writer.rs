@@ -1,4 +1,5 @@
-//! Writes waiting rows about once per second, removes old rows, and merges small blocks.
+//! Writes the waiting rows of the call journal about once per second, removes old rows, and merges
+//! small blocks.
 
 use std::{
     collections::HashSet,
@@ -35,7 +36,8 @@ pub(super) struct WriterState {
 }
 
 impl Journal {
-    /// Writes rows until the server stops. [`Self::flush`] writes the last ones.
+    /// Writes rows until the server stops. The stopping server calls [`Self::flush`] for the last
+    /// rows.
     pub async fn run(&self, shutdown: &CancellationToken) {
         if !self.is_on() {
             return;
@@ -55,7 +57,7 @@ impl Journal {
         }
     }
 
-    /// Writes all waiting rows and payloads, those of the owner with the largest payloads last.
+    /// Writes all waiting rows and payloads. The owner with the most bytes of payloads is last.
     pub async fn flush(&self) {
         let mut state = self.writing.lock().await;
         let calls = {
@@ -121,8 +123,8 @@ impl Journal {
         }
     }
 
-    /// Removes rows that are too old, or too many for their owner, and merges small blocks. Owners
-    /// that need further steps are continued at the next call.
+    /// For each owner whose blocks changed: removes rows that are too old or too many, and merges
+    /// small blocks. The next call continues with owners that need further steps.
     pub async fn maintain(&self) {
         let owners = std::mem::take(&mut self.writing.lock().await.changed);
         let mut owners: Vec<_> = owners.into_iter().collect();
@@ -168,7 +170,7 @@ impl Journal {
         }
     }
 
-    /// Counts rows that could not be written as dropped.
+    /// Counts the rows of a failed write as dropped.
     fn count_lost(&self, counts: &[(UserId, usize)], error: &StoreError) {
         warn!("cannot write the call journal: {error}");
         let mut waiting = self.waiting.lock();

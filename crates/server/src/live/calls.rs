@@ -20,7 +20,7 @@ use super::reports::Reports;
 /// the link has room for, so a single user gets at most half of the limit.
 const CALLS_MAX: usize = 200_000;
 /// An id is `generation << INDEX_BITS | index`, so a reused index gets a different id. Every id is
-/// below 2^53, which every JSON parser reads exactly.
+/// below 2^53, so every JSON parser reads it exactly.
 const INDEX_BITS: u32 = 20;
 
 /// The outcome of a call, as the agent reports it.
@@ -81,7 +81,7 @@ fn one_json_value(bytes: &[u8]) -> Option<u8> {
     jsonrpc::one_value(bytes)?.as_bytes().first().copied()
 }
 
-/// Counts a call as in flight for the choice of targets (D2) until it is dropped.
+/// Counts a call as in flight for the choice of targets (D2), until this value is dropped.
 #[derive(Debug)]
 pub struct InFlight(Arc<AtomicU32>);
 
@@ -111,7 +111,8 @@ struct Entry {
     generation: u32,
     /// `None` after the caller stopped waiting.
     waiter: Option<oneshot::Sender<Answered>>,
-    /// In serial mode a sent call counts as in flight until its answer (spec 4.1).
+    /// Whether the method server takes one call at a time. Then a sent call counts as in flight
+    /// until its answer, even if it was cancelled (spec 4.1).
     serial: bool,
     /// `None` unless the caller asked for reports on progress.
     reports: Option<Reports>,
@@ -184,9 +185,9 @@ impl CallTable {
         }
     }
 
-    /// Records that the caller stopped waiting. In concurrent mode the call ends at once; in serial
-    /// mode it stays in flight until the agent answers, because it may have been sent.
-    /// Returns whether the call was in flight.
+    /// Records that the caller stopped waiting. In concurrent mode the call ends at once. In serial
+    /// mode the call may have been sent, so it stays in flight until the agent reports that it was
+    /// not sent or that it ended. Returns whether the call was in flight.
     pub fn abandon(&mut self, id: u64) -> bool {
         let Some(index) = self.index(id) else {
             return false;

@@ -1,4 +1,5 @@
-//! A call that has ended, as the metrics of its method count it and the call journal records it.
+//! A call that has ended: recorded in the metrics of its method, the call journal, the log and its
+//! trace.
 
 use std::{sync::Arc, time::Duration};
 
@@ -92,7 +93,7 @@ impl Ending {
         }
     }
 
-    /// The same with the times of the call in the agent.
+    /// Adds the times of the call in the agent.
     pub fn with_times(self, times: Option<CallTimes>) -> Self {
         Self { times, ..self }
     }

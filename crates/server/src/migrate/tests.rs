@@ -57,7 +57,7 @@ impl Source {
     }
 }
 
-/// Runs on a blocking thread, as the migration requires.
+/// Runs the migration on a blocking thread, as it requires.
 async fn moved(from: &Path, url: &str) -> (Result<Report, MigrateError>, Vec<Progress>) {
     let (from, url) = (from.to_owned(), DatabaseUrl::parse(url).expect("a URL"));
     let run = move || {
@@ -97,7 +97,7 @@ async fn all_data_is_copied_unchanged() {
     }
     assert_eq!(rows["events"], 1_000);
     assert_eq!(rows["deliveries"], 900);
-    // Read with independent queries, not with the code that compares.
+    // Read with independent queries, not with the code of the migration that compares rows.
     let text = postgres.sql(
         &database.name,
         "SELECT data FROM events WHERE id = 'e00777'",
@@ -210,7 +210,8 @@ async fn a_difference_undoes_everything_and_names_its_table() {
         let Some((postgres, database)) = target() else {
             return;
         };
-        // A database with this schema and a trigger that changes or drops inserted rows.
+        // A database with this schema, and a trigger that changes or drops rows inserted into
+        // `audit`.
         let url = DatabaseUrl::parse(&database.url).expect("a URL");
         let store = Store::connect(url, Default::default()).await;
         store.expect("empty").close().await;

@@ -8,8 +8,8 @@ const SEARCH: &str = "?tools=search";
 pub struct Resource(String);
 
 impl Resource {
-    /// A resource as a client writes it; `None` if it belongs to another server. Scheme and host may
-    /// be in upper case, and a slash at the end is ignored.
+    /// Parses a resource as a client writes it; `None` if it is not a resource of this server.
+    /// Scheme and host may be in upper case, and slashes at the end are ignored.
     pub fn parse(text: &str, issuer: &str) -> Option<Self> {
         let (start, rest) = text.split_at_checked(issuer.len())?;
         let path = rest.trim_end_matches('/');

@@ -44,7 +44,7 @@ pub(crate) fn worker_program() -> PathBuf {
     path
 }
 
-/// A server with its data in this folder and the user `admin`.
+/// The options of a server with its data in this folder and the user `admin`.
 pub(crate) fn options(folder: &Path, agent_program: PathBuf) -> Options {
     Options {
         database: None,

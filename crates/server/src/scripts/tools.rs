@@ -71,7 +71,7 @@ impl StoredTools {
         }
     }
 
-    /// Reads all tool scripts: at the start, and after changes of other servers were missed.
+    /// Reads all tool scripts: at the start, and after this server missed changes of other servers.
     pub async fn load(&self) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
         let rows = self.store.read(scripts::list_tools).await?;

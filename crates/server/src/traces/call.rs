@@ -106,7 +106,7 @@ pub(super) fn spans_of(trace: &RunningTrace, call: TracedCall<'_>, end: u64) -> 
     vec![server, agent, method_server]
 }
 
-/// The times of a call in the agent, in the time of the server.
+/// The times of a call in the agent, by the server's clock.
 struct AgentPart {
     start: u64,
     /// When the method server got the call.

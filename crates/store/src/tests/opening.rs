@@ -47,7 +47,8 @@ async fn a_newer_schema_is_refused() {
     );
 }
 
-/// Records a step of a newer svc, with the oldest schema version whose servers may use the database.
+/// Records a migration step of a newer svc. `compatible_since` is the oldest schema version whose
+/// servers may use the database after this step.
 async fn add_newer_step(store: &Store, version: i64, compatible_since: i64) {
     let added = store.write(move |tx| {
         tx.execute(

@@ -1,4 +1,4 @@
-"""Features of Python that scripts use: the same results on both engines."""
+"""Features of Python that scripts use. CPython and the embedded engine must print the same."""
 
 import base64
 import dataclasses

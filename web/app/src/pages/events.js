@@ -82,7 +82,7 @@ export default function EventsPage() {
 }
 
 /**
- * The newest events, followed by live events. The stream has no filter for the space.
+ * The newest events, followed by live events. The stream has no filter for the space, so `accepts` filters its events.
  * @param {string} pattern
  * @param {{off: boolean}} options
  */

@@ -222,7 +222,8 @@ fn a_sink_that_tries_to_emit_gets_a_hint() {
 
 #[test]
 fn scripts_cannot_reach_the_function_of_the_host() {
-    // From the script itself, from a library's function, and from `exec` with new globals.
+    // The scripts try it directly, through the loader, in `exec` with new globals, and in a
+    // library.
     let library = "def reach():\n    return __svc_host__('call', 'emit', '{}')\n";
     for reach in [
         "__svc_host__('call', 'emit', '{}')",

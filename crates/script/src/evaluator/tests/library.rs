@@ -1,4 +1,5 @@
-//! Modules of Python's library that are written in Python, and the rewriting of parts of Python.
+//! Tests of the modules of Python's library that `svc` contains as Python code, and of the
+//! rewriting of a script before it runs.
 
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ fn a_snapshot_keeps_the_library() {
 }
 
 /// A function that the engine itself calls, such as a sort key, cannot call the host. A function
-/// passed to `map` or `filter` can, because `svc` replaces these two.
+/// passed to `map` or `filter` can, because `svc` replaces these two functions.
 #[test]
 fn functions_passed_to_map_and_filter_may_call_the_host() {
     let script = "\

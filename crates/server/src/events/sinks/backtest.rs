@@ -22,7 +22,7 @@ const TIME_MAX: Duration = Duration::from_secs(10);
 const WINDOW: u32 = 500;
 /// Events that are evaluated together.
 const BATCH: usize = 20;
-/// Errors and differences that the answer shows.
+/// The answer shows at most this many errors, and at most this many differences.
 const SHOWN_MAX: usize = 10;
 /// Bytes of a body that the answer shows.
 const BODY_SHOWN_MAX: usize = 8 * 1024;
@@ -134,7 +134,8 @@ impl SinksService {
         let began = Instant::now();
         let mut result = BacktestResult::default();
         let mut position = EventId::NIL;
-        // Checked also between the windows: perhaps no event of a long history matches.
+        // The time is also checked before each window: perhaps no event of a long history matches,
+        // and so no batch is evaluated.
         while began.elapsed() <= TIME_MAX {
             let (reading, filter) = (position, filter.clone());
             let window = self

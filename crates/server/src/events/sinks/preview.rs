@@ -67,7 +67,7 @@ impl SinksService {
     }
 
     /// Sends an event to a sink at once, without its lane: nothing is queued, retried or recorded as
-    /// a delivery. With `dry_run` it only returns the body.
+    /// a delivery. With `dry_run`, and for a json-rpc sink, nothing is sent.
     pub async fn test(
         &self,
         caller: &Caller,
@@ -107,7 +107,7 @@ impl SinksService {
             SinkType::Webhook | SinkType::Script if !request.dry_run => {
                 Some(self.attempt(caller, &row, &body, &event).await?)
             }
-            // A dry run, or a json-rpc sink, which only formats.
+            // A dry run, or a json-rpc sink: such a sink formats events and sends nothing.
             _ => None,
         };
         Ok(PreviewResult {

@@ -10,8 +10,8 @@
 
 A builder returns a plain dict, so builders and schemas written by hand can be mixed. Every builder
 takes `description`, `default`, `enum` and `extra`, a dict of further JSON Schema keywords. Keywords
-of the builder override `extra`. `None` means that a keyword is not given, except for `default` of a
-type's builder, where it means null. An unknown keyword is a `TypeError`.
+of the builder override `extra`. `None` means that a keyword is not given. Only `default=None` means
+null, except in `optional`. An unknown keyword raises a `TypeError`.
 
 The keys of the dict have a fixed order, independent of the order of the arguments: `type`,
 `description`, the builder's own keywords in the order of its signature, `default`, `enum`, and then
@@ -227,7 +227,10 @@ def _merge(
 
 
 def _take_keyword(properties: Dict[str, Any], name: str) -> Any:
-    """Removes the keyword `name` from the properties, unless it is a property."""
+    """Removes the keyword `name` from the properties and returns its value.
+
+    If the value is a schema, it is a property: it stays, and the result is `None`.
+    """
     value = properties.get(name)
     if isinstance(value, (dict, _Optional)):
         return None

@@ -1,4 +1,4 @@
-/** Shows payloads as the emitted text: JavaScript would round large numbers. */
+/** Shows payloads. A payload with large numbers is shown as text, because JavaScript would round the numbers. */
 import { api } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -11,7 +11,7 @@ import { JsonView } from '../../ui/json-view.js';
  */
 /** @typedef {{event: EventRecord, payload: string}} LoadedEvent */
 
-/** Numbers with up to this many digits are exact in JavaScript. */
+/** JavaScript keeps a number with up to this many significant digits. */
 const EXACT_DIGITS = 15;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 

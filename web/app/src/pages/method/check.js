@@ -105,7 +105,7 @@ export function matches(pattern, text) {
 const MOST_VARIANTS = 6;
 
 /**
- * "string", "array of integer", "string or null".
+ * The type of a schema in words: "string", "array of integer", "string or null".
  * @param {any} part
  * @param {Schema} root
  * @returns {string}

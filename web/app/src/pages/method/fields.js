@@ -1,6 +1,6 @@
 /**
- * A form generated from a schema. All fields show and change one value. Only a field of raw JSON also keeps its text,
- * which may be invalid.
+ * A form generated from a schema. The fields show and change parts of one value. Only a field of raw JSON also keeps
+ * its text, which may be invalid.
  */
 import { html, useContext } from '../../lib/preact.js';
 import { Checkbox } from '../../ui/field.js';

@@ -68,7 +68,7 @@ function Failure({ error, facts }) {
 }
 
 /**
- * Explanations of svc's own errors. A method may use the same codes; `data.reason` distinguishes them.
+ * Explanations of svc's own errors. A method may use the same codes, so `data` is compared too.
  * @param {{code: number, data?: any}} error
  */
 function hintOf({ code, data }) {

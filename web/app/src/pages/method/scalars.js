@@ -11,7 +11,7 @@ import { exampleOf, Hint } from './hint.js';
 /** @param {Props} props */
 const hintOf = ({ shape, required }) => html`<${Hint} shape=${shape} required=${required} />`;
 
-/** Texts from this length on get several lines. */
+/** A text that may have more characters than this gets a field of several lines. */
 const LONG = 160;
 
 /** @param {Props} props */
@@ -45,7 +45,7 @@ export function StringField(props) {
     : html`<${TextInput} ...${common} autocomplete="off" />`;
 }
 
-/** Whether a picker can show the text; otherwise the user sees and corrects it. @param {string | undefined} text */
+/** Whether a date picker can show the text. Any other text is shown as it is. @param {string | undefined} text */
 const isDate = (text) => !text || formatError('date', text) === '';
 /** @param {string | undefined} text */
 const isTime = (text) => !text || formatError('date-time', text) === '';

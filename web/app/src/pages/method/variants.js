@@ -1,4 +1,4 @@
-/** A value of one of several schemas: the user picks one by its title, and fills in its field. */
+/** Fields for a value of one of several schemas, and for a list of constants. */
 import { sameJson } from '../../lib/exact.js';
 import { html, useContext, useState } from '../../lib/preact.js';
 import { Select } from '../../ui/field.js';
@@ -9,7 +9,7 @@ import { FormContext } from './form-context.js';
 import { Hint } from './hint.js';
 import { initialOf, resolve, variantAt, variantsOf } from './schema.js';
 
-/** @param {import('./fields.js').FieldProps} props */
+/** The user picks a schema by its label, and fills in its field. @param {import('./fields.js').FieldProps} props */
 export function VariantField({ name, path, shape, required, value, onChange, error }) {
   const { root } = useContext(FormContext);
   const variants = variantsOf(shape.schema, root);
@@ -66,7 +66,7 @@ export function SetField({ name, shape, required, value, onChange, error }) {
   const items = value ?? [];
   const has = (/** @type {any} */ choice) => items.some((/** @type {any} */ item) => sameJson(item, choice));
   const toggle = (/** @type {any} */ choice) => {
-    // In the order of the schema.
+    // The chosen constants, in the order of the schema.
     const next = choices.filter((/** @type {any} */ one) => has(one) !== sameJson(one, choice));
     onChange(next.length === 0 && !required ? undefined : next);
   };

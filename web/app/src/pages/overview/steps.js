@@ -1,4 +1,4 @@
-/** The steps of the checklist, and the condition that completes each. */
+/** The steps of the checklist, and the condition that completes each step. */
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 
@@ -134,8 +134,8 @@ export function completedSteps(rest) {
 }
 
 /**
- * Moves the steps about spaces and methods to the end for a user who has no space but sees methods: such a user can
- * call a method first.
+ * Moves the steps about spaces and methods to the end for a user who has no deployed space but sees methods: such a
+ * user can call a method first.
  * @param {Step[]} steps
  * @param {{methods: number, spaces: {deployed: number} | null}} stats
  */

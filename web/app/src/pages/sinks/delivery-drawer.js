@@ -17,7 +17,7 @@ const REFRESH_MS = 3_000;
  */
 export function DeliveryDrawer({ sink, n, error, resendButton, onClose }) {
   const number = /^\d{1,15}$/.test(n) ? Number(n) : 0;
-  // The page of deliveries before the next number begins with this delivery, even if it is old.
+  // The cursor selects deliveries with smaller numbers, newest first. So the page begins with this delivery.
   const loaded = useResource(`/api/event-sinks/${sink.id}/deliveries?exchanges=true&limit=1&cursor=${number + 1}`, {
     every: REFRESH_MS,
   });

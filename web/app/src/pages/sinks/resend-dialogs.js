@@ -1,4 +1,4 @@
-/** Dialogs that send many past events again. They count first, and send after a confirmation. */
+/** Dialogs that send many past events again. Both can count the events before they send. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { formatNumber, localTime, plural, utcTime } from '../../lib/format.js';
@@ -60,7 +60,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   const count = useAction(async () => {
     setMatching((await api.post(path, { ...request, dry_run: true })).matching);
   });
-  /** Clears the count when a value changes: it applies to the old value only. @param {(value: any) => void} set */
+  /** Clears the count when a value changes: the count was for the old value. @param {(value: any) => void} set */
   const changing = (set) => (/** @type {any} */ value) => {
     setMatching(null);
     set(value);

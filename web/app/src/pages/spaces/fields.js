@@ -35,7 +35,7 @@ export function draftOfCheck(check) {
   };
 }
 
-/** Only the members that the type allows. @param {Record<string, string>} check */
+/** The health check of a form, with the members that its type allows. @param {Record<string, string>} check */
 export function checkOf({ type, port, url, command, interval_seconds: interval, timeout_seconds: timeout, failures }) {
   const probe = { tcp: { port: Number(port) }, http: { url }, command: { command } }[type];
   return {

@@ -21,7 +21,7 @@ import { Status } from '../../ui/badge.js';
  * @property {HealthCheck} health_check
  * @property {Registration} registration
  * @property {string} created_at
- * @property {string} [agent_token] only in the response to its creation
+ * @property {string} [agent_token] only in the response to the request that creates the space
  */
 /**
  * @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string,
@@ -59,7 +59,7 @@ export function HealthStatus({ space }) {
 }
 
 /**
- * A missing link is coloured only if the space is deployed.
+ * A missing link is shown as a problem only if the space is deployed.
  * @param {{space: Space}} props
  */
 export function LinkStatus({ space }) {

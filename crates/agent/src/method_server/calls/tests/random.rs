@@ -57,7 +57,7 @@ proptest! {
         let mut open: Vec<Caller> = Vec::new();
         let mut sent: Vec<u64> = Vec::new();
         let mut ended: HashMap<Caller, u32> = HashMap::new();
-        // Calls of lost links. They must not be answered any more.
+        // Calls of lost links that the table must not answer any more.
         let mut forgotten: HashSet<Caller> = HashSet::new();
         let ends = [Act::Release, Act::Down];
         for act in acts.iter().chain(&ends) {

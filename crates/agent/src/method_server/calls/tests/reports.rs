@@ -12,7 +12,7 @@ impl Bench {
         self.table.report(id, report, now, effects)
     }
 
-    /// Frame, kind and payload of each sent answer, in order.
+    /// Frame, kind and payload of each report and answer that was sent, in order.
     fn sent(&mut self) -> Vec<(u64, FrameKind, String)> {
         let read = |answer: Answer| {
             let payload = String::from_utf8_lossy(&answer.payload).into_owned();

@@ -52,7 +52,8 @@ fn all_schemas(root: &Value) -> Vec<&Value> {
     schemas
 }
 
-/// The schemas that a schema applies to the same value; `None` if a reference leads nowhere.
+/// The schemas that a schema applies to the same value; `None` if a reference does not lead to a
+/// part of the root.
 fn applied_by<'a>(schema: &'a Value, root: &'a Value) -> Option<Vec<&'a Value>> {
     let mut applied = Vec::new();
     for (key, value) in schema.as_object().into_iter().flatten() {
@@ -128,8 +129,9 @@ mod tests {
             json!({}),
             true,
         );
-        // A chain of references and two references to one schema are not cycles.
+        // A reference to a missing schema.
         check(to("b"), json!({"$ref": "#/properties/x"}), false);
+        // A chain of references and two references to one schema are not cycles.
         check(to("b"), json!({"type": "null"}), true);
         check(
             json!({"properties": {"x": to("b")}}),

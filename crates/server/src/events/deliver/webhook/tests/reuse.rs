@@ -94,7 +94,7 @@ fn lane(number: u128) -> Option<LaneOwner> {
     })
 }
 
-/// Sends on a lane; the attempt must deliver.
+/// Sends a request on a lane and checks that it is delivered.
 async fn deliver(webhook: &Webhook, url: &str, number: u128) {
     let (detail, delivered) = send_on(webhook, url, lane(number)).await;
     assert!(delivered, "{detail:?}");
