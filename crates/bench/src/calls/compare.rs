@@ -1,4 +1,4 @@
-//! Compares two builds of `svc`: CPU per call at 64 connections, in interleaved rounds.
+//! Compares two builds of `svc`: CPU time per call at 64 connections, in interleaved rounds.
 //!
 //! Three services run at the same time: the old build twice and this build once. The difference
 //! between the two old services is noise. The difference between the old build and this build is
@@ -24,7 +24,7 @@ use super::{
 pub const USAGE: &str = "compare OLD_SVC [ROUNDS]";
 const CONNECTIONS: usize = 64;
 const ROUNDS_MIN: usize = 9;
-/// Slices of a round; the result of a round is their mean.
+/// A round measures each service this many times. The result of a round is the mean.
 const SLICES: usize = 4;
 
 const PROCESSES: [&str; 3] = ["server", "agent", "method server"];
@@ -32,7 +32,7 @@ const PROCESSES: [&str; 3] = ["server", "agent", "method server"];
 /// Microseconds of CPU of each process, per call.
 type PerCall = [f64; PROCESSES.len()];
 
-/// A service in another process: its address, token and processes.
+/// A service that another process runs: its address, a token and the ids of its processes.
 #[derive(Serialize, Deserialize)]
 struct Host {
     address: std::net::SocketAddr,

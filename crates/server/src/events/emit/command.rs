@@ -64,7 +64,7 @@ impl IdempotencyKey {
     }
 }
 
-/// The run of a schedule for which an event is written. The transaction of the event also moves the
+/// The run of a schedule that an event belongs to. The transaction of the event also moves the
 /// schedule to its next run. So a run never gets two events, even if another server repeats the
 /// emit, or this server repeats it after a crash.
 #[derive(Clone, Debug)]
@@ -195,8 +195,9 @@ impl EmitGroup {
         })
     }
 
-    /// Writes an event, unless its idempotency key was used. Returns `None`, without writing, if
-    /// the event does not fit into the owner's quota.
+    /// Writes an event, unless its idempotency key was used. `fits` gets the size of all events of
+    /// the owner, this event included. If it returns false, nothing is written, and the result is
+    /// `None`.
     fn emit(
         &mut self,
         tx: &mut Tx<'_>,
