@@ -14,7 +14,7 @@ use crate::process::Process;
 /// A command that takes longer counts as hanging.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// Names another build of `svc` to run, for a comparison.
+/// The environment variable that names another build of `svc` to run, for a comparison.
 pub const PROGRAM_VARIABLE: &str = "SVC_TEST_PROGRAM";
 
 /// The `svc` program that was built with these tests, unless the environment names another.
