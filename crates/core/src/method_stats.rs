@@ -20,11 +20,10 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// The maximum number of methods in a block. If there are more methods, those with the fewest calls
-/// are counted together.
+/// The maximum number of entries in a block. If there are more methods, those with the fewest calls
+/// share one entry.
 pub const METHODS_MAX: usize = 1_000;
-/// The name of the entry that counts the methods beyond [`METHODS_MAX`] together. No method has an
-/// empty name.
+/// The name of the entry of the methods that share one. No method has an empty name.
 pub const OTHER: &str = "";
 
 const VERSION: u8 = 1;
@@ -55,7 +54,7 @@ impl StatsRange {
         }
     }
 
-    /// The time that one point covers.
+    /// The time that one point of the statistics covers.
     pub fn step(self) -> Duration {
         match self {
             Self::Hour => MINUTE,
@@ -157,7 +156,7 @@ impl MethodCounts {
         self.0.is_empty()
     }
 
-    /// Packs the counts of at most [`METHODS_MAX`] methods.
+    /// Packs the counts into a block of at most [`METHODS_MAX`] entries.
     pub fn encode(&self) -> Vec<u8> {
         let mut methods: Vec<_> = self.0.iter().collect();
         let mut other = MethodCount::default();

@@ -192,7 +192,7 @@ impl Evaluator {
             Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
             Err(error) => {
                 // The error may come from the engine's compiler, which raises the same kinds of
-                // exceptions as scripts. Compile again: if that fails, its error names the line.
+                // exceptions as scripts. Compile again: an error of the compiler names the line.
                 let mut refused = compile(&script.file, &text, code).err();
                 if let Some(refused) = &mut refused {
                     self.adapt_hint(refused);

@@ -169,8 +169,9 @@ impl Process {
         self.wait_for_exit(STOP_LIMIT).await
     }
 
-    /// Sends SIGTERM and blocks until the process ends: `Drop` cannot await. Returns `None` if the
-    /// process had already ended.
+    /// Sends SIGTERM and blocks until the process ends: `Drop` cannot await. A process that does
+    /// not end in time is killed, and the result is an error. Returns `None` if the process had
+    /// already ended.
     pub(crate) fn terminate_blocking(&mut self) -> Option<Result<ExitStatus, String>> {
         if self.exit_status().is_some() {
             return None;

@@ -46,7 +46,8 @@ fn built(name: &str) -> PathBuf {
     path
 }
 
-/// `svc` without the variables `SVC_*`, `XDG_*` and `*_PROXY` of this machine's user.
+/// A command that runs `svc` without the variables `SVC_*`, `XDG_*` and `*_PROXY` of this machine's
+/// user.
 pub(crate) fn bare_command(home: &Path) -> Command {
     bare(svc_program(), home)
 }
@@ -129,7 +130,7 @@ impl Cli {
         self
     }
 
-    /// Sets the text on stdin, which is otherwise empty.
+    /// Sets the text on stdin for [`run`](Self::run). Otherwise stdin is empty.
     pub fn input(mut self, text: &str) -> Self {
         self.input = Some(text.to_owned());
         self

@@ -1,4 +1,4 @@
-# Formula of a Homebrew tap. `packaging/build formula` fills in the version and the checksums.
+# Formula of a Homebrew tap. `packaging/build formula` replaces the words between `@` signs, such as the version.
 class Svc < Formula
   desc "@SUMMARY@"
   homepage "@REPOSITORY@"

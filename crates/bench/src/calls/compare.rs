@@ -1,8 +1,8 @@
 //! Compares two builds of `svc`: CPU time per call at 64 connections, in interleaved rounds.
 //!
 //! Three services run at the same time: the old build twice and this build once. The difference
-//! between the two old services is noise. The difference between the old build and this build is
-//! compared with this noise.
+//! between the two old services is noise. A difference between the old build and this build counts
+//! only if it is larger than this noise.
 
 use std::{
     io::{BufRead, BufReader},

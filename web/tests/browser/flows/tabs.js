@@ -1,4 +1,4 @@
-/** The quota of this test is one event stream for each user. Eight tabs of a user share it, hidden tabs release it. */
+/** The quota of the user is one event stream. Eight tabs share this stream, and hidden tabs release it. */
 import { see, seePage } from '../scene.js';
 
 /** More than six: a browser opens at most six connections to a server over HTTP/1.1. */
