@@ -1,4 +1,4 @@
-# Formula of a Homebrew tap. `packaging/build formula` replaces the words between `@` signs, such as the version.
+# Formula of a Homebrew tap. `packaging/build formula` makes it from a template.
 class Svc < Formula
   desc "@SUMMARY@"
   homepage "@REPOSITORY@"
