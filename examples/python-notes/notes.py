@@ -23,7 +23,7 @@ class MethodError(Exception):
 
 
 class Notebook:
-    """Every function here is a method; its name is the `local_name` in methods.toml."""
+    """Every public function here is a method; its name is the `local_name` in methods.toml."""
 
     def __init__(self):
         self._notes = {}
@@ -82,13 +82,13 @@ def outcome(request):
         return {"error": failed.error}
     except TypeError as wrong_params:
         return {"error": {"code": -32602, "message": str(wrong_params)}}
-    except Exception as bug:  # A bug in one method must not end the others.
+    except Exception as bug:  # A bug in one method must not end the program.
         print(f"{request.get('method')} failed: {bug!r}", file=sys.stderr, flush=True)
         return {"error": {"code": -32603, "message": "internal error"}}
 
 
 def read(line):
-    """The request of a line; None if the line is not a request, which must not end the program."""
+    """The request of a line; None if the line is not a request. Such a line must not end the program."""
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:

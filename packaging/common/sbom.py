@@ -12,7 +12,7 @@ from common import binary, crates
 from common.project import FILES, PackagingError, Release
 
 TEXTS = FILES / "licenses"
-# Rust's own library.
+# Rust's standard library: its licence texts and its licence.
 RUST_STD = TEXTS / "rust-std.txt"
 RUST_STD_LICENSE = "MIT OR Apache-2.0"
 
@@ -30,7 +30,7 @@ class Library:
 
 
 def embedded_libraries(release: Release) -> list[Library]:
-    """C code inside crates, and Rust's own library."""
+    """C code inside crates, and Rust's standard library."""
     found = c_libraries(crates.linked_crates(release.target))
     rust = binary.compiler(release.binary)
     if rust:
@@ -54,7 +54,7 @@ def _mimalloc(folder: Path) -> Library:
     # The crate contains the versions 2 and 3 of the C library. Without its feature `v2` it compiles version 3.
     source = folder / "c_src/mimalloc/v3"
     number = _search(source / "include/mimalloc.h", r"MI_MALLOC_VERSION\s+(\d+)")
-    # 30302 is 3.3.2.
+    # The number 30302 means version 3.3.2.
     version = f"{int(number[:-4])}.{int(number[-4:-2])}.{int(number[-2:])}"
     return Library("mimalloc", version, "MIT", f"pkg:generic/mimalloc@{version}", source / "LICENSE")
 
@@ -89,7 +89,7 @@ def document(release: Release, package: str, extra: list[Library] | None = None,
                 "version": release.version,
                 "licenses": [{"license": {"id": "Apache-2.0"}}],
             },
-            # A package without crates is the same for all machines.
+            # A package without crates is the same for all targets.
             **({"properties": [{"name": "svc:target", "value": release.target.triple}]} if with_crates else {}),
         },
         "components": components,

@@ -8,7 +8,7 @@ import tarfile
 from common.project import ROOT
 from tests.case import Case
 
-# The version whose schemas are used; the manifests need nothing newer.
+# The Kubernetes version whose schemas are used. The manifests need nothing newer.
 KUBERNETES = "1.33"
 VALIDATOR = "cyclonedx-python-lib[json-validation]"
 # Prints the errors of the document on stdin.
@@ -53,7 +53,7 @@ def check(case: Case) -> None:
 
 
 def _pair(case: Case, command: list, text: str, right: str, wrong: str) -> None:
-    """The file passes, and a copy with a fault fails. This proves that the schema is used."""
+    """Checks that the file passes, and that a copy with a fault fails. The fault proves that the schema is used."""
     name = command[0].name if "builtin" not in str(command) else command[-1]
     file = case.work / "file.yaml"
     file.write_text(text)

@@ -1,4 +1,4 @@
-/** Formats, problems of params, differences and parts of the time of an attempt. */
+/** The form of a method (formats, variants, problems, examples), and differences of two texts. */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 

@@ -1,5 +1,8 @@
-//! Rules for the child processes of the agent, except its guard: no child gets a credential of the
-//! agent, and the process group of a child is killed when the owner of the child is dropped.
+//! Child processes of the agent. A child gets no credential of the agent or the server, and its
+//! process group is killed when its [`ProcessGroup`] is dropped.
+//!
+//! The guard is also a child, but this module is not used for it. It ends the process groups of the
+//! other children if the agent is killed.
 
 use std::sync::Arc;
 
@@ -16,8 +19,9 @@ pub fn withhold_credentials(command: &mut Command) {
     }
 }
 
-/// The process group that a child leads. Dropping this value kills the group, including every
-/// process that the child has started. If the agent is killed, the guard ends the group.
+/// The process group that a child leads. Dropping this value kills the group: the child, and the
+/// processes that it started and that did not leave the group. If the agent is killed, the guard
+/// ends the group.
 pub struct ProcessGroup {
     id: Pid,
     guard: Arc<Guard>,
@@ -33,7 +37,7 @@ impl ProcessGroup {
     }
 
     pub fn signal(&self, signal: Signal) {
-        // An error means that the group has ended.
+        // The group may have ended already.
         let _ = kill_process_group(self.id, signal);
     }
 }

@@ -1,5 +1,5 @@
-//! The links of a zone in which every agent links to every server: memory of the servers, and the
-//! time until a server that joins has its links.
+//! Measures a zone in which every agent links to every server: the memory of the servers, and the
+//! time until a server that joins has all its links.
 
 use std::{
     net::SocketAddr,
@@ -23,9 +23,10 @@ use tokio::{
 pub const USAGE: &str = "zone-links [AGENTS] [METHODS PER AGENT]";
 
 const SERVERS: usize = 3;
-/// The member that leaves and joins. It has side links only.
+/// The server that leaves and joins again. It has side links only.
 const JOINING: usize = 2;
-/// Requests and links in flight at the same time.
+/// How many spaces are created at the same time, and how many agents of one process link at the
+/// same time.
 const AT_ONCE: usize = 64;
 const LIMIT: Duration = Duration::from_secs(180);
 /// Agents in one process. A process can often open only 20,000 files, and each agent has a link to
@@ -39,7 +40,8 @@ pub async fn run(agents: usize, methods: usize) -> anyhow::Result<()> {
     );
     raise_open_files_limit();
     let postgres = TestPostgres::find().context("PostgreSQL is required")?;
-    // All simulated agents have the same address, so its limit of connections must be high.
+    // All simulated agents have the same address, so the limit of connections per address must be
+    // high.
     let start = |builder: TestServerBuilder| {
         let builder = builder.large_quotas().announced();
         builder.config("max_connections_per_address = 1000000")
@@ -89,7 +91,7 @@ fn memory(zone: &TestZone) -> Vec<u64> {
         .collect()
 }
 
-/// Waits until the server has a side link of every agent.
+/// Waits until the server has a side link of every agent. Returns the time since `since`.
 async fn wait(
     linked: &mut Agents,
     server: ServerId,
@@ -118,8 +120,9 @@ struct AgentProcess {
     _process: Child,
 }
 
-/// The first line that a process of agents reads. Each later line is the id of a server. The
-/// process answers with the number of side links to this server.
+/// The first line that a process of agents reads. It answers with a line when all its agents are
+/// linked. Each later line is the id of a server. The process answers with the number of side links
+/// to this server.
 #[derive(Serialize, Deserialize)]
 struct Brief {
     homes: Vec<SocketAddr>,

@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 
 use crate::{error::Error, transport::Connection};
 
-/// The maximum size of a message, unless the caller expects larger ones; an event with its envelope
+/// The maximum size of a message, unless the caller allows larger ones. An event with its envelope
 /// is far smaller.
 const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
@@ -60,7 +60,7 @@ impl EventStream {
         }
     }
 
-    /// The next item. Cancel safe: no bytes that were read are lost.
+    /// The next item. Cancel safe: a cancelled call loses no bytes.
     pub async fn next(&mut self) -> Result<Received, Error> {
         loop {
             if let Some(message) = self.parser.done.pop_front() {

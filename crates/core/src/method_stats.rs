@@ -1,7 +1,7 @@
 //! Statistics of an owner's methods, and how they are packed into blocks.
 //!
 //! A block counts the calls of all methods of one owner in one period. Blocks of short periods are
-//! merged into blocks of longer periods as they get older, so that an owner has a few hundred blocks.
+//! merged into blocks of longer periods as they get older, so that an owner has only a few hundred.
 
 use std::{
     cmp::Reverse,
@@ -20,14 +20,14 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// The maximum number of methods in a block. If there are more methods, those with the fewest calls
-/// are counted together.
+/// The maximum number of entries in a block. If there are more methods, those with the fewest calls
+/// share one entry.
 pub const METHODS_MAX: usize = 1_000;
-/// The name under which further methods are counted together. No method has an empty name.
+/// The name of the entry of the methods that share one. No method has an empty name.
 pub const OTHER: &str = "";
 
 const VERSION: u8 = 1;
-/// The least bytes of a method in a block.
+/// The minimum number of bytes of a method in a block.
 const METHOD_BYTES_MIN: usize = 3;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -54,7 +54,7 @@ impl StatsRange {
         }
     }
 
-    /// The time that one point covers.
+    /// The time that one point of the statistics covers.
     pub fn step(self) -> Duration {
         match self {
             Self::Hour => MINUTE,
@@ -74,7 +74,8 @@ impl StatsRange {
         usize::try_from(self.duration().as_secs() / self.step().as_secs()).unwrap_or(0)
     }
 
-    /// The next longer range. Blocks that are too old for this range are merged for the next one.
+    /// The next longer range. Blocks that are too old for this range are merged into blocks of the
+    /// next one.
     pub fn next(self) -> Option<Self> {
         Some(match self {
             Self::Hour => Self::Day,
@@ -155,7 +156,7 @@ impl MethodCounts {
         self.0.is_empty()
     }
 
-    /// Packs the counts of at most [`METHODS_MAX`] methods.
+    /// Packs the counts into a block of at most [`METHODS_MAX`] entries.
     pub fn encode(&self) -> Vec<u8> {
         let mut methods: Vec<_> = self.0.iter().collect();
         let mut other = MethodCount::default();
@@ -180,7 +181,7 @@ impl MethodCounts {
         out
     }
 
-    /// Unpacks counts. Any bytes are safe to read.
+    /// Unpacks counts. `block` may contain any bytes: reading them never panics.
     pub fn decode(block: &[u8]) -> Result<Self, BlockError> {
         let mut counts = Self::default();
         read(block, |name, count| counts.add(&Arc::from(name), &count))?;
@@ -275,7 +276,7 @@ mod tests {
         let calls =
             |counts: &MethodCounts| -> u64 { counts.0.values().map(MethodCount::calls).sum() };
         let sum = calls(&all);
-        // Merged again with the same names, the sum stays exact.
+        // The second round adds the same methods again. The sum stays exact.
         for round in 1..=2 {
             let packed = MethodCounts::decode(&all.encode()).expect("valid");
             assert_eq!(packed.0.len(), METHODS_MAX);

@@ -40,9 +40,9 @@ pub enum RefusalCode {
     Protocol,
     /// A side link was refused, because the space's home link is at this server.
     HomeHere,
-    /// A side link was refused, because this agent has no home link.
+    /// A side link was refused, because this agent has no home link at any server.
     NoHome,
-    /// A code of a newer server: `Refusal::retry` decides.
+    /// A code of a newer server. `Refusal::retry` says whether the agent may try again.
     #[serde(untagged)]
     Other(String),
 }

@@ -1,10 +1,11 @@
-//! One interpreter: runs a script, calls a handler, is saved as a snapshot and restored from it.
+//! An evaluator is one interpreter. It runs a script and calls handlers. A snapshot stores its
+//! state, and a new evaluator can be restored from the snapshot.
 //!
 //! Modules: [`find`] finds the modules that scripts import; [`texts`] maps frames of tracebacks to
 //! source texts; [`drive`] steps the engine and answers its requests, within the limits that
 //! [`watch`] enforces; [`failure`] turns the engine's exceptions into [`ScriptError`]s;
-//! [`snapshot`] stores an idle evaluator as bytes, in the format of [`pack`]. An evaluator never
-//! keeps data of a host between two calls.
+//! [`snapshot`] stores an idle evaluator as bytes, in the format of [`pack`]. Each run and
+//! each call gets its [`Host`] as an argument; an evaluator keeps no reference to a host.
 
 mod drive;
 mod failure;
@@ -52,7 +53,8 @@ const PLATFORM: &str = if cfg!(target_os = "macos") {
     std::env::consts::OS
 };
 
-/// Code that runs first. Starts the loader with its text and `sys.argv`.
+/// Code that runs first in a new evaluator. It executes the text of the loader, which gets
+/// `sys.argv` and `sys.platform`.
 const START: &str = "\
 __svc_loader__ = {'__name__': '__svc_loader__', '__svc_host__': __svc_host__}
 __svc_loader__['argv'] = __svc_argv__
@@ -62,8 +64,8 @@ __svc__ = __svc_loader__['tools']
 __svc_text__ = __svc_loader__ = __svc_host__ = None
 ";
 
-/// Code that runs first in a restored evaluator whose scripts mention `random`. Without it, all
-/// evaluators of one snapshot would get the same random numbers.
+/// Code that runs before each call in a restored evaluator whose scripts mention `random`. Without
+/// it, all evaluators of one snapshot would get the same random numbers.
 const RESEED: &str = "\
 import random as __svc_random__
 __svc_random__.seed()
@@ -190,7 +192,7 @@ impl Evaluator {
             Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
             Err(error) => {
                 // The error may come from the engine's compiler, which raises the same kinds of
-                // exceptions as scripts. Compile again: if that fails, its error names the line.
+                // exceptions as scripts. Compile again: an error of the compiler names the line.
                 let mut refused = compile(&script.file, &text, code).err();
                 if let Some(refused) = &mut refused {
                     self.adapt_hint(refused);
@@ -263,8 +265,8 @@ fn engine_lost() -> ScriptError {
     ScriptError::worker("the engine failed in an earlier run")
 }
 
-/// Statements that bind `__svc_handler__`. The parts of the name become code, so each must be an
-/// identifier.
+/// Statements that bind `__svc_handler__` to the handler. The parts of its name become code, so
+/// each must be an identifier.
 fn find_handler(handler: &str) -> Result<String, ScriptError> {
     let is_name = |part: &str| monty_types::is_identifier(part);
     let (library, function) = handler.rsplit_once('.').unwrap_or_default();

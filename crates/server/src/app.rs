@@ -43,12 +43,12 @@ use crate::{
 pub struct App(Arc<Parts>);
 
 pub struct Parts {
-    /// The id of this server; `node_id` of the spaces that it serves.
+    /// The id of this server: the `node_id` of the spaces whose home link is here.
     pub server_id: ServerId,
     /// The id, URL and start time of this server in its zone.
     pub zone: Zone,
-    /// The number of the zone's newest change at the start, read before any record was read into
-    /// memory.
+    /// The number of the zone's newest change when this server started. It was read before any
+    /// record was read into memory.
     pub zone_position: i64,
     /// Lets a request wait until this server has read the commits of other servers.
     pub catch_up: Arc<CatchUp>,
@@ -131,7 +131,7 @@ pub struct Parts {
     pub warned_of_proxy: AtomicBool,
     /// Cancelled when the server is asked to stop. The server still runs for the shutdown delay.
     pub stop_requested: CancellationToken,
-    /// Cancelled when the server stops.
+    /// Cancelled after the shutdown delay, when the server begins to stop.
     pub shutdown: CancellationToken,
 }
 

@@ -21,7 +21,7 @@ use crate::{
     web::Web,
 };
 
-/// Long computations of all users that may wait at the same time.
+/// The maximum number of long computations, of all users together, that wait for a thread.
 const COMPUTE_WAITING_MAX: usize = 4_096;
 
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ pub struct Options {
     pub wildcard_domain: Option<String>,
     /// The URL for users, if it differs from the listening address.
     pub public_url: Option<String>,
-    /// The URL that this server announces to the agents of its zone. Without it, the server gets home
-    /// links only.
+    /// The URL that this server announces to the agents of its zone. Without it, the server gets
+    /// home links only.
     pub advertise_url: Option<String>,
     /// The password of the user `admin`, who is created at the first start. Without a password, the
     /// server prints a one-time setup link.
@@ -143,8 +143,8 @@ pub struct Limits {
     /// Connections of one client address; `None` means a quarter of all. This machine, trusted
     /// proxies and links are not counted.
     pub connections_per_address: Option<usize>,
-    /// Time limit for the head of a request, from the start of the connection or from the end of the
-    /// previous answer.
+    /// Time limit for the head of a request, from the start of the connection or from the end of
+    /// the previous answer.
     pub head_max: Duration,
     /// Memory of all bodies that are still arriving; a user may have a quarter of it.
     pub unfinished_body_bytes_max: usize,

@@ -24,7 +24,7 @@ pub struct Process {
     stderr: Lines,
 }
 
-/// The output of a process so far.
+/// The lines that a process has written to one stream so far.
 struct Lines {
     lines: Arc<Mutex<Vec<String>>>,
     reader: thread::JoinHandle<()>,
@@ -113,7 +113,7 @@ impl Process {
             .expect("our own child can be waited for")
     }
 
-    /// Waits for the process to end by itself.
+    /// Waits for the process to end. Sends no signal.
     pub async fn wait_for_exit(&mut self, limit: Duration) -> ExitStatus {
         let begun = Instant::now();
         loop {
@@ -132,7 +132,7 @@ impl Process {
     }
 
     /// Waits until the last output of the process has been read. The wait is limited, because a
-    /// child that is still running would keep the output open.
+    /// child of the process may still run and keep the output open.
     async fn wait_for_last_words(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1)
@@ -157,20 +157,21 @@ impl Process {
         });
     }
 
-    /// SIGKILL, like a power cut.
+    /// Sends SIGKILL, which gives the process no time to clean up, and waits for its end.
     pub fn kill9(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// SIGTERM; returns the exit status.
+    /// Sends SIGTERM and waits for the end. Returns the exit status.
     pub async fn terminate(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.wait_for_exit(STOP_LIMIT).await
     }
 
-    /// Sends SIGTERM and blocks until the process ends: `Drop` cannot await. Returns `None` if the
-    /// process had already ended.
+    /// Sends SIGTERM and blocks until the process ends: `Drop` cannot await. A process that does
+    /// not end in time is killed, and the result is an error. Returns `None` if the process had
+    /// already ended.
     pub(crate) fn terminate_blocking(&mut self) -> Option<Result<ExitStatus, String>> {
         if self.exit_status().is_some() {
             return None;
@@ -203,8 +204,8 @@ impl Drop for Process {
     }
 }
 
-/// Sends a signal to a process and its descendants. Parents get it first, so that a stopped parent
-/// starts no more children.
+/// Sends a signal to a process and to the descendants that it has now. A parent gets the signal
+/// before its children.
 pub(crate) fn signal_all(id: u32, signal: Signal) {
     for id in std::iter::once(id).chain(descendants_of(id)) {
         // The process may have just ended by itself.
@@ -254,7 +255,8 @@ pub fn descendants_of(ancestor: u32) -> Vec<u32> {
     found
 }
 
-/// State and parent of a process: the fields after the `)` that ends its name.
+/// State and parent of a process. In `/proc/<id>/stat` these are the fields after the `)` that ends
+/// the name of the process.
 fn stat(id: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
@@ -291,7 +293,8 @@ fn ignores_interrupt() -> bool {
     ignored.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
 }
 
-/// Raises the limit of open files and sockets of this process and its children.
+/// Raises the limit of open files and sockets, for this process and its later children, to the
+/// maximum.
 pub fn raise_open_files_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;

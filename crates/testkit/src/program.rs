@@ -14,7 +14,7 @@ use crate::process::Process;
 /// A command that takes longer counts as hanging.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// Names another build of `svc` to run, for a comparison.
+/// The environment variable that names another build of `svc` to run, for a comparison.
 pub const PROGRAM_VARIABLE: &str = "SVC_TEST_PROGRAM";
 
 /// The `svc` program that was built with these tests, unless the environment names another.
@@ -46,7 +46,8 @@ fn built(name: &str) -> PathBuf {
     path
 }
 
-/// `svc` without the variables `SVC_*`, `XDG_*` and `*_PROXY` of this machine's user.
+/// A command that runs `svc` without the variables `SVC_*`, `XDG_*` and `*_PROXY` of this machine's
+/// user.
 pub(crate) fn bare_command(home: &Path) -> Command {
     bare(svc_program(), home)
 }
@@ -129,7 +130,7 @@ impl Cli {
         self
     }
 
-    /// Sets the text on stdin, which is otherwise empty.
+    /// Sets the text on stdin for [`run`](Self::run). Otherwise stdin is empty.
     pub fn input(mut self, text: &str) -> Self {
         self.input = Some(text.to_owned());
         self

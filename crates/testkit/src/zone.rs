@@ -1,4 +1,4 @@
-//! Several servers on one database of PostgreSQL, each with a data folder and a port of its own.
+//! Several servers on one PostgreSQL database, each with a data folder and a port of its own.
 
 use crate::{
     postgres::{TestDatabase, TestPostgres},
@@ -22,7 +22,8 @@ impl TestZone {
         Self::start_with(postgres, servers, |builder| builder).await
     }
 
-    /// Like [`start`](Self::start), with servers that are announced to agents: an agent links to each.
+    /// Like [`start`](Self::start), with servers that are announced to agents: an agent links to
+    /// each.
     pub async fn start_announced(postgres: &TestPostgres, servers: usize) -> Self {
         Self::start_with(postgres, servers, TestServerBuilder::announced).await
     }

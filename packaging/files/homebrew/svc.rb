@@ -1,4 +1,4 @@
-# Formula of a Homebrew tap. `packaging/build formula` fills in the version and the checksums.
+# Formula of a Homebrew tap. `packaging/build formula` makes it from a template.
 class Svc < Formula
   desc "@SUMMARY@"
   homepage "@REPOSITORY@"
@@ -16,7 +16,7 @@ class Svc < Formula
     end
   end
 
-  # There are no archives for macOS yet: they need a build on a machine of that kind.
+  # There are no archives for macOS yet: they must be built on a Mac.
   depends_on :linux
 
   def install

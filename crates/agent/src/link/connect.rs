@@ -1,4 +1,4 @@
-//! Makes one connection: transport, WebSocket, hello and welcome.
+//! Opens one link to a server: transport, WebSocket, hello and welcome.
 
 use std::io;
 
@@ -53,7 +53,7 @@ pub enum ConnectError {
     Protocol(String),
 }
 
-/// Makes the home link, or a side link.
+/// Opens the home link if `side` is `None`, else a side link.
 pub async fn connect(
     link: &Link,
     server: &Target,

@@ -1,4 +1,4 @@
-//! The part of the server's API that an agent reads, with prepared answers.
+//! Imitates the part of the server's API that an agent reads. Tests set the answers.
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub struct Api {
 struct State {
     startup_script: Option<Value>,
     libraries: Vec<Value>,
-    /// The status of every answer, if set.
+    /// If set, every request is answered with this status.
     failure: Option<u16>,
     /// Paths of all requests.
     asked: Vec<String>,

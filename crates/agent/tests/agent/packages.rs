@@ -1,5 +1,5 @@
-//! The Python packages of the space: the agent serves them locally, and its processes can import
-//! them.
+//! The Python packages of the space: the agent serves them on its loopback listener, and the method
+//! server can import them.
 
 use std::process::Command;
 
@@ -23,7 +23,7 @@ const LIBRARIES: &[(&str, &str, &str)] = &[
     ("user", "../evil", "raise SystemExit"),
 ];
 
-/// The agent's loopback listener.
+/// Waits until the agent is linked, and returns a client of its loopback listener.
 async fn loopback(agent: &TestAgent) -> Client {
     let client = agent.client();
     let mut url = String::new();

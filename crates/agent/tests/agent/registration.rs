@@ -43,7 +43,7 @@ fn file(agent: &TestAgent, text: &str) -> RegisterFile {
     }
 }
 
-/// An agent that has registered its methods file at startup, with position 7.
+/// Starts an agent and accepts the registration of its methods file, with place 7.
 async fn registered(server: &FakeServer) -> (TestAgent, FakeLink) {
     let agent = TestAgent::start(&server.url(), Some(&methods("1", "concurrent")));
     let mut link = server.link().await;
@@ -296,7 +296,7 @@ async fn twenty_replacements_under_load_lose_no_call() {
         let client = agent.client();
         let file = file(&agent, &methods(&round.to_string(), "concurrent"));
         let registering = tokio::spawn(async move { client.register(&file).await });
-        // Sixteen calls are always in flight, each to the current generation.
+        // Sixteen calls are kept in flight. Each is sent to the newest accepted generation.
         while generation < round {
             while sent < answered + 16 {
                 sent += 1;

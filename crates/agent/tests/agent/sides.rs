@@ -1,4 +1,4 @@
-//! Side links: the agent links to every server that its home server announces.
+//! Side links: links of the agent to the other servers that its home server announces.
 
 use std::time::Duration;
 
@@ -64,8 +64,8 @@ async fn accept(link: &mut FakeLink, id: u64, place: u64, ticket: Option<Ticket>
     link.control(id, &Control::Registered(accepted)).await;
 }
 
-/// Two servers, and an agent whose home is the first. The agent has registered there with the
-/// ticket `one`.
+/// Two servers, and an agent whose home is the first. The first server has accepted its
+/// registration, with the ticket `one`.
 struct Zone {
     servers: [FakeServer; 2],
     agent: TestAgent,
@@ -112,8 +112,8 @@ impl Zone {
     }
 }
 
-/// The registration on a side link. The link may be up before the home server has accepted the
-/// registration.
+/// Waits for the registration on a side link. The side link may be up before the home server has
+/// accepted the registration: then the agent first sends `Unregister`.
 async fn registration(side: &mut FakeLink) -> (u64, Register) {
     loop {
         match side.request().await {
@@ -139,7 +139,7 @@ async fn the_agent_brings_its_registration_and_ticket_to_an_announced_server() {
     assert_eq!(register.place, Some(7));
     assert_eq!(register.registration.methods.len(), 2);
     zone.wait_for_links(2).await;
-    // A call of an unknown generation is answered on the side link.
+    // A call with an unknown generation is answered on the side link.
     side.call(9, register.generation + 1, "x").await;
     let (call, kind, _) = side.answer().await;
     assert_eq!(
@@ -171,8 +171,8 @@ async fn a_lost_home_is_replaced_by_the_server_of_the_side_link() {
         home,
     } = zone;
     drop(home);
-    // The agent has one configured address, and its server is up. But the agent prefers the server
-    // that has a side link.
+    // The first server is the only configured one, and it still runs. But the agent prefers the
+    // server to which it has a side link.
     let (mut second, hello) = servers[1].accept().await;
     assert_eq!(hello.side, None, "a home link");
     second.welcome_as(id(1), None).await;
@@ -229,7 +229,7 @@ async fn a_replaced_method_server_takes_calls_until_the_side_links_have_the_new_
     registering.await.expect("runs").expect("registered");
     let (request, second) = side.register().await;
     assert!(second.generation > first.generation);
-    // Longer than an idle method server is kept without side links.
+    // Without side links, the agent would stop the idle old method server within this time.
     tokio::time::sleep(Duration::from_millis(500)).await;
     side.call(9, first.generation, "x").await;
     side.send(&[Frame::empty(9, FrameKind::Cancel)]).await;
@@ -251,7 +251,7 @@ async fn a_server_that_refuses_the_registration_gets_none() {
     let (request, control) = side.request().await;
     assert_eq!(control, Control::Unregister);
     side.control(request, &Control::Unregistered).await;
-    // The registration is retried.
+    // The agent retries the registration.
     let (request, _) = side.register().await;
     accept(&mut side, request, 7, None).await;
     zone.agent.stop().await;

@@ -1,7 +1,7 @@
-//! Compares services: CPU per call at 64 connections, in interleaved rounds.
+//! Compares services: CPU time per call at 64 connections, in interleaved rounds.
 //!
-//! All services run at the same time. The first two are equal, so their difference is noise. The
-//! differences between the first service and the others are compared with this noise.
+//! All services run at the same time. The first two are equal, so their difference is noise. Another
+//! difference counts only if it is larger than this noise.
 
 use std::{
     io::{BufRead, BufReader},
@@ -34,7 +34,7 @@ const PROCESSES: [&str; 3] = ["server", "agent", "method server"];
 /// Microseconds of CPU of each process, per call.
 type PerCall = [f64; PROCESSES.len()];
 
-/// A service in another process: its address, token and processes.
+/// A service that another process runs: its address, a token and the ids of its processes.
 #[derive(Serialize, Deserialize)]
 struct Host {
     address: std::net::SocketAddr,

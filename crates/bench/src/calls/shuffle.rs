@@ -1,4 +1,4 @@
-//! A different order of the cases for every round.
+//! The order in which cases are measured: a new random order each time.
 
 /// A small generator (xorshift). It generates the same orders in every run, so that only the
 /// machine causes differences between two runs.

@@ -1,5 +1,5 @@
-//! Documents that describe apps (client ID metadata documents). The `client_id` of such an app is the
-//! address of its document, so the host of the address is responsible for the app.
+//! Documents that describe apps (client ID metadata documents). The `client_id` of such an app is
+//! the address of its document, so the host of the address is responsible for the app.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! A document as a tree. Unlike a JSON value it keeps repeated members and dates.
+//! A document as a tree. Unlike a JSON value, it keeps repeated members, and dates as dates.
 
 use std::fmt;
 

@@ -24,8 +24,8 @@ use crate::{
     links::Links,
 };
 
-/// `caller` is `None` if the user of the agent token is deactivated. The link is then refused with
-/// this reason, so that the agent retries.
+/// `caller` is `None` if the user of the agent token is deactivated. Then the connection is
+/// upgraded, and the link is refused with this reason, so that the agent retries.
 pub async fn upgrade(
     app: App,
     caller: Option<Extension<Caller>>,

@@ -132,8 +132,8 @@ pub async fn receive(
     }
 }
 
-/// Finds the source of a token. If the token is unknown, a server of a zone first applies the changes
-/// of the other servers: one of them may just have created the source.
+/// Finds the source of a token. If the token is unknown, a server of a zone first applies the
+/// changes of the other servers: one of them may just have created the source.
 async fn find(app: &App, token: &str) -> Option<Arc<KnownSource>> {
     let find = || {
         let found = app.sources.table.find(token)?;
@@ -185,8 +185,8 @@ async fn handle(
     app.sources.receive(source, inbound).await
 }
 
-/// The URL of a source: with the public address of the server, or else with the address that the caller
-/// used.
+/// The URL of a source: with the public address of the server, or else with the address that the
+/// caller used.
 fn inbound_url(app: &App, peer: Peer, headers: &HeaderMap, token: &str) -> String {
     let origin = app.public_origin.clone().unwrap_or_else(|| {
         let host = headers

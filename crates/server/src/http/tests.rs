@@ -1,5 +1,6 @@
 //! In these tests, a caller is revoked after the middleware admitted the request and before the
-//! change is made. Every changing route of the table must notice this in its transaction.
+//! change is made. Every changing route of `router::routes`, except those in [`EXEMPT`], must
+//! notice this in its transaction.
 
 use std::collections::BTreeMap;
 
@@ -56,13 +57,13 @@ struct Fixture {
     shutdown: CancellationToken,
     router: Router,
     token: String,
-    /// Records of the user who is revoked, by the path of their list.
+    /// Ids of records of the user who is revoked. The key is the path of the list of such records.
     ids: BTreeMap<&'static str, String>,
     _folder: tempfile::TempDir,
 }
 
 impl Fixture {
-    /// `mallory` is an administrator with one record of each kind.
+    /// `mallory` is an administrator with one record of each kind that `make_records` lists.
     async fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let options = options(folder.path(), worker_program());
@@ -195,7 +196,7 @@ impl Fixture {
         patched.expect("patched");
     }
 
-    /// The newest entry of the audit log: every change writes one.
+    /// The newest entry of the audit log. Nearly every change writes an entry.
     async fn last_change(&self) -> Option<Id> {
         let filter = AuditQuery::default();
         let page = PageRequest::default();
@@ -216,7 +217,7 @@ impl Fixture {
     }
 }
 
-/// A body that the route accepts.
+/// A well-formed body for the route.
 fn body(method: &Method, path: &str, name: &str) -> Value {
     let named = json!({ "name": name });
     match (method.as_str(), path) {
@@ -283,7 +284,8 @@ fn checks_caller(route: &Route) -> bool {
     route.method != Method::GET && !ignores_credentials && !EXEMPT.contains(&key)
 }
 
-/// Calls every changing route as a caller resolved before `revoke`, and collects wrong answers.
+/// Calls each changing route for which `expected` returns a status, as a caller who was resolved
+/// before `revoke`. Returns the wrong answers.
 async fn wrong_answers(
     fixture: &Fixture,
     revoke: impl AsyncFn(&Fixture),

@@ -1,5 +1,5 @@
-//! Spreads the home links evenly over the servers of a zone. A server that starts has no home
-//! links, because its agents moved to the other servers when it stopped.
+//! Spreads the home links evenly over the servers of a zone. A server that was restarted has no
+//! home links, because its agents moved to the other servers when it stopped.
 //!
 //! A server with clearly more home links than the average asks some of its agents to move their
 //! home to a server with fewer. It chooses these agents at random, and moves only a part of its
@@ -15,13 +15,14 @@ use tracing::info;
 use super::Links;
 use crate::live::Link;
 
-/// The part of the surplus that a server asks to move at a time.
+/// The part of its surplus of home links that a server moves at a time.
 const MOVED_PART: f64 = 1.0 / 4.0;
 /// The maximum number of agents that a server asks to move at a time.
 const MOVES_MAX: f64 = 100.0;
-/// A server with at most this many times the average keeps its home links.
+/// A server moves home links only if it has more than this many times the average.
 const SURPLUS_FACTOR: f64 = 1.1;
-/// A server that has at most one home link more than every other server keeps its home links.
+/// A server moves home links only if it has at least this many more than the server with the
+/// fewest.
 const SURPLUS_MIN: u32 = 2;
 
 /// A server of the zone and the number of its home links.
@@ -32,8 +33,8 @@ pub struct HomeCount {
 }
 
 impl Links {
-    /// Asks some agents to move, if this server has clearly more home links than others. `counted` are
-    /// the servers that agents may link to, this one included.
+    /// Asks some agents to move, if this server has clearly more home links than others. `counted`
+    /// are the servers that agents may link to, this one included.
     pub fn spread_homes(&self, counted: &[HomeCount]) {
         if !counted.iter().any(|count| count.server == self.server_id) {
             return; // This server is not announced: an agent that moves away could not come back.
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(moves(0, &[5]), (0, 0));
         assert_eq!(moves(5, &[]), (0, 0));
         assert_eq!(moves(3_600, &[3_300, 3_100]), (0, 0));
-        // A server of a large zone has no home links after its start.
+        // Another server of a large zone has just started, without home links.
         assert_eq!(moves(600, &[600, 0]), (50, 50));
         assert_eq!(moves(50_000, &[50_000, 0]), (100, 100));
     }

@@ -24,7 +24,7 @@ pub struct CallRequest {
     pub headers: HeaderMap,
     pub mode: Mode,
     pub arrived: Instant,
-    /// A single `tools/call`, which was parsed before.
+    /// A single `tools/call`. It has already been parsed once, without an error.
     pub body: Bytes,
     /// The progress token as JSON.
     pub token: String,
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use crate::identity::User;
 
-    /// The server process is never revoked.
+    /// A caller that is never revoked: the server process.
     fn caller() -> Caller {
         Caller::process(Arc::new(User {
             id: UserId(uuid::Uuid::now_v7()),

@@ -19,8 +19,8 @@ pub fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError
     listen(address).map_err(|source| StartError::Listen { address, source })
 }
 
-/// Listens without TLS for agents that the server runs: its certificate is not valid for the
-/// loopback address.
+/// Listens on loopback, without TLS, for agents that the server runs. TLS would fail: the server's
+/// certificate is usually not valid for the loopback address.
 pub fn bind_loopback() -> Result<(TcpListener, String), StartError> {
     let (tcp, address) = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     Ok((tcp, format!("http://{address}")))
@@ -39,7 +39,8 @@ fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     Ok((tcp, address))
 }
 
-/// An address to connect to, also for a listener on all addresses.
+/// The address at which this machine reaches a listener. If it listens on all addresses, this is
+/// the loopback address.
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let mut reachable = address;
     if address.ip().is_unspecified() {

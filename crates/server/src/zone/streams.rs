@@ -17,8 +17,9 @@ const LOOK_BACK: Duration = Duration::from_secs(10);
 /// at much higher rates it misses some. Receivers that need all events use a sink.
 const EVENTS_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 20;
-/// Pages of the first look. The first look must find every event that is older than the streams, so
-/// that no such event is streamed later. These pages are enough for 20,000 events a second.
+/// Pages of the first look. The first look must find every event of the last 10 s that is older
+/// than the open streams, so that no such event is streamed later. These pages are enough for
+/// 20,000 events a second.
 const FIRST_PAGES_MAX: u32 = 200;
 
 /// Reads events of other servers until the server stops.

@@ -18,7 +18,7 @@ pub struct ConsentRow {
     pub scopes: OAuthScopes,
     pub resource: String,
     pub issuer: String,
-    /// The session that opened the request first. Until this session ends, no other session may
+    /// The session that the request is bound to. Until this session ends, no other session may
     /// answer the request.
     pub session_id: Option<SessionId>,
     pub expires_at: Timestamp,
@@ -46,7 +46,7 @@ pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), St
     )
 }
 
-/// Deletes the oldest requests, so that at most `keep` are left.
+/// Deletes the oldest requests and keeps `keep` of them. One call deletes at most 1,000.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_consents WHERE id IN (SELECT id FROM oauth_consents

@@ -1,4 +1,4 @@
-//! `svc backup`: backs up the embedded database of a running server, and restores it.
+//! `svc backup`: backs up the embedded database, also while the server runs, and restores it.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `svc server`: runs the server.
+//! `svc server`: runs the server, checks it, and lists the servers of its zone.
 
 mod health;
 mod options;
@@ -133,7 +133,7 @@ pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
         }
         server.join().await;
         if let Some(reports) = reports {
-            // The start of the shutdown ends this task.
+            // This task ends when the shutdown starts.
             let _ = reports.await;
         }
         Ok(Exit::Ok)

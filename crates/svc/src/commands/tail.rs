@@ -1,4 +1,4 @@
-//! A stream of new records that is printed as it arrives, and that reconnects when it is lost.
+//! Reads new records from a stream as they arrive, and reconnects when the stream is lost.
 
 use std::time::Duration;
 
@@ -27,9 +27,11 @@ pub const POLICY: TailPolicy = TailPolicy {
 /// A stream of records that a [`Tail`] opens.
 pub trait TailSource {
     type Record: DeserializeOwned;
-    /// The name of a record, such as `event`; then the name with its article, and its plural.
+    /// The name of a record, such as `event`.
     const NAME: &'static str;
+    /// The name with its article, such as `an event`.
     const ONE: &'static str;
+    /// The plural of the name, such as `events`.
     const MANY: &'static str;
     /// The command that lists past records.
     const LIST: &'static str;
@@ -100,8 +102,8 @@ impl<'a, S: TailSource> Tail<'a, S> {
     }
 }
 
-/// The record in a message. `None` for a message about the stream itself, and for a message that has
-/// no record.
+/// The record in a message. `None` for a message about the stream itself, and for a message that
+/// has no record.
 fn read<S: TailSource>(message: &Message) -> Option<S::Record> {
     if message.event.as_deref() == Some("lagged") {
         eprintln!(
@@ -130,7 +132,7 @@ pub fn is_transient(error: &Error) -> bool {
         Error::Problem { status, .. } => {
             status.is_server_error() || *status == http::StatusCode::TOO_MANY_REQUESTS
         }
-        // The answer of a proxy that cannot reach its server.
+        // Usually the answer of a proxy that cannot reach its server.
         Error::Unexpected { .. } => true,
     }
 }

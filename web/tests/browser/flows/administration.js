@@ -1,4 +1,4 @@
-/** Templates of spaces, the methods of a group that is deleted, and tables that users sort. */
+/** Templates of spaces, the dialog that deletes a group and lists its methods, and tables that users sort. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';

@@ -28,7 +28,7 @@ export default async function calls(scene) {
   await see(other.getByRole('dialog').getByText('Call id'));
   assert.equal(await other.getByRole('dialog').getByText('Space').count(), 0);
 
-  // For an id that does not exist, the drawer shows an error and is not empty.
+  // For an id that does not exist, the drawer shows an error.
   await page.goto('/calls?call=00000000-0000-7000-8000-000000000000');
   await see(page.getByRole('dialog').getByRole('alert'));
   scene.expectNoErrors(/404/);
@@ -47,7 +47,7 @@ async function live(scene, page, rows) {
   assert.deepEqual(await check(page), []);
   await page.screenshot({ path: `${scene.results}/calls.png` });
 
-  // While paused, a call is counted; after resuming it is shown.
+  // While the table is paused, a new call is only counted. After Resume, the call is shown.
   await page.getByRole('button', { name: 'Pause' }).click();
   await scene.meanwhile('call while it pauses');
   await see(page.getByText('1 new call'));

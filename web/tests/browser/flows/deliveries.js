@@ -13,7 +13,7 @@ export default async function deliveries(scene) {
   await inspect(page, scene, printer);
   await resend(page, scene, printer);
 
-  // Waiting deliveries do not hide the retried delivery.
+  // Without a filter, the table shows the delivery that is retried, but not the three that wait behind it.
   await page.goto(`/sinks/${slow.id}`);
   const rows = page.getByRole('table', { name: 'Deliveries' }).getByRole('row');
   await see(rows.getByText('retrying'));
@@ -89,7 +89,7 @@ async function resend(page, scene, sink) {
   await page.keyboard.press('Escape');
 
   await see(page.getByRole('main').getByText('active', { exact: true }));
-  // All were delivered meanwhile, so nothing is left to replay.
+  // All events have been delivered by now, so no undelivered event is left to replay.
   await page.getByRole('button', { name: 'Replay', exact: true }).click();
   const replay = page.getByRole('dialog', { name: 'Replay past events' });
   await replay.getByRole('button', { name: 'Count' }).click();

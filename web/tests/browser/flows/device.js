@@ -26,7 +26,7 @@ export default async function device(scene) {
   assert.equal(await code.inputValue(), login.user_code);
   await expectUsable(page, 'the form of the code');
 
-  // The code of the link is a suggestion: the user has to continue and to allow.
+  // The link only fills in the code: the user must still continue and allow.
   await go.click();
   await seePage(page, 'Sign in this machine?');
   const main = page.getByRole('main');

@@ -57,7 +57,7 @@ export default async function form(scene) {
   await page.getByRole('button', { name: 'Call', exact: true }).click();
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('"invoice"'));
 
-  // The JSON picks the variant too.
+  // A change of the JSON selects the variant in the form.
   await text.fill('{"payment": {"kind": "card", "number": "7"}, "email": "x", "day": "2026-02-31"}');
   assert.equal(await params.getByLabel('number', { exact: true }).inputValue(), '7');
   await see(params.getByText('Not an email address.'));

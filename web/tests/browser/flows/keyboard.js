@@ -5,7 +5,7 @@ import { see, seeNo, seePage } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Limit of Tab presses to reach an element. */
+/** The maximum number of Tab presses to reach an element. */
 const REACH = 60;
 
 /** @param {import('../scene.js').Scene} scene */
@@ -55,7 +55,7 @@ export default async function keyboard(scene) {
   await page.keyboard.press('Enter');
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('42'));
 
-  // A menu opens with Enter, moves with the arrows and closes with Escape.
+  // Enter opens a menu, and Escape closes it, also after an arrow key.
   const menu = page.getByRole('button', { name: 'Account of ann' });
   await menu.focus();
   await page.keyboard.press('Enter');
@@ -113,7 +113,11 @@ function hasRing(page) {
   });
 }
 
-/** The browser's toolbar is part of the tab order and appears as the body. @param {Page} page */
+/**
+ * Whether the focus is in a dialog. The browser's toolbar is also allowed: it is part of the tab order, and the page
+ * then reports the body as focused.
+ * @param {Page} page
+ */
 function isInDialog(page) {
   return page.evaluate(
     () => document.activeElement === document.body || document.activeElement?.closest('dialog') !== null,

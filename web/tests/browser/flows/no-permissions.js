@@ -1,4 +1,6 @@
-/** For pages that need a permission, other users see no navigation entry and no data; a direct visit shows a 403. */
+/**
+ * Users without a permission see no navigation entry and no data of the pages that need it. A direct visit shows 403.
+ */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';

@@ -12,7 +12,7 @@ const PHONE = { viewport: { width: 390, height: 800 }, colorScheme: /** @type {c
 /** @param {Scene} scene */
 export default async function passkey(scene) {
   const { ben } = scene.facts;
-  // Passkeys need a host name.
+  // Browsers offer passkeys for host names only, not for IP addresses.
   scene.url = scene.url.replace('127.0.0.1', 'localhost');
   const page = await scene.open(ben);
   await addAuthenticator(page);
@@ -47,7 +47,7 @@ export default async function passkey(scene) {
   scene.expectNoErrors(/the server responded with a status of 40[139]/);
 }
 
-/** Gives a page a virtual authenticator, which checks its user. @param {Page} page */
+/** Gives a page a virtual authenticator that always verifies its user. @param {Page} page */
 async function addAuthenticator(page) {
   const client = await page.context().newCDPSession(page);
   await client.send('WebAuthn.enable');
@@ -94,7 +94,11 @@ async function remove(page, ben) {
   await see(page.getByRole('alert').getByText(/does not belong to a user/));
 }
 
-/** At an address without a host name, and in a browser without a passkey. @param {Scene} scene @param {any} ben */
+/**
+ * At an IP address, the login page offers no passkey. In a narrow window, the account page does not scroll sideways.
+ * @param {Scene} scene
+ * @param {any} ben
+ */
 async function withoutPasskey(scene, ben) {
   const phone = await scene.open(null, { ...PHONE, baseURL: scene.url.replace('localhost', '127.0.0.1') });
   await phone.goto('/login');

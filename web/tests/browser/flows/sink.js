@@ -28,7 +28,7 @@ export default async function sink(scene) {
   await page.getByLabel('Patterns').fill('custom.order.*');
   await page.getByLabel('URL').fill(scene.facts.receiver);
 
-  // The preview evaluates pattern and body during typing.
+  // The preview evaluates patterns and body while the user types.
   await see(page.getByText('Takes custom.order.test'));
   await page.getByRole('radio', { name: 'Template' }).check({ force: true });
   await page.getByLabel('Body template').fill('{"parcel": ${{ event.data | tojson }}, "from": "shop"}');

@@ -1,7 +1,7 @@
-/** The quota of this test is one event stream for each user. Eight tabs of a user share it, hidden tabs release it. */
+/** The quota of the user is one event stream. Eight tabs share this stream, and hidden tabs release it. */
 import { see, seePage } from '../scene.js';
 
-/** A browser opens at most six connections to a server over HTTP/1.1. */
+/** More than six: a browser opens at most six connections to a server over HTTP/1.1. */
 const TABS = 8;
 
 /** @param {import('../scene.js').Scene} scene */

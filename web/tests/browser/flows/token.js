@@ -21,7 +21,7 @@ export default async function token(scene) {
   await shown.getByRole('button', { name: 'Copy token' }).click();
   await see(shown.getByRole('button', { name: 'Copied' }));
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
-  // A secret that is shown once cannot be dismissed by accident.
+  // Escape does not close the dialog: its secret is shown only once.
   await page.keyboard.press('Escape');
   await see(shown);
   await shown.getByRole('button', { name: 'Done' }).click();

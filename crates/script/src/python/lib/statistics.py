@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from svc import _python
 
-# A subclass of `ValueError` in CPython.
+# In CPython, this is a subclass of `ValueError`.
 StatisticsError = ValueError
 
 
@@ -111,7 +111,7 @@ def multimode(data):
 
 
 def square_deviations(values, centre):
-    """The exact sum of the squared distances from the centre, as a fraction."""
+    """The exact sum of the squared distances from the centre, as a fraction. Without a centre: from the mean."""
     total = exact_sum(values)
     if total is None:
         raise NotImplementedError("the embedded engine's `statistics` takes finite numbers")
@@ -122,7 +122,7 @@ def square_deviations(values, centre):
         squares += (numerator * (bottom // denominator)) ** 2
     count = len(values)
     if centre is None:
-        # count * sum(x^2) - sum(x)^2, over count.
+        # (count * sum(x^2) - sum(x)^2) / count
         return count * squares - top * top, bottom * bottom * count
     numerator, denominator = _python.as_integer_ratio(centre)
     top_all = squares * denominator * denominator - 2 * top * numerator * denominator * bottom
@@ -146,8 +146,8 @@ def square_root(top, bottom):
     """The square root of a fraction, rounded once."""
     shift = 0
     if top:
-        # The integer root gets at least 55 bits: the 53 of a float, one bit for rounding, and one
-        # bit that is set if the exact root continues.
+        # The integer root gets at least 55 bits: 53 bits of a float, one bit for rounding, and one
+        # bit that is set if the root is not exact.
         shift = max(0, 112 - (_python.bit_length(top) - _python.bit_length(bottom)))
         shift += shift % 2
     whole, rest = divmod(top << shift, bottom)

@@ -52,9 +52,9 @@ impl IdempotencyKey {
         })
     }
 
-    /// The key of a delivery to a source. A repeated delivery has the same key, even if its event
-    /// has another type or other data. This key contains spaces, so it differs from every key of a
-    /// user, which contains none.
+    /// The key of a delivery: a request that another service sent to a source. A repeated delivery
+    /// has the same key, even if its event has another type or other data. This key contains
+    /// spaces, so it differs from every key of a user, which contains none.
     pub(super) fn of_delivery(source: SourceId, delivery: &Hash) -> Self {
         let delivery: String = delivery.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {
@@ -64,7 +64,7 @@ impl IdempotencyKey {
     }
 }
 
-/// The run of a schedule for which an event is written. The transaction of the event also moves the
+/// The run of a schedule that an event belongs to. The transaction of the event also moves the
 /// schedule to its next run. So a run never gets two events, even if another server repeats the
 /// emit, or this server repeats it after a crash.
 #[derive(Clone, Debug)]
@@ -76,14 +76,14 @@ pub struct ScheduledRun {
 /// The result of an emit.
 pub(super) enum EmitOutcome {
     New(Arc<Event>, DispatchResult),
-    /// The same request was made before, with the same idempotency key, or the same delivery was
-    /// received before.
+    /// The same request was made before, with the same idempotency key, or a source received the
+    /// same delivery before.
     Repeated(EmittedEvent),
     /// The run has its event already, or the schedule was changed.
     AlreadyRan,
 }
 
-/// An event of a caller that is to be written.
+/// The command to write an event of a caller.
 pub(super) struct EmitCommand {
     pub(super) directory: Arc<Directory>,
     pub(super) clock: Clock,
@@ -134,8 +134,8 @@ impl Grouped for EmitCommand {
 }
 
 impl EmitCommand {
-    /// Uses the directory, which in a zone may be a second behind the database: emits are too
-    /// frequent to read the caller from the database each time.
+    /// Checks the caller with the directory, which in a zone may be a second behind the database.
+    /// Emits are too frequent to read the caller from the database each time.
     fn check_caller(&self) -> Result<(), EmitServiceError> {
         if self.directory.has_changed_since(&self.caller) {
             self.directory.readmit(&self.caller, self.clock.now())?;
@@ -195,8 +195,9 @@ impl EmitGroup {
         })
     }
 
-    /// Writes an event, unless its idempotency key was used. Returns `None`, without writing, if
-    /// the event does not fit into the owner's quota.
+    /// Writes an event, unless its idempotency key was used. `fits` gets the size of all events of
+    /// the owner, this event included. If it returns false, nothing is written, and the result is
+    /// `None`.
     fn emit(
         &mut self,
         tx: &mut Tx<'_>,

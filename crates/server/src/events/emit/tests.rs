@@ -302,7 +302,7 @@ async fn an_emit_over_the_quota_is_refused_when_no_event_can_be_removed() {
 async fn events_that_wait_for_a_global_sink_use_no_quota_of_the_emitter() {
     let fixture = Fixture::with(None, storage(10_000));
     add_sink(&fixture, sinks::GLOBAL.to_owned()).await;
-    // The queue holds 100 events, so all of these events wait.
+    // The queue of the sink holds 100 events, so it drops none of these 90.
     for _ in 0..90 {
         fixture.emit("x", json!({}), None).await.expect("emitted");
     }

@@ -1,4 +1,4 @@
-//! Finds the caller of a request: the credential, or the user of a script.
+//! Finds the caller of a request: by its credential or, if a script made it, by the script's user.
 
 use std::time::Instant;
 

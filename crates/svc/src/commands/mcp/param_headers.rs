@@ -37,7 +37,7 @@ fn written(value: &Value) -> Option<String> {
     }
 }
 
-/// The text unchanged, or in base64 if it is not a valid header value.
+/// The text unchanged, or in base64 if a header could not carry it unchanged.
 pub fn encode(text: &str) -> String {
     let is_plain = text.bytes().all(|b| matches!(b, b'\t' | b' '..=b'~'))
         && text.trim() == text

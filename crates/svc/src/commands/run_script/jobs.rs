@@ -25,8 +25,8 @@ pub struct Job {
     pub arrived: Instant,
 }
 
-/// Memory of a job without its texts: its entry in the queue, and the allocator's overhead of each
-/// text. Without this number, a small `bytes_max` would admit millions of empty notifications.
+/// Memory of a job without its texts: its entry in the queue, and about 64 bytes that the allocator
+/// needs for the texts. Without this number, jobs with empty texts would count as no memory.
 const JOB_BYTES: usize = size_of::<Job>() + 64;
 
 impl Job {

@@ -14,9 +14,9 @@ use super::jobs::{Job, Jobs};
 
 /// The member that holds the trace context of a request.
 const META: &[u8] = br#""_meta""#;
-/// The maximum size of the end of a line with the members `_meta` and `id`.
+/// How many bytes at the end of a line are searched for `_meta`.
 const META_BYTES_MAX: usize = 2_048;
-/// After each line, the line buffer is shrunk to this size.
+/// A line buffer that is larger than this is shrunk to this size before the next line is read.
 const LINE_BUFFER_KEPT: usize = 64 * 1024;
 
 /// Puts every request into the queue, until the input ends or the queue is closed.
@@ -100,7 +100,7 @@ fn parse_line(line: &[u8]) -> InputLine {
     }
 }
 
-/// The trace context in the member `_meta`. The server writes this member behind the params.
+/// The trace context in the member `_meta`. The server writes this member after the params.
 fn find_trace(line: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Line<'a> {

@@ -59,7 +59,8 @@ impl SetupError {
                 failure.exit
             }
             Self::Script(error) => match own_script::report(error) {
-                // `sys.exit(0)` is a failure too: without routes there is nothing to serve.
+                // A library that calls `sys.exit(0)` while a route imports it is a failure too: its
+                // handler cannot be called.
                 Exit::Script(0) | Exit::Ok => Exit::Failure,
                 exit => exit,
             },

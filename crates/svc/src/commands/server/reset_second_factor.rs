@@ -1,5 +1,5 @@
 //! `svc server reset-second-factor`: lets the only administrator log in again after the loss of the
-//! second factor. Runs on the server's machine.
+//! second factor. The command changes the database itself and needs no server.
 
 use std::path::PathBuf;
 

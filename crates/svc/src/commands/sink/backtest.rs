@@ -104,7 +104,7 @@ fn pretty(text: &str) -> String {
     lines.unwrap_or_else(|_| text.to_owned())
 }
 
-/// The lines that differ, with one common line before and after.
+/// All lines from the first difference to the last, with one common line before and after.
 fn diff(before: &str, after: &str) -> Vec<String> {
     let (old, new): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

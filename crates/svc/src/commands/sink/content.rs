@@ -93,7 +93,8 @@ fn parse_header(text: &str) -> Result<(String, String), String> {
 }
 
 impl Content {
-    /// Rejects options that do not apply to this type; they would be ignored silently.
+    /// Rejects options that do not apply to this type. Without this check, they would be ignored
+    /// silently.
     pub fn check_kind(&self, kind: SinkType) -> Result<(), Failure> {
         let is_webhook = kind == SinkType::Webhook;
         let is_script = kind == SinkType::Script;

@@ -13,7 +13,7 @@ use crate::{
     output::{Format, clean_except, json_name},
 };
 
-/// Time between two requests of `--follow`.
+/// How long `--follow` waits after an answer without lines.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(clap::Args, Debug)]

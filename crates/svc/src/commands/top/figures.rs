@@ -6,13 +6,13 @@ use serde::Serialize;
 use svc_core::{Timestamp, UserId, journal::CallEnd};
 use svc_protocol::api::{Call, Method, PAGE_MAX};
 
-/// One method, or a name that was called and does not exist.
+/// One method that the user sees, or another name that was called.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct MethodFigures {
     /// The name as the user sees it.
     pub name: String,
     pub load: Load,
-    /// `None` if only the owner sees this number.
+    /// `None` if the server does not list the providers, which only the owner of a method sees.
     pub in_flight: Option<u32>,
     /// Spaces that can take calls now.
     pub providers: usize,
@@ -79,7 +79,8 @@ pub fn of_methods(
     figures
 }
 
-/// The time in which the calls ended: the window, or less if the page was too small for all calls.
+/// The time in which the calls ended: the window, or less if one page cannot hold all calls of the
+/// window.
 fn measured_seconds(calls: &[Call], now: Timestamp, window: Duration) -> f64 {
     let is_full = calls.len() >= PAGE_MAX as usize;
     match calls.last().filter(|_| is_full) {

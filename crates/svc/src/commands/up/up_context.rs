@@ -2,7 +2,7 @@
 //!
 //! Several runs of `svc up` may share one config folder. Each run holds the lock of its context's
 //! name (`up`, `up-2` and so on), so no run replaces the context of another. The system releases
-//! the lock even after kill -9, and the next run takes that name. The current context stays
+//! the lock even after kill -9, so a later run can take that name. The current context stays
 //! unchanged if it belongs to a running `svc up`.
 
 use std::{

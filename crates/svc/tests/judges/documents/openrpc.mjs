@@ -1,5 +1,5 @@
 // Validates an OpenRPC document against the meta-schema of OpenRPC, which refers to the meta-schema
-// of JSON Schema, and checks that every reference resolves. The argument is the document's file.
+// of JSON Schema, and checks that every reference resolves. The argument is the path of the document.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
@@ -24,7 +24,7 @@ if (!ajv.validate(openrpc, document)) {
   for (const error of ajv.errors.slice(0, 10)) faults.push(`${error.instancePath}: ${error.message}`);
 }
 
-/** Follows every member named `$ref`, as many readers of OpenRPC do. */
+/** Checks every member named `$ref`, in any place, because many readers of OpenRPC follow all of them. */
 function follow(value, path) {
   if (value === null || typeof value !== 'object') return;
   if (typeof value.$ref === 'string' && resolve(value.$ref) === undefined) {

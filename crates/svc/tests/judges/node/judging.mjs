@@ -16,7 +16,7 @@ export const LIMIT_MS = 20_000;
 export const ARGUMENTS = { text: 'Grüße \u{1f980}', more: [1, -2] };
 export const SIMPLE_TEXT = [{ type: 'text', text: 'This is a simple text response for testing.' }];
 
-/** A promise for one notification, and the function that a client calls with it. */
+/** Waits for a notification that the list of tools has changed. The client calls `notify` when it receives one. */
 export class Change {
   constructor() {
     this.seen = new Promise((resolve) => (this.notify = resolve));

@@ -1,5 +1,6 @@
-// OAuth with the TypeScript clients. A client has only the address, gets a result, renews its token
-// and is disconnected. The argument is `sdk1` or `client2`. The user agrees in a real browser.
+// OAuth with the TypeScript clients. At first a client has only the address of the server. It gets a
+// token and a result and renews the token. Then the user disconnects it. The argument is `sdk1` or
+// `client2`. The user agrees in a real browser.
 import assert from 'node:assert/strict';
 import * as client2 from '@modelcontextprotocol/client';
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
@@ -17,7 +18,7 @@ const library = libraries[name];
 const cookie = process.env.MCP_COOKIE;
 const options = { timeout: LIMIT_MS };
 
-/** A request of a page in the user's browser. */
+/** Sends a request with the session cookie of the user, as a page in the user's browser does. */
 const page = (path, method = 'GET') => fetch(new URL(path, URL_OF_SERVER), { method, headers: { cookie } });
 
 /** The values that the client stores. */
@@ -80,7 +81,7 @@ assert.notEqual(authProvider.saved.access_token, before.access_token);
 assert.notEqual(authProvider.saved.refresh_token, before.refresh_token);
 assert.equal(authProvider.logins, 1);
 
-// After the user disconnected the app, the client asks again.
+// After the user disconnected the app, the client must ask the user again.
 const { grants } = await (await page('/api/oauth/grants')).json();
 const grant = grants.find((grant) => grant.app.client_id === authProvider.client.client_id);
 assert.equal((await page(`/api/oauth/grants/${grant.id}`, 'DELETE')).status, 204);

@@ -1,6 +1,9 @@
-// A provider whose answers a test controls: `oauth2-mock-server`. Prints its issuer and the address of its
-// control. Requests of tests: POST /plan with {"claims", "header", "sign": "none" | "hs256" | "other", "rotate"}
-// returns the ids of the keys that have signed so far; POST /logout-token with claims returns {"token"}.
+// A provider whose answers a test controls: `oauth2-mock-server`. Prints its issuer, and the address to which
+// tests send these requests:
+// - POST /plan {"claims", "header", "sign": "none" | "hs256" | "other", "rotate"} sets how the next tokens differ from
+//   correct ones: changed members of claims and header (null removes one), the way to sign, and whether to add a new
+//   key now. Answers {"kids"}: the ids of the keys that have signed so far.
+// - POST /logout-token with claims answers {"token"}.
 import { createHmac, createPublicKey, createSign, generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 
@@ -13,7 +16,7 @@ server.issuer.url = `http://127.0.0.1:${server.address().port}`;
 
 let plan = {};
 const nonces = new Map();
-/** Ids of keys that signed a token. */
+/** Ids of the keys that have signed an ID token. */
 const kids = new Set();
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const change = (target, changes = {}) => {

@@ -1,8 +1,9 @@
-// A real provider: `oidc-provider`. A test changes its accounts, and asks a simulated person to sign in there.
-//
-// Environment: REDIRECT_URI and LOGOUT_URI of the server under test. Prints its issuer. Requests of tests:
-// POST /test/accounts {"ann": {claims}}; POST /test/sign-in {"url", "login"} answers {"callback"};
-// POST /test/logout {"sub", "sid"?} sends a token for logout and answers its status.
+// A real provider: `oidc-provider`. The environment has REDIRECT_URI and LOGOUT_URI of the server under test. Prints
+// the issuer of the provider. Tests send these requests:
+// - POST /test/accounts {"ann": {claims}} adds or replaces accounts.
+// - POST /test/sign-in {"url", "login"} signs in as a person would, and answers {"callback"}.
+// - POST /test/logout {"sub", "sid"?} sends a logout token to the server under test, and answers {"status"}: 200, the
+//   status of a refusal, or 0 if there was no response.
 import { createServer } from 'node:http';
 
 import Provider from 'oidc-provider';

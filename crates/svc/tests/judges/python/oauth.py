@@ -1,5 +1,5 @@
-"""OAuth with the `mcp` package 2.x. The client has only the address, gets a result, renews its token
-and is disconnected. The user agrees in a real browser."""
+"""OAuth with the `mcp` package 2.x. At first the client has only the address of the server. It gets a token
+and a result and renews the token. Then the user disconnects it. The user agrees in a real browser."""
 
 import asyncio
 import os
@@ -36,7 +36,7 @@ class Memory:
 
 
 class Browser:
-    """Opens the address of an app and agrees."""
+    """Opens the page on which an app asks the user, and agrees."""
 
     logins = 0
 
@@ -76,7 +76,7 @@ async def main():
         await call(memory, browser)
         expect(memory.tokens.access_token != before, True, "a new token")
 
-        # After the user disconnected the app, the client has to ask again.
+        # After the user disconnected the app, the client must ask the user again.
         grants = (await http.get(urljoin(URL, "/api/oauth/grants"), headers=COOKIE)).json()["grants"]
         for grant in grants:
             ended = await http.delete(urljoin(URL, f"/api/oauth/grants/{grant['id']}"), headers=COOKIE)

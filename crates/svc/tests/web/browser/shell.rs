@@ -24,7 +24,7 @@ async fn after_the_session_ends_a_login_dialog_lets_the_page_continue() {
     run(&browser, "session", &server, &facts).await;
 }
 
-/// The user may have one stream, so a second one of any tab would be rejected.
+/// The user's quota is one stream, so the server would reject a second stream of any tab.
 #[tokio::test]
 async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
     let Some(browser) = Browser::find() else {
@@ -59,10 +59,11 @@ async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
     flow.end().await;
 }
 
-/// Waits until the user may open a stream, and closes it.
+/// Waits until the user can open a stream, and closes that stream.
 async fn open_stream(user: &TestUser) {
     eventually("the stream is released", SOON, || async {
-        // The answer of an open stream never ends, so the test does not wait for its end.
+        // A rejection is answered at once. The answer of an open stream never ends, so a timeout
+        // means that the stream was opened.
         let asking = user.get("/api/events/stream");
         let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
         answer.is_err()

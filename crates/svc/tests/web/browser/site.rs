@@ -1,4 +1,5 @@
-//! Servers for the flows: with some of every resource, and with text that looks like markup.
+//! Servers for the flows: a shop with records of every resource, and a server whose records contain
+//! markup in their texts.
 
 use serde_json::{Value, json};
 use svc_testkit::{
@@ -32,7 +33,7 @@ pub fn server() -> TestServerBuilder {
     }
 }
 
-/// The same, but always with the files of the binary.
+/// Like [`server`], but always with the files of the binary.
 pub fn embedded() -> TestServerBuilder {
     TestServer::builder()
         .allow_loopback_webhooks()
@@ -63,7 +64,7 @@ impl Site {
         }
     }
 
-    /// A shop with some of every resource, successes and failures included.
+    /// A shop with records of every resource, and with calls and deliveries that succeed and fail.
     pub async fn shop(server: TestServerBuilder) -> Self {
         let mut site = Self::empty(server).await;
         let ben = site.server.user_with("ben", &["user"], &["support"]).await;
@@ -107,7 +108,7 @@ impl Site {
         self.wait_for_call("orders.refund").await;
     }
 
-    /// Waits until the last call of a method is in the journal, and notes its id.
+    /// Waits until a call of this method is in the journal, and stores its id in the facts.
     async fn wait_for_call(&mut self, method: &str) {
         let ann = &self.ann;
         let call = get_eventually("the call is recorded", SOON, || async {
@@ -118,7 +119,7 @@ impl Site {
         self.facts["call"] = json!({"id": call["id"], "method": method});
     }
 
-    /// Sinks of every kind, one of them failing, and events for them.
+    /// Sinks of every type, events for them, and a receiver that fails.
     async fn sinks(&mut self) {
         let ann = &self.ann;
         self.receiver
@@ -161,7 +162,7 @@ impl Site {
         self.facts["sink"] = json!({"id": failing.id, "name": "old-crm"});
     }
 
-    /// A source with an accepted and a rejected request, and a schedule.
+    /// A source with a successful test and a rejected request, and a schedule.
     async fn sources(&mut self, description: &str, text: &str) {
         let new =
             json!({"name": "shop", "description": description, "verify": {"type": "shopify"}});
@@ -217,7 +218,7 @@ impl Site {
         self.facts["script"] = json!({"id": tool.id, "name": "sum"});
     }
 
-    /// Markup in every text that the product accepts from users and shows.
+    /// A server with markup in the texts that the product accepts from users and shows.
     pub async fn hostile() -> Self {
         let mut site = Self::empty(server()).await;
         let schema = format!(
@@ -293,7 +294,7 @@ impl Site {
         self.facts["script"] = json!({"id": script.id, "name": "talk"});
     }
 
-    /// Text that unauthenticated clients leave: user names they try, browser names they send.
+    /// Markup that a login leaves on the server: the name of the browser, and an unknown user name.
     async fn hostile_visits(&self) {
         let json = "application/json";
         let headers = [("content-type", json), ("user-agent", MARKUP)];

@@ -26,7 +26,8 @@ enum End {
     Response(String),
 }
 
-/// Follows the list changes of a legacy client until the task is aborted.
+/// Sends list changes to a legacy client, until the task is aborted or the server answers that it
+/// has no such stream.
 pub async fn follow(bridge: Arc<Bridge>) {
     let changed = format!(r#"{{"jsonrpc":"2.0","method":"{LIST_CHANGED}"}}"#);
     let mut delays = BACKOFF.delays();

@@ -50,7 +50,7 @@ struct State {
     legacy: Option<String>,
     /// The stream of list changes of a legacy client.
     listener: Option<AbortHandle>,
-    /// The key is the id, as JSON.
+    /// Requests in flight, by id. The id is JSON text.
     in_flight: HashMap<String, InFlight>,
     /// Input schemas by tool, for headers of modern calls; `None` until they are needed.
     schemas: Option<Arc<HashMap<String, Value>>>,
@@ -140,7 +140,8 @@ impl Bridge {
         }
     }
 
-    /// Ends the streams of list changes and waits for the other answers.
+    /// Ends the streams of list changes and waits for the answers of the other requests. Requests
+    /// that have no answer after `within` are cancelled.
     pub async fn finish(&self, within: Duration) {
         let mut state = self.state.lock().await;
         if let Some(listener) = state.listener.take() {
