@@ -29,8 +29,9 @@ use tokio::runtime::{Builder, Runtime};
 use self::{libraries::Libraries, server::Servers};
 use crate::{Exception, Host, Raise, Source, Stream};
 
-/// Sends operations to the space's agent, or to the server if there is no agent. Finds libraries
-/// beside the script and among the stored libraries.
+/// Sends the script's requests to the space's agent, or to the server if there is no agent. To
+/// register methods, an agent is required. Finds libraries beside the script and among the stored
+/// libraries.
 pub struct SpaceHost {
     script: PathBuf,
     libraries: Libraries,
@@ -38,8 +39,8 @@ pub struct SpaceHost {
     replace_conflicting: bool,
     registered: Option<Registered>,
     refusal: Option<svc_client::Error>,
-    /// Whether this process is a worker, whose stdout carries frames. The output of the script's
-    /// processes is then collected in `printed`.
+    /// Whether this process is a worker, whose stdout carries frames. The output of programs that
+    /// the script starts is then collected in `printed`.
     in_worker: bool,
     /// The trace that requests of the script continue.
     trace: Option<TraceContext>,
@@ -104,7 +105,7 @@ impl SpaceHost {
         self.refusal.take()
     }
 
-    /// Returns the output of the script's processes in a worker.
+    /// Takes the collected output of programs that the script started. Empty outside a worker.
     pub(crate) fn take_printed(&mut self) -> Vec<(Stream, String)> {
         std::mem::take(&mut self.printed)
     }
