@@ -68,8 +68,8 @@ fn check_source(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a `Host` header or the authority of a URI names a loopback address. The port does not
-/// matter.
+/// Whether a `Host` header or the authority of a URI names a loopback address, with any
+/// valid port or none.
 fn is_loopback(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
