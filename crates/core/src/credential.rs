@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-/// Random bytes in a credential: 256 bits.
+/// The number of random bytes in a credential.
 pub const SECRET_BYTES: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +15,7 @@ pub enum CredentialKind {
     ApiToken,
     /// A space's agent token.
     AgentToken,
-    /// The value of the `svc_session` cookie.
+    /// The value of the session cookie.
     Session,
     /// The secret in the one-time setup link, with which the first administrator is created.
     Setup,

@@ -100,7 +100,7 @@ impl SpaceHost {
     }
 
     /// Why the script's last `register()` was refused. The script may have caught this error and
-    /// failed with another one.
+    /// failed with another error.
     pub fn take_refusal(&mut self) -> Option<svc_client::Error> {
         self.refusal.take()
     }
@@ -176,8 +176,8 @@ impl SpaceHost {
         let request: process::ProcessRequest = read("process", argument)?;
         let runtime = get_runtime(&mut self.runtime)?;
         let mut done = runtime.block_on(process::run(&request, self.in_worker))?;
-        // In a worker, the output of a program that inherits the script's streams was collected. It
-        // is sent later, with `printed`.
+        // In a worker, the output that would go to the script's own streams was read instead.
+        // `take_printed` returns it later.
         if request.stdout == process::Output::Inherit {
             let text = done.stdout.take();
             self.printed.extend(text.map(|text| (Stream::Stdout, text)));

@@ -6,7 +6,7 @@
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
 //! | test deliveries of a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
-//! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
+//! | failed logins of a user at an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
 //! | requests of an address about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
 //! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |

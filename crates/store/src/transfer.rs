@@ -209,8 +209,7 @@ impl Target {
     }
 }
 
-/// Copies every table and compares both sides. Linked spaces of the copy belong to
-/// `server`.
+/// Copies every table and compares both sides. In the copy, linked spaces belong to `server`.
 pub fn copy(
     source: &Source,
     target: &Target,

@@ -98,8 +98,8 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         output,
     };
     match cli.command {
-        // Long-running commands, and commands without requests: each chooses its own runtime and
-        // logging.
+        // Long-running commands, and some commands that send no requests. Each chooses its own
+        // runtime and logging.
         Command::Up(args) => up::run(&shell, args),
         Command::Server(server::Command::Start(args)) => server::start(&shell, *args),
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),

@@ -113,7 +113,8 @@ impl Registrar {
                 // server sends calls to `old` until it has the new registration.
                 let limit = registrar.services.policy.side_takeover;
                 registrar.sides.wait(limit).await;
-                // While `old` is held itself, it looks idle, although calls wait in its queue.
+                // While `old` is held itself, its own predecessor may have calls, even if `old`
+                // has none.
                 old.released().await;
                 old.drain(old.timeout()).await;
             };

@@ -1,4 +1,4 @@
-//! Runs programs for a script, and kills those that exceed their timeout.
+//! Runs programs for a script, and kills programs that exceed their timeout.
 
 use std::{
     collections::HashMap,
@@ -35,7 +35,7 @@ pub(super) struct ProcessRequest {
     env: Option<HashMap<String, String>>,
     #[serde(default)]
     input: Option<String>,
-    /// Seconds.
+    /// The time limit in seconds.
     #[serde(default)]
     timeout: Option<f64>,
     /// Changes to the environment, if `env` is not given. `None` removes a variable.

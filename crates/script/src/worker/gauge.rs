@@ -1,10 +1,10 @@
 //! Measures the process's memory while a script runs, so that the script can be stopped with an
 //! exception that names the line.
 //!
-//! The engine has two counters, the memory at the start of the script and the memory now, which
-//! this module must update. The engine and `evaluator::watch` compare their difference with the
-//! limit. The counters are global to the process, so a worker runs one script at a time. A hard
-//! limit of the operating system is the second barrier.
+//! The engine has two counters: the memory at the start of the script, and the memory now. This
+//! module updates them. The engine and `evaluator::watch` compare their difference with the limit.
+//! The counters are global to the process, so a worker runs one script at a time. A hard limit of
+//! the operating system is the second barrier.
 
 use std::{
     fs::File,
@@ -95,7 +95,8 @@ impl Gauge {
         self.meter.read()
     }
 
-    /// Updates the counters while `work` runs. Memory that was in use before does not count.
+    /// Updates the counters while `work` runs. Memory that was in use before does not count
+    /// against the limit.
     pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.usage().map_or(0, |usage| usage.resident);
         BASELINE_MEMORY.store(before, Ordering::Relaxed);

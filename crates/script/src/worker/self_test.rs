@@ -13,7 +13,7 @@ const TIME: Duration = Duration::from_millis(500);
 /// Memory limit of both test scripts, well below the hard limit of a worker.
 const MEMORY_BYTES: usize = 32 * 1024 * 1024;
 
-/// Returns an error that says what is not enforced.
+/// If a limit is not enforced, returns an error that says which.
 pub(super) async fn run(options: &PoolOptions) -> Result<(), String> {
     let fires =
         |name: &str, kind: ErrorKind, ended: Result<Option<String>, ScriptError>| match ended {

@@ -1,7 +1,8 @@
 //! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! An emit succeeds only after the event, its deliveries, drops and audit entries are committed. A
-//! lane is the queue of one sink or of one subscribed method.
+//! A lane is the queue of one sink or of one subscribed method. A full lane may drop an event. An
+//! emit succeeds only after the event, its deliveries, its drops and their audit entries are
+//! committed.
 //!
 //! The route checks the permission to emit. The transaction checks the caller again only if the
 //! directory has changed since the route checked. Sources and schedules emit for their owner:
@@ -142,7 +143,7 @@ pub struct Emitter {
     limit: Arc<RateLimit>,
     storage: StorageLimits,
     traces: Arc<Traces>,
-    /// When an emit of each user was last refused because of `event_bytes`.
+    /// For each user, when an emit was last refused because of `event_bytes`.
     refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
     tasks: TaskTracker,

@@ -49,8 +49,8 @@ pub enum OutputSchema {
 /// A tool and its serialised forms.
 pub struct ListedTool {
     pub tool: Tool,
-    /// Whether the tool is the user's own. If several tools have the same name, own tools go before
-    /// others, and then the tool with the lowest `place` is listed.
+    /// Whether the tool is the user's own. If several tools have the same name, only one is
+    /// listed: the user's own before others, then the tool with the lowest `place`.
     pub is_own: bool,
     /// The position in the order of registration.
     pub place: u64,

@@ -44,7 +44,7 @@ impl BrowserKey {
     }
 }
 
-/// A new sign-in: the address to which the browser goes, and its cookie.
+/// A new sign-in: the address to which the browser goes, and the browser's cookie.
 pub struct StartedLogin {
     pub redirect_to: String,
     pub browser: BrowserKey,
@@ -178,8 +178,8 @@ fn address_at_provider(
         ("code_challenge_method", "S256"),
     ]);
     if login.link_session_id.is_some() {
-        // Without `prompt`, the provider could link the account that is signed in there already,
-        // without a question.
+        // Makes the user sign in at the provider again. Otherwise the account that happens to be
+        // signed in there would be linked.
         query.append_pair("prompt", "login");
     }
     let separator = match endpoint.contains('?') {

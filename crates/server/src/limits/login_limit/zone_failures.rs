@@ -1,6 +1,5 @@
-//! Counts failed logins at all servers of a zone, in the database. A user who succeeds at
-//! the first attempt causes no write. Failures cannot be frequent, because checking a password takes
-//! time.
+//! Counts failed logins at all servers of a zone, in the database. A user who succeeds at the first
+//! attempt causes no write. Failures cannot be frequent, because checking a password takes time.
 
 use std::{collections::HashMap, net::IpAddr, sync::OnceLock};
 
@@ -15,8 +14,8 @@ use uuid::Uuid;
 use super::{LoginPolicy, LoginRefused};
 
 /// The key of the zone's salt in the table `meta`. The slots of a name depend on the salt. Without
-/// it, a client could find a name that shares the slots of another name, and reset the counter of
-/// the other name.
+/// the salt, a client could find a name that shares the slots of another name, and reset the
+/// counter of the other name.
 const SALT: &str = "login_salt";
 /// Each table of counters has two rows, like the tables in memory (`login_limit`). A key has one
 /// slot in each row.
@@ -50,8 +49,8 @@ impl ZoneFailures {
         }
     }
 
-    /// Checks whether an attempt may be made now. `address` is the client's address, with an
-    /// IPv6 address cut to its network.
+    /// Checks whether an attempt may be made now. `address` is the client's address. An
+    /// IPv6 address is cut to its network.
     pub(super) async fn check(&self, username: &str, address: IpAddr) -> Result<(), LoginRefused> {
         let (rule, slots) = (self.rule, self.slots(username, address).await?);
         let check = move |tx: &mut Tx<'_>| {
