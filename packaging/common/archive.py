@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Entry:
-    """A file, a folder (`data` is None) or a symbolic link (`link` is set)."""
+    """A file (`data` is set), a symbolic link (`link` is set) or a folder (neither is set)."""
 
     data: bytes | None
     mode: int
@@ -47,7 +47,7 @@ class Tree:
 
 
 def tar(tree: Tree, epoch: int, *, prefix: str = "", folders: bool = True) -> bytes:
-    """An uncompressed tar. `prefix` is put before each name, such as `./`."""
+    """An uncompressed tar. `prefix`, such as `./`, is put before each name. Without `folders`, folders are left out."""
     buffer = io.BytesIO()
     # The GNU format needs no extended headers for these names and times, and all tools can read it.
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -88,6 +88,7 @@ def xz(data: bytes) -> bytes:
 
 def zip_archive(tree: Tree, epoch: int) -> bytes:
     """A zip of files only, as wheels have them."""
+    # Zip cannot store times before 1980.
     time = datetime.fromtimestamp(max(epoch, 315532800), UTC).timetuple()[:6]
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

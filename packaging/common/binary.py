@@ -123,7 +123,7 @@ def machine_paths(binary: Path) -> list[str]:
 
 
 def run(binary: Path, *arguments: str) -> str:
-    """Output of the binary, in an environment that cannot change the output."""
+    """Output of the binary, in a fixed environment, so that the output does not depend on this machine."""
     return _output(
         [str(binary), *arguments],
         {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "COLUMNS": "100", "LC_ALL": "C.UTF-8"},

@@ -14,6 +14,6 @@ pub struct LinkStatus {
     /// The server of the home link, or of the last home link. `None` until a server has accepted
     /// the first link.
     pub server: Option<ServerId>,
-    /// `None` until a server has accepted the first link.
+    /// The space of the agent. `None` until a server has accepted the first link.
     pub space: Option<SpaceIdentity>,
 }

@@ -1,8 +1,9 @@
-//! The cost of a script method server. The same handler runs in the embedded engine (a new
-//! evaluator per request) and in CPython. Both are compared with an echo in Rust, in one run.
+//! The cost of a script method server. The same handlers run in the embedded engine (a
+//! new evaluator per request) and in CPython. A method server in Rust that echoes its params is
+//! measured for comparison.
 //!
-//! Short slices of the cases alternate, so that other work on the machine disturbs all of them
-//! alike.
+//! The methods are called in turn, each for a short slice of time, so that other work on the
+//! machine disturbs all of them alike.
 
 use std::{
     sync::Arc,
@@ -94,7 +95,8 @@ fn serving(command: &str, args: &[&str]) -> String {
     text
 }
 
-/// Calls one method from several callers for some time, and checks every response.
+/// Calls one method from `callers` connections for the time `SLICE`. Fails if a response has no
+/// result.
 async fn slice(
     user: &TestUser,
     method: &str,
@@ -135,7 +137,8 @@ fn at(sorted: &[Duration], percent: usize) -> Duration {
         .unwrap_or_default()
 }
 
-/// The engine alone: restore a snapshot with its libraries, call, discard.
+/// Measures the engine alone: for each call, restores a snapshot with its libraries, calls a
+/// handler and discards the evaluator.
 fn fresh_evaluators() -> anyhow::Result<()> {
     let setting = Setting {
         flavour: Flavour::Space,

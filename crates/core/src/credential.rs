@@ -1,12 +1,12 @@
 //! The text form of credentials: `svc_pat_…`, `svc_agt_…`.
 //!
 //! A credential is a prefix for its kind, 32 random bytes in hex, and a checksum. The checksum
-//! detects mistyped or truncated credentials without a look-up. The store only ever holds a hash of
-//! the whole text.
+//! detects mistyped or truncated credentials without a look-up. The store holds only a hash of the
+//! whole text.
 
 use std::fmt::Write;
 
-/// Random bytes in a credential: 256 bits.
+/// The number of random bytes in a credential.
 pub const SECRET_BYTES: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +15,7 @@ pub enum CredentialKind {
     ApiToken,
     /// A space's agent token.
     AgentToken,
-    /// The value of the `svc_session` cookie.
+    /// The value of the session cookie.
     Session,
     /// The secret in the one-time setup link, with which the first administrator is created.
     Setup,
@@ -31,7 +31,8 @@ pub enum CredentialKind {
     DeviceCode,
     /// The secret of an app that an administrator added.
     ClientSecret,
-    /// The secret of a login that waits for its second factor. It opens no route.
+    /// The secret of a login that waits for its second factor. No route accepts it as a
+    /// credential.
     PendingLogin,
     /// The secret in the URL of a source.
     SourceUrl,

@@ -14,7 +14,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// `None` for a method without `events`: formatters alone subscribe to nothing.
+    /// `None` for a method without patterns: formatters alone subscribe to nothing.
     pub fn new(
         method: &CanonicalName,
         patterns: &[Pattern],

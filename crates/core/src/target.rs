@@ -9,8 +9,8 @@ pub struct Candidate {
     pub place: u64,
 }
 
-/// Index of the candidate with the fewest calls in flight. If several have the fewest, the
-/// candidate that registered first. `None` if there is no candidate.
+/// Returns the index of the candidate with the fewest calls in flight. Among candidates with
+/// equally many, chooses the one that registered first. `None` if there is no candidate.
 pub fn choose(candidates: impl IntoIterator<Item = (usize, Candidate)>) -> Option<usize> {
     candidates
         .into_iter()

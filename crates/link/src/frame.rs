@@ -3,7 +3,7 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use thiserror::Error;
 
-/// Bytes of length, id and kind.
+/// Bytes before the payload of a frame: 4 for the length, 8 for the id, 1 for the kind.
 pub const HEADER_BYTES: usize = 13;
 /// Bytes before the JSON of a `Call` or `Notify`: the generation, which is the number of the
 /// registration.
@@ -19,8 +19,8 @@ pub enum FrameKind {
     Call = 1,
     /// Server to agent. Payload: `u32` generation, then a whole JSON-RPC notification.
     Notify = 2,
-    /// Server to agent: the caller no longer waits for this call. The agent answers `Cancelled…`,
-    /// unless it has already sent the answer to the call.
+    /// Server to agent: the caller no longer waits for this call. The agent answers
+    /// `CancelledUnsent` or `CancelledSent`, unless it has already answered the call.
     Cancel = 3,
     /// Agent to server: the `result` member, byte for byte.
     Result = 4,
@@ -46,13 +46,14 @@ pub enum FrameKind {
     Progress = 13,
     /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. Like `Call`, with a
     /// `u32` after the generation: a number that identifies the calling user on all links of this
-    /// space, so that users can take turns. The number is not the user's id, and means nothing in
-    /// another space.
+    /// space, so that the agent can serve users in turn. The number is not the user's id, and means
+    /// nothing in another space.
     UserCall = 14,
     /// Like `Notify`, with the number of the user as in `UserCall`.
     UserNotify = 15,
-    /// Agent to server, and only to a server with [`crate::FEATURE_TIMES`], before the answer of a call:
-    /// how long the call waited and how long the method server worked, as two `u32` in microseconds.
+    /// Agent to server, and only to a server with [`crate::FEATURE_TIMES`], before the answer of a
+    /// call: how long the call waited and how long the method server worked, as two `u32` in
+    /// microseconds.
     Times = 16,
 }
 
@@ -129,7 +130,7 @@ pub fn put_frame(out: &mut BytesMut, frame: &Frame) {
     out.put_slice(&frame.payload);
 }
 
-/// Iterates over the frames of one message. A message always ends with a whole frame.
+/// Iterates over the frames of one message. An incomplete frame at the end is an error.
 pub struct FrameReader(Bytes);
 
 impl FrameReader {

@@ -29,8 +29,9 @@ use tokio::runtime::{Builder, Runtime};
 use self::{libraries::Libraries, server::Servers};
 use crate::{Exception, Host, Raise, Source, Stream};
 
-/// Sends operations to the space's agent, or to the server if there is no agent. Finds libraries
-/// beside the script and among the stored libraries.
+/// Sends the script's requests to the space's agent, or to the server if there is no agent. To
+/// register methods, an agent is required. Finds libraries beside the script and among the stored
+/// libraries.
 pub struct SpaceHost {
     script: PathBuf,
     libraries: Libraries,
@@ -38,8 +39,8 @@ pub struct SpaceHost {
     replace_conflicting: bool,
     registered: Option<Registered>,
     refusal: Option<svc_client::Error>,
-    /// Whether this process is a worker, whose stdout carries frames. The output of the script's
-    /// processes is then collected in `printed`.
+    /// Whether this process is a worker, whose stdout carries frames. The output of programs that
+    /// the script starts is then collected in `printed`.
     in_worker: bool,
     /// The trace that requests of the script continue.
     trace: Option<TraceContext>,
@@ -99,12 +100,12 @@ impl SpaceHost {
     }
 
     /// Why the script's last `register()` was refused. The script may have caught this error and
-    /// failed with another one.
+    /// failed with another error.
     pub fn take_refusal(&mut self) -> Option<svc_client::Error> {
         self.refusal.take()
     }
 
-    /// Returns the output of the script's processes in a worker.
+    /// Takes the collected output of programs that the script started. Empty outside a worker.
     pub(crate) fn take_printed(&mut self) -> Vec<(Stream, String)> {
         std::mem::take(&mut self.printed)
     }
@@ -175,8 +176,8 @@ impl SpaceHost {
         let request: process::ProcessRequest = read("process", argument)?;
         let runtime = get_runtime(&mut self.runtime)?;
         let mut done = runtime.block_on(process::run(&request, self.in_worker))?;
-        // In a worker, the output of a program that inherits the script's streams was collected. It
-        // is sent later, with `printed`.
+        // In a worker, the output that would go to the script's own streams was read instead.
+        // `take_printed` returns it later.
         if request.stdout == process::Output::Inherit {
             let text = done.stdout.take();
             self.printed.extend(text.map(|text| (Stream::Stdout, text)));

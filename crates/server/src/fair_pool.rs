@@ -1,8 +1,8 @@
 //! [`FairPool`]: a few threads that users share fairly.
 //!
 //! For work that would block an async thread: computations of more than about a millisecond, and
-//! blocking system calls. Waiting users take turns. The threads and the queue of each user are
-//! limited. The threads are not shared with the store or with Tokio's blocking pool.
+//! blocking system calls. Waiting users take turns. The number of threads and the jobs of each user
+//! are limited. The threads are not shared with the store or with Tokio's blocking pool.
 
 mod queue;
 #[cfg(test)]
@@ -34,16 +34,17 @@ pub struct PoolOptions {
     pub name: &'static str,
     /// The maximum number of threads. They are started when needed.
     pub threads: usize,
-    /// Jobs of one user that run at the same time.
+    /// The maximum number of jobs of one user that run at the same time.
     pub running_per_user: usize,
-    /// Jobs of one user that wait or run.
+    /// The maximum number of jobs of one user that wait or run.
     pub jobs_per_user: usize,
-    /// Jobs of all users that wait.
+    /// The maximum number of waiting jobs of all users.
     pub waiting_max: usize,
-    /// If true and `waiting_max` is reached, the job of a user with few waiting jobs replaces the
-    /// newest job of the user with the most waiting jobs.
+    /// If true and `waiting_max` is reached, a new job replaces the newest waiting job of the user
+    /// with the most waiting jobs, provided that this user has at least two more than the user of
+    /// the new job.
     pub evicts: bool,
-    /// The setting behind `jobs_per_user`, for the error message.
+    /// The name of the setting for `jobs_per_user`, for the error message.
     pub setting: &'static str,
 }
 
@@ -111,7 +112,7 @@ impl<U: PoolUser> FairPool<U> {
     }
 
     /// Runs `work` on a thread of the pool, as a job of a user. Fails at once if the user has too
-    /// many jobs. Dropping the future cancels the job.
+    /// many jobs or the queue is full. Dropping the future cancels the job.
     pub async fn run<T: Send + 'static>(
         &self,
         user: U,
@@ -120,8 +121,8 @@ impl<U: PoolUser> FairPool<U> {
         self.submit(user, work, true).await
     }
 
-    /// Like [`run`](Self::run), without a limit of jobs. For work that is limited elsewhere and
-    /// must not fail because its user is busy, such as deliveries and registrations.
+    /// Like [`run`](Self::run), without a limit on the number of jobs. For work that is limited
+    /// elsewhere and must not fail because its user is busy, such as deliveries and registrations.
     pub async fn run_unbounded<T: Send + 'static>(
         &self,
         user: U,
@@ -148,7 +149,8 @@ impl<U: PoolUser> FairPool<U> {
             let _ = sender.send(done.ok());
         });
         self.0.0.enqueue(user, job, is_bounded)?;
-        // The sender is dropped without a result if another job has replaced this one.
+        // The sender is dropped without a result if another job has replaced this one, or if the
+        // pool was closed.
         let done = receiver.await.map_err(|_| PoolError::Full)?;
         done.ok_or(PoolError::Failed)
     }

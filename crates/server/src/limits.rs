@@ -1,4 +1,4 @@
-//! The rate limits of the server, per user or per address.
+//! Limits on the requests of users and addresses, and on bodies that are still arriving.
 //!
 //! | Limit | Type | Value |
 //! |---|---|---|
@@ -6,8 +6,9 @@
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
 //! | test deliveries of a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
-//! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
-//! | requests of an address without a credential (OAuth, sign-in providers, passkeys) | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
+//! | failed logins of a user at an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
+//! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
+//! | requests of an address about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
 //! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |
 //! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //!
@@ -15,11 +16,11 @@
 //! that share a database), failed logins are also counted in the database. Twice a second, the
 //! servers exchange their use of the limits on calls, emits, test deliveries, script runs and open
 //! streams (`zone::limits`). The budget for bodies is not exchanged: it protects the memory of one
-//! server. Each server counts the limits of addresses separately.
+//! server. Each server counts the other limits separately.
 //!
 //! Limits on the number of a user's records (spaces, sinks, scripts) and open streams are quotas:
-//! `svc_core::quota`. Queues bound their own length: connections (`http::connections`), computations
-//! and password hashes (`fair_pool`).
+//! `svc_core::quota`. `http::connections` limits the connections, and `fair_pool` the waiting
+//! computations and password hashes.
 
 mod address_limit;
 mod body_budget;

@@ -1,4 +1,4 @@
-//! The conditions of a query that depend on its filters.
+//! The conditions of a query whose filters are optional.
 
 use super::value::Value;
 
@@ -43,8 +43,8 @@ impl Conditions {
         self.and(&format!("{column} IN ({})", placeholders.join(", ")));
     }
 
-    /// Like [`add_in`](Self::add_in), for lists of many different lengths. Values are repeated up
-    /// to a power of two, so that there are few different statements to prepare.
+    /// Like [`add_in`](Self::add_in), for lists of many different lengths. Repeats the last value
+    /// until the length is a power of two, so that there are few different statements to prepare.
     pub(super) fn add_in_padded<T: Clone + Into<Value>>(&mut self, column: &str, values: &[T]) {
         self.add_in(column, &padded(values));
     }
@@ -57,7 +57,7 @@ impl Conditions {
         }
     }
 
-    /// Adds a condition whose values are already added.
+    /// Adds a condition that needs no value, or whose values are already added.
     pub(super) fn and(&mut self, condition: &str) {
         if !self.sql.is_empty() {
             self.sql.push_str(" AND ");
@@ -66,7 +66,7 @@ impl Conditions {
     }
 }
 
-/// Repeats the last value up to a power of two.
+/// Repeats the last value until the length is a power of two.
 pub(super) fn padded<T: Clone>(values: &[T]) -> Vec<T> {
     let mut padded = values.to_vec();
     if let Some(last) = values.last() {

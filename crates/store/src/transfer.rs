@@ -1,9 +1,10 @@
 //! Copies an embedded database into an empty PostgreSQL database.
 //!
 //! Parts: [`Source`] is the embedded database, locked against other writers. [`Target`] is one
-//! transaction on the other database, schema included. `tables` lists the tables in the order of
-//! copying and reads them page by page. The target stays empty until [`Target::commit`]. The
-//! source is migrated to the current schema, and nothing else in it is changed.
+//! transaction on the PostgreSQL database, which also creates the schema. `tables` lists the tables
+//! in the order of copying and reads them page by page. The target stays empty until
+//! [`Target::commit`]. The source is migrated to the current schema, and nothing else in it is
+//! changed.
 
 mod tables;
 #[cfg(test)]
@@ -58,7 +59,7 @@ pub enum TransferError {
     )]
     NotEmpty {
         url: String,
-        /// Tables and their rows.
+        /// The tables that have rows, and the number of their rows.
         found: Vec<(&'static str, i64)>,
     },
     #[error("table `{table}` could not be read from the source")]
@@ -97,7 +98,7 @@ fn list_tables(found: &[(&'static str, i64)]) -> String {
 pub struct TableCopy {
     pub name: &'static str,
     pub rows: u64,
-    /// The hash of every value, in the order of the primary key.
+    /// One hash of all values, row by row in the order of the primary key.
     pub sha256: Vec<u8>,
 }
 
@@ -208,7 +209,7 @@ impl Target {
     }
 }
 
-/// Copies every table and compares both sides. `server` is the server that gets the spaces.
+/// Copies every table and compares both sides. In the copy, linked spaces belong to `server`.
 pub fn copy(
     source: &Source,
     target: &Target,

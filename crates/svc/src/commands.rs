@@ -63,8 +63,8 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Connects to the chosen or saved server, or else to the server of the space's agent. Calls
-    /// and emits choose their server by other rules.
+    /// Connects to the server of the chosen or saved context, or else to the server of the space's
+    /// agent. Calls and emits choose their server by other rules.
     pub fn connect(&self) -> Result<Connection, Failure> {
         contexts::connect(self.globals.context.as_deref(), &self.environment)
     }
@@ -98,8 +98,8 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         output,
     };
     match cli.command {
-        // Long-running commands, and commands without requests: each chooses its own runtime and
-        // logging.
+        // Long-running commands, and some commands that send no requests. Each chooses its own
+        // runtime and logging.
         Command::Up(args) => up::run(&shell, args),
         Command::Server(server::Command::Start(args)) => server::start(&shell, *args),
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
@@ -112,7 +112,7 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         Command::Completions(args) => completions::run(&shell, &args),
         Command::Version(args) => version::run(&shell, &args),
         Command::Man(args) => man::run(&shell, &args),
-        // Blocks, so it must not run inside a runtime.
+        // `migrate` blocks its thread, so it must not run inside a runtime.
         Command::Migrate(args) => migrate::run(&shell, args),
         command => {
             shell.start_command_logs()?;
@@ -121,7 +121,7 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
     }
 }
 
-/// Commands that send a few requests and end.
+/// Runs the other commands. Most send a few requests and end.
 async fn run_short(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::Agent(command) => agent::run(shell, command).await,

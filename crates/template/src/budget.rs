@@ -1,5 +1,5 @@
-//! The time limit of one rendering. The limit is processor time. With elapsed time, a harmless
-//! template could fail on a busy machine, and the delivery would be dead.
+//! The time limit of one rendering. The limit counts processor time. A limit of elapsed time could
+//! stop a harmless template on a busy machine, and its delivery would fail for good.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Starts the budget of a rendering on the current thread.
+    /// Starts the budget of a rendering. The whole rendering must run on the current thread.
     pub(crate) fn start() -> Self {
         Self {
             until: thread_time() + TIME_MAX,

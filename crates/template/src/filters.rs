@@ -1,5 +1,5 @@
-//! The filters and tests that templates may use. The size of each result is limited, because fuel
-//! counts instructions and not bytes.
+//! The filters and tests that templates may use. The size of each result is limited, because the
+//! engine's fuel limits instructions and not bytes.
 
 use minijinja::{Environment, Error, ErrorKind, State, Value, tests};
 
@@ -82,8 +82,8 @@ fn check_size(bytes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The fallback replaces a value that is missing or null. If `or_empty` is true, it also replaces
-/// any empty value.
+/// The fallback replaces a value that is missing or null. If `or_empty` is true, the fallback also
+/// replaces false, 0 and empty values.
 fn default(value: Value, fallback: Option<Value>, or_empty: Option<bool>) -> Value {
     if is_null(&value) || (or_empty == Some(true) && !value.is_true()) {
         fallback.unwrap_or_else(|| Value::from(""))
@@ -121,7 +121,8 @@ fn items(value: &Value) -> Result<impl Iterator<Item = Value> + use<>, Error> {
     list.try_iter()
 }
 
-/// Converts a number or a text to a whole number; undefined if that is not possible.
+/// Converts a number or a text to a whole number, without its fraction; undefined if that is not
+/// possible.
 fn int(value: Value) -> Value {
     if let Ok(whole) = i64::try_from(value.clone()) {
         return Value::from(whole);

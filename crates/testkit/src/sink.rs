@@ -1,4 +1,4 @@
-//! Emits, and sinks of a user.
+//! Emits events, and creates and reads sinks, as a user.
 
 use std::{fmt::Display, time::Duration};
 
@@ -16,20 +16,20 @@ pub struct TestSink {
 }
 
 impl TestUser {
-    /// Emits through the server; returns any response.
+    /// Emits through the server. Returns the response, also if it is an error.
     pub async fn try_emit(&self, event_type: &str, payload: Value) -> Answer {
         let body = json!({"type": event_type, "payload": payload});
         self.post("/api/events/emit", body).await
     }
 
-    /// Emits through the server; returns the id of the event.
+    /// Emits through the server. Returns the id of the event.
     pub async fn emit(&self, event_type: &str, payload: Value) -> String {
         let emitted = self.try_emit(event_type, payload).await.expect(202).json();
         let id = emitted["event_id"].as_str();
         id.expect("an emitted event has an id").to_owned()
     }
 
-    /// Emits with an `Idempotency-Key`; an error if no response arrives.
+    /// Emits with an `Idempotency-Key`. Returns an error if no response arrives.
     pub async fn emit_with_key(&self, key: &str, body: impl Display) -> Result<Answer, String> {
         let request = self
             .request("POST", "/api/events/emit")
@@ -75,7 +75,7 @@ impl TestUser {
         of_action.collect()
     }
 
-    /// A whole list, page by page.
+    /// Reads a whole list, page by page.
     pub async fn list(&self, path: &str, resource: &str) -> Vec<Value> {
         let (mut all, mut cursor) = (Vec::new(), String::new());
         let joint = if path.contains('?') { '&' } else { '?' };
@@ -120,7 +120,7 @@ impl TestSink {
         all
     }
 
-    /// Waits until `count` deliveries are in a state, and returns them, oldest first.
+    /// Waits until at least `count` deliveries are in a state. Returns all of them, oldest first.
     pub async fn wait_for(&self, state: &str, count: usize, limit: Duration) -> Vec<Value> {
         let what = format!("{count} deliveries are {state}");
         get_eventually(&what, limit, || async {

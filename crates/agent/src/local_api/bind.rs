@@ -1,4 +1,4 @@
-//! Binds the two listeners.
+//! Binds the agent's two listeners: loopback TCP and a Unix socket.
 
 use std::{io, net::SocketAddr, path::Path};
 
@@ -51,8 +51,8 @@ impl Listeners {
     }
 }
 
-/// Binds the loopback listener. If the default port is in use, binds a free port instead. If the
-/// requested address is in use, fails.
+/// Binds the loopback listener. Without `listen`, binds the default port, or a free port if the
+/// default port is in use. With `listen`, fails if this address is in use.
 pub async fn bind_loopback(
     listen: Option<SocketAddr>,
 ) -> Result<(TcpListener, SocketAddr), BindError> {

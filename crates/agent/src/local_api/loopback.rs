@@ -1,8 +1,8 @@
 //! The routes on loopback TCP, which need no credential.
 //!
-//! Any page in a browser on this machine can send requests here. Therefore the `Host` must be a
-//! loopback name (against DNS rebinding), a request with an `Origin` is rejected, and a body must
-//! be declared as JSON, which a form cannot do.
+//! Any page in a browser on this machine can send requests to this port. Therefore the `Host` must
+//! be a loopback name (against DNS rebinding), a request with an `Origin` is rejected, and a body
+//! must be declared as JSON, which a form cannot do.
 
 use std::{
     net::{Ipv4Addr, Ipv6Addr},
@@ -68,7 +68,8 @@ fn check_source(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a `Host` header names a loopback address, with any port or none.
+/// Whether a `Host` header or the authority of a URI names a loopback address, with any
+/// valid port or none.
 fn is_loopback(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {

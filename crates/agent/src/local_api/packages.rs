@@ -72,7 +72,7 @@ fn answer(archive: Archive, headers: &HeaderMap) -> Response {
         out.insert(CONTENT_TYPE, HeaderValue::from_static("application/zip"));
     }
     out.insert(ETAG, etag);
-    // Clients may store the archive but must revalidate it each time.
+    // Clients may store the archive, but must ask before each use whether it has changed.
     out.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }

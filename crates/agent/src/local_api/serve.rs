@@ -43,7 +43,8 @@ pub async fn serve_loopback(
     serve(accept, stop, grace).await;
 }
 
-/// Serves the Unix socket in the same way. Answers 403 to every user except root and the agent's user.
+/// Serves the Unix socket until `stop` is cancelled. Open requests then have `grace` to finish.
+/// Answers 403 to every user except root and the agent's user.
 pub async fn serve_socket(
     listener: UnixListener,
     api: Arc<SpaceApi>,

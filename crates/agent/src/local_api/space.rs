@@ -33,8 +33,8 @@ use crate::{
     servers::Servers,
 };
 
-/// Maximum size of the body of `POST /registration`. The body contains the registration file as a
-/// JSON string, in which the escape of a byte may have six characters, such as `\u0001`.
+/// Maximum size of the body of `POST /registration`. The body may contain the registration file
+/// as a JSON string, in which the escape of a byte may have six characters, such as `\u0001`.
 const REGISTRATION_BODY_MAX: usize = 6 * FILE_BYTES_MAX + 64 * 1024;
 
 /// State of the routes.
@@ -93,7 +93,7 @@ async fn register(
     Ok(Json(api.registrar.register(file).await?))
 }
 
-/// Only an error in the registration itself is 422. Other JSON of the wrong shape is 400.
+/// An error inside the member `registration` is 422. Any other error of the body is 400.
 fn body_failure(error: &ReadError) -> Failure {
     match error.path.first() {
         Some(Step::Key(first)) if first == "registration" => {

@@ -1,5 +1,5 @@
-//! Replaces the registration: starts the new process, asks the server, then retires the old
-//! process.
+//! Replaces the registration of the space: starts the new method server, asks the home server to
+//! accept the registration, then retires the old method server.
 
 use std::{
     path::{Path, PathBuf},
@@ -39,7 +39,7 @@ impl Registrar {
             server: Arc::clone(&server),
         };
         let methods = current.canonical_names();
-        // Add the route before asking the server: calls may follow the server's answer at once.
+        // Add the route before asking the home server: calls may arrive together with its answer.
         self.routes.add(current.generation, Arc::clone(&server));
         let accepted = match self.ask(&mut current, file.replace_conflicting).await {
             Ok(accepted) => accepted,
@@ -64,8 +64,8 @@ impl Registrar {
         Ok(Registered { methods, warnings })
     }
 
-    /// The working folder of a registration's method server: the folder of its file. A file in the
-    /// agent's own folder is the startup script; its method server runs in the space's folder.
+    /// The working folder of the method server: the folder of the registration file. If the file is
+    /// in the agent's own folder, like a startup script, the working folder is the space's folder.
     fn folder_of(&self, file: &str) -> Result<PathBuf, RegistrationError> {
         let path = Path::new(file);
         let folder = path
@@ -102,19 +102,19 @@ impl Registrar {
         Ok(Arc::new(server))
     }
 
-    /// Lets a replaced method server finish its calls, then stops it. A held successor starts to
-    /// send its calls as soon as the old method server has no more calls or was stopped.
+    /// Lets a replaced method server finish its calls, then stops it. A held successor queues its
+    /// calls until the old method server has no more calls or was stopped.
     fn retire(self: &Arc<Self>, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
         let registrar = Arc::clone(self);
         old.mark_replaced();
         self.tasks.spawn(async move {
             let drained = async {
-                // Until they have the new registration, the servers of the side links send calls to
-                // `old`.
+                // Side links lead to the servers of the zone that are not the home server. Such a
+                // server sends calls to `old` until it has the new registration.
                 let limit = registrar.services.policy.side_takeover;
                 registrar.sides.wait(limit).await;
-                // `old` may be idle only because it is held itself: its own predecessor still has
-                // calls.
+                // While `old` is held itself, its own predecessor may have calls, even if `old`
+                // has none.
                 old.released().await;
                 old.drain(old.timeout()).await;
             };
@@ -134,7 +134,7 @@ impl Registrar {
     }
 }
 
-/// The registration of a request, as written and checked.
+/// Reads the registration of a request. Returns it as written, and as checked.
 fn read(
     file: &RegisterFile,
     space: &SpaceIdentity,
@@ -160,7 +160,7 @@ fn read(
     }
 }
 
-/// Whether a registration file is a Python script, which must be run.
+/// Whether a registration file is a Python script, which is run and not parsed.
 pub fn is_script(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "py")
 }

@@ -1,5 +1,5 @@
-//! Routes calls from the link to the method servers, by generation: the number of a registration,
-//! which each call names.
+//! Routes calls from the links to method servers. Each call names a generation, which is the number
+//! of a registration.
 
 use std::sync::{
     Arc,
@@ -50,8 +50,8 @@ impl Routes {
             .retain(|(_, known)| !Arc::ptr_eq(known, server));
     }
 
-    /// `names_user`: whether the payload contains the number of the user. Older servers send no
-    /// such number.
+    /// `names_user`: whether the payload contains the number of the calling user. Older servers
+    /// send no such number.
     pub fn call(&self, caller: Caller, payload: Bytes, names_user: bool) {
         match self.find(payload, names_user) {
             Some((server, user, json)) => server.enqueue(user, Some(caller), json),
@@ -68,8 +68,8 @@ impl Routes {
         }
     }
 
-    /// Cancels a call at its method server. If no method server has the call, its answer was already
-    /// sent.
+    /// Cancels a call at its method server. If no method server has the call, the call is already
+    /// answered.
     pub fn cancel(&self, caller: Caller) {
         let found = self
             .routes

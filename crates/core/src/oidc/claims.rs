@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 pub type Claims = Map<String, Value>;
 
-/// A claim with more values counts as incomplete.
+/// The maximum number of values of a claim. A claim with more values counts as incomplete.
 pub const CLAIM_VALUES_MAX: usize = 1_000;
 
 /// The values of a claim.
@@ -14,14 +14,16 @@ pub const CLAIM_VALUES_MAX: usize = 1_000;
 pub enum ClaimValues {
     /// The provider did not send the claim. Keycloak leaves out the groups of a user who has none.
     Absent,
-    /// The provider did not send all values, or sent values that cannot be read. Entra leaves out a
-    /// long list of groups and names the claim in `_claim_names` instead.
+    /// The provider did not send all values, sent more than [`CLAIM_VALUES_MAX`], or sent an
+    /// object. Entra leaves out a long list of groups and names the claim in `_claim_names`
+    /// instead.
     Incomplete,
+    /// Members of a list that are objects, lists or null are left out.
     Known(Vec<String>),
 }
 
-/// Finds a claim by its name, or else by a path such as `realm_access.roles`. A name may contain dots
-/// (`https://example.org/groups`), so the whole text is tried first.
+/// Finds a claim by its name, or else by a path such as `realm_access.roles`. A name may contain
+/// dots (`https://example.org/groups`), so the whole text is tried as a name first.
 pub fn find_values(claims: &Claims, path: &str) -> ClaimValues {
     let found = claims.get(path).or_else(|| {
         let mut segments = path.split('.');
@@ -42,7 +44,7 @@ pub fn find_values(claims: &Claims, path: &str) -> ClaimValues {
     }
 }
 
-/// Whether the token states that the provider left out the claim.
+/// Whether the other claims state that the provider left out this claim.
 fn is_left_out(claims: &Claims, path: &str) -> bool {
     let first = path.split('.').next().unwrap_or_default();
     let names = claims.get("_claim_names").and_then(Value::as_object);

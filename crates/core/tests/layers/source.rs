@@ -12,8 +12,8 @@ pub struct Import {
 
 const TEST: &str = "#[cfg(test)]";
 
-/// Every `crate::…` of a file without tests, and every chain of `super::` that reaches the crate's
-/// root.
+/// The paths in `text` that begin at the root of the crate: with `crate::`, or with `depth` times
+/// `super::`. `text` must come from [`without_tests`].
 pub fn imports(text: &str, depth: usize) -> Vec<Import> {
     let mut found = Vec::new();
     let chain = "super::".repeat(depth);
@@ -53,7 +53,7 @@ pub fn test_modules(text: &str) -> Vec<String> {
     declared.collect()
 }
 
-/// The text without comments, literals and items of tests; lines stay where they are.
+/// Replaces comments, literals and items of tests by spaces, so that line numbers do not change.
 pub fn without_tests(text: &str) -> String {
     let mut text = blank_texts(text);
     while let Some(at) = text.find(TEST) {
@@ -64,7 +64,8 @@ pub fn without_tests(text: &str) -> String {
     text
 }
 
-/// The names at the beginning of a path, or of each path of a group.
+/// Adds the first name of the path at `start`. For a group `{…}`, adds the first name of each path
+/// in it.
 fn first_names(text: &str, start: usize, found: &mut Vec<Import>) {
     let mut add = |at: usize| {
         let name = text[at..].chars().take_while(|c| is_name(*c));
@@ -119,7 +120,7 @@ fn blank_texts(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        // `br"…"` is a literal too.
+        // The `b` of `br"…"` belongs to the literal and does not end a name.
         let before = out.strip_suffix('b').unwrap_or(&out);
         let length = literal(rest, before.ends_with(is_name)).unwrap_or_default();
         if length == 0 {
@@ -133,7 +134,8 @@ fn blank_texts(text: &str) -> String {
     out
 }
 
-/// The length of the comment or literal that `rest` begins with.
+/// The length of the comment or literal that `rest` begins with. `is_after_name` is whether a name
+/// ends just before `rest`: then an `r` belongs to that name.
 fn literal(rest: &str, is_after_name: bool) -> Option<usize> {
     let until = |end: &str, from: usize| match rest[from..].find(end) {
         Some(at) => from + at + end.len(),

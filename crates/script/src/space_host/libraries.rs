@@ -12,15 +12,15 @@ use svc_protocol::api::{PageQuery, ScriptKind, ScriptOwner, ScriptQuery, Scripts
 
 use crate::{Exception, Raise, SOURCE_BYTES_MAX, Source};
 
-/// Libraries per page. With sources of 256 KiB, a page fits into
+/// Libraries per page. Stored sources have at most 256 KiB, so a page fits into
 /// [`ANSWER_BYTES_MAX`](super::server::ANSWER_BYTES_MAX).
 const PAGE: u32 = 16;
-/// The maximum number of pages that are read: far more than exist.
+/// The maximum number of pages that are read. The default quotas allow fewer libraries.
 const PAGES_MAX: usize = 100;
 
 pub(super) struct Libraries {
     folder: Option<PathBuf>,
-    /// Read once per process.
+    /// The sources of the stored libraries by name. `None` until the first search.
     stored: Option<HashMap<String, String>>,
 }
 
@@ -32,14 +32,15 @@ impl Libraries {
         }
     }
 
-    /// `a.b` is `a/b/__init__.py` or `a/b.py` in the script's folder, in the order of CPython.
+    /// Finds a module in the script's folder. For `a.b`, tries `a/b/__init__.py`, then `a/b.py`,
+    /// like CPython.
     pub(super) fn find_beside(&self, module: &str) -> Result<Option<Source>, Raise> {
         let Some(folder) = &self.folder else {
             return Ok(None);
         };
         let mut path = folder.clone();
         for part in module.split('.') {
-            // Identifiers only: a part must not lead to another folder.
+            // No dots or slashes: a part must not lead to another folder.
             let name = |c: char| c.is_alphanumeric() || c == '_';
             if part.is_empty() || !part.chars().all(name) {
                 return Ok(None);
@@ -62,7 +63,7 @@ impl Libraries {
         Ok(None)
     }
 
-    /// Finds a library of the owner, or a global one.
+    /// Finds a stored library of the user, or else a global library.
     pub(super) async fn find_stored(
         &mut self,
         module: &str,
@@ -79,7 +80,7 @@ impl Libraries {
     }
 }
 
-/// Every library by its name. A library of the owner replaces a global one.
+/// Reads all stored libraries. A library of the user replaces a global library of the same name.
 async fn read_stored(module: &str, client: &Client) -> Result<HashMap<String, String>, Raise> {
     let mut stored = HashMap::new();
     let query = ScriptQuery {
@@ -111,7 +112,7 @@ async fn read_stored(module: &str, client: &Client) -> Result<HashMap<String, St
     Ok(stored)
 }
 
-/// The text of a file. Fails if a link leads out of the folder.
+/// The text of a file; `None` if there is no such file. Fails if a link leads out of the folder.
 fn read_within(folder: &Path, path: &Path) -> io::Result<Option<String>> {
     let real = match path.canonicalize() {
         Ok(real) => real,

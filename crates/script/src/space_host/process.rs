@@ -1,4 +1,4 @@
-//! Runs programs for a script, and kills those that exceed their timeout.
+//! Runs programs for a script, and kills programs that exceed their timeout.
 
 use std::{
     collections::HashMap,
@@ -20,7 +20,7 @@ use crate::{
     worker::{WORKER_VARIABLES, without_memory_limit},
 };
 
-/// The maximum size of each output stream.
+/// The maximum size of each output stream that is read.
 const STREAM_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The argument of the operation `process`.
@@ -35,7 +35,7 @@ pub(super) struct ProcessRequest {
     env: Option<HashMap<String, String>>,
     #[serde(default)]
     input: Option<String>,
-    /// Seconds.
+    /// The time limit in seconds.
     #[serde(default)]
     timeout: Option<f64>,
     /// Changes to the environment, if `env` is not given. `None` removes a variable.
@@ -54,10 +54,10 @@ pub(super) enum Output {
     /// To the script's own stream.
     #[default]
     Inherit,
-    /// To the script.
+    /// To the script, as a part of the result.
     Pipe,
     Null,
-    /// For stderr only: into stdout, in order.
+    /// For stderr only: to the destination of stdout, so that both outputs stay in order.
     Stdout,
 }
 
@@ -147,7 +147,7 @@ fn command(
     command
 }
 
-/// Redirects both output streams. If they share a pipe, returns the pipe to read.
+/// Redirects both output streams. If they share a pipe, returns its read end.
 fn redirect(
     command: &mut Command,
     request: &ProcessRequest,
@@ -238,7 +238,8 @@ fn return_code(status: ExitStatus) -> i32 {
         .unwrap_or(-1)
 }
 
-/// The exception for a program that cannot be started, with the text that CPython would use.
+/// The exception for a program that cannot be started. If the program is missing or not executable,
+/// the text is that of CPython.
 fn start_error(program: &str, error: &io::Error) -> Raise {
     let text = match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::NotFound, Some(code)) => {

@@ -1,9 +1,10 @@
 //! Measures the process's memory while a script runs, so that the script can be stopped with an
 //! exception that names the line.
 //!
-//! The evaluator's watch and the engine compare two counters with the limit. The engine requires
-//! the embedding program to update these counters. They are global to the process, which is why a
-//! worker runs one script at a time. A hard limit of the operating system is the second barrier.
+//! The engine has two counters: the memory at the start of the script, and the memory now. This
+//! module updates them. The engine and `evaluator::watch` compare their difference with the limit.
+//! The counters are global to the process, so a worker runs one script at a time. A hard limit of
+//! the operating system is the second barrier.
 
 use std::{
     fs::File,
@@ -21,7 +22,8 @@ use monty_types::{BASELINE_MEMORY, LIVE_MEMORY};
 
 /// Time between two measurements. A script can allocate some megabytes in this time.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// Sizes of the process in pages: address space, resident, shared, text, -, data, -.
+/// A line with sizes of the process in pages. The first is the address space, the second the
+/// resident memory. The others are not used.
 const STATM: &str = "/proc/self/statm";
 
 /// Memory of this process as counted by the operating system, in bytes.
@@ -93,7 +95,8 @@ impl Gauge {
         self.meter.read()
     }
 
-    /// Updates the counters while `work` runs. Memory that was in use before does not count.
+    /// Updates the counters while `work` runs. Memory that was in use before does not count
+    /// against the limit.
     pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.usage().map_or(0, |usage| usage.resident);
         BASELINE_MEMORY.store(before, Ordering::Relaxed);

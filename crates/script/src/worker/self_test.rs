@@ -1,4 +1,4 @@
-//! Checks in real workers that their limits are enforced, before the first script of a user.
+//! Checks in real workers that their limits are enforced. Runs before any script of a user runs.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source};
 
-/// Time limit of the test scripts.
+/// Time limit of the script that loops forever.
 const TIME: Duration = Duration::from_millis(500);
-/// Memory limit of the test scripts, well below the hard limit of a worker.
+/// Memory limit of both test scripts, well below the hard limit of a worker.
 const MEMORY_BYTES: usize = 32 * 1024 * 1024;
 
-/// An error names the limit that is not enforced.
+/// If a limit is not enforced, returns an error that says which.
 pub(super) async fn run(options: &PoolOptions) -> Result<(), String> {
     let fires =
         |name: &str, kind: ErrorKind, ended: Result<Option<String>, ScriptError>| match ended {

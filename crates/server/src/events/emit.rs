@@ -1,7 +1,8 @@
 //! Emit: creates the custom events of callers (spec 6.2).
 //!
-//! An emit succeeds only after the event, its deliveries, drops and audit entries are committed. A
-//! lane is the queue of one sink or of one subscribed method.
+//! A lane is the queue of one sink or of one subscribed method. A full lane may drop an event. An
+//! emit succeeds only after the event, its deliveries, its drops and their audit entries are
+//! committed.
 //!
 //! The route checks the permission to emit. The transaction checks the caller again only if the
 //! directory has changed since the route checked. Sources and schedules emit for their owner:
@@ -47,7 +48,7 @@ use crate::{
     traces::{RunningTrace, Traces},
 };
 
-/// Limit of the characters of an idempotency key.
+/// The maximum number of characters of an idempotency key.
 const KEY_MAX: usize = 255;
 
 #[derive(Clone, PartialEq, Debug, Error)]
@@ -75,14 +76,14 @@ pub enum EmitServiceError {
 /// How many bytes of events may be stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StorageLimits {
-    /// Limit of each user: `event_bytes`.
+    /// The quota `event_bytes` limits each user.
     pub quotas: Quotas,
-    /// Limit of the bytes of events that only global sinks still need.
+    /// The maximum bytes of all events that only global sinks still need.
     pub server_bytes: u64,
 }
 
-/// The number of lanes that may queue or drop an event at no extra cost. The rate limit counts the
-/// cost of an emit.
+/// The number of lanes that may queue or drop an event at no extra cost. The cost of an emit counts
+/// against the rate limit of the user.
 const LANES_FREE: usize = 100;
 /// Further lanes that together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
@@ -106,7 +107,7 @@ pub const EMIT_NEEDS: &[Permission] = &[Permission::UseSpaces, Permission::Manag
 /// An event that the service makes for a user: from a source or a schedule.
 #[derive(Clone, Debug)]
 pub struct ServiceEvent {
-    /// The whole type. Unlike an emitted type it gets no prefix.
+    /// The whole type. It does not get the prefix `custom.`, unlike the type of a user's emit.
     pub r#type: String,
     pub data: JsonText,
     pub origin: Origin,
@@ -117,7 +118,7 @@ pub struct ServiceEvent {
 pub enum Origin {
     /// Nothing: each emit is a new event.
     Any,
-    /// A delivery to a source; the hash identifies it.
+    /// A request that a source received. The hash identifies the request.
     Delivery(SourceId, Hash),
     /// A run of a schedule.
     Run(ScheduledRun),
@@ -127,7 +128,8 @@ pub enum Origin {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Emission {
     New(EmittedEvent),
-    /// The delivery to a source, or the idempotency key, has its event already.
+    /// An earlier emit with the same idempotency key, or for the same request to a source, created
+    /// this event.
     Repeated(EmittedEvent),
     /// The run has its event already, or the schedule was changed.
     AlreadyRan,
@@ -141,7 +143,7 @@ pub struct Emitter {
     limit: Arc<RateLimit>,
     storage: StorageLimits,
     traces: Arc<Traces>,
-    /// When an emit of each user was last refused because of `event_bytes`.
+    /// For each user, when an emit was last refused because of `event_bytes`.
     refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
     tasks: TaskTracker,
@@ -215,14 +217,16 @@ impl Emitter {
         }
     }
 
-    /// The owner of a source or a schedule, if the owner may emit at the moment.
+    /// The owner of a source or a schedule as a caller. An error if the owner may not emit at the
+    /// moment.
     pub fn owner(&self, owner: UserId) -> Result<Caller, IdentityError> {
         let caller = self.directory.script_caller(owner)?.with_needs(EMIT_NEEDS);
         caller.check_admission()?;
         Ok(caller)
     }
 
-    /// Creates an event that the service makes for a user. The limits of the user's own emits apply.
+    /// Creates an event for a user, from a source or a schedule. The limits of the user's own emits
+    /// apply.
     pub async fn emit_for(
         &self,
         caller: &Caller,
@@ -248,7 +252,7 @@ impl Emitter {
         self.submit(caller, event, key, run).await
     }
 
-    /// Writes an event as a part of a trace.
+    /// Writes an event. Records the emit if its trace is recorded.
     async fn submit(
         &self,
         caller: &Caller,

@@ -27,7 +27,7 @@ pub fn declare(
     Ok(declared.lanes)
 }
 
-/// Withdraws subscriptions of a space.
+/// Withdraws the declarations of a space that `withdrawal` selects.
 pub fn withdraw_space(
     tx: &mut Tx<'_>,
     space: SpaceId,

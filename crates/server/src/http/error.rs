@@ -91,7 +91,7 @@ impl ApiError {
         Self::rate_limited(detail, over.retry_after)
     }
 
-    /// A state that ends soon: the client may retry after a second.
+    /// For a state that ends soon. The client may retry after a second.
     pub fn unavailable(code: &str, detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(1)
     }
@@ -130,8 +130,8 @@ impl ApiError {
     }
 }
 
-/// Headers of every answer of the API: browsers must not guess its type, and caches must not store
-/// it.
+/// Sets the headers of every answer of the API: browsers must not guess the type of the answer, and
+/// caches must not store it.
 pub fn protect(headers: &mut HeaderMap) {
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -160,7 +160,8 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// 409 `quota_exceeded` with `limit` and `setting`; 429 for streams.
+/// The code is `quota_exceeded`, with `limit` and `setting`. The status is 429 for streams, and 409
+/// for all other quotas.
 impl From<QuotaExceeded> for ApiError {
     fn from(exceeded: QuotaExceeded) -> Self {
         Self {

@@ -1,8 +1,8 @@
 //! Turns a method or a stored script into a tool, with a safe name and safe schemas.
 //!
-//! Clients reject a whole list because of one schema that they cannot read. So schemas are changed
-//! where clients in use require it, and as little as possible. `era` defines the two protocol eras,
-//! modern and legacy.
+//! Some clients reject a whole list because of one schema that they cannot read. So schemas are
+//! changed where clients in use require it, and as little as possible. `era` defines the two
+//! protocol eras, modern and legacy.
 
 pub mod param_headers;
 mod schema;
@@ -49,14 +49,14 @@ pub enum OutputSchema {
 /// A tool and its serialised forms.
 pub struct ListedTool {
     pub tool: Tool,
-    /// If several tools have the same name, the user's own tool is listed; otherwise, the tool with
-    /// the lowest `place`.
+    /// Whether the tool is the user's own. If several tools have the same name, only one is
+    /// listed: the user's own before others, then the tool with the lowest `place`.
     pub is_own: bool,
-    /// The order of registration.
+    /// The position in the order of registration.
     pub place: u64,
-    /// The tool as JSON.
+    /// The tool as JSON, for the modern era.
     pub modern: String,
-    /// `None` if the legacy form is the same.
+    /// The tool as JSON, for the legacy era; `None` if it is the same.
     pub legacy: Option<String>,
 }
 
@@ -92,7 +92,8 @@ impl Tool {
     fn public_name(&self) -> String {
         match &self.source {
             ToolSource::Method { visible, .. } => tool_name(visible),
-            // Names of scripts are free; clients accept letters, digits, `_` and `-`.
+            // A script's name may contain other characters than the letters, digits, `_` and `-`
+            // that clients accept.
             ToolSource::Script(script) => script.name.replace(|c: char| !is_name_character(c), "_"),
         }
     }

@@ -1,4 +1,4 @@
-//! Sends a browser to a provider.
+//! Sends a browser to a provider, to sign in or to link an account.
 
 use std::{fmt::Write, net::IpAddr, time::Duration};
 
@@ -44,14 +44,14 @@ impl BrowserKey {
     }
 }
 
-/// A new sign-in: the address to which the browser goes, and its cookie.
+/// A new sign-in: the address to which the browser goes, and the browser's cookie.
 pub struct StartedLogin {
     pub redirect_to: String,
     pub browser: BrowserKey,
 }
 
 impl Oidc {
-    /// Begins to sign in. `origin` is the address of this server.
+    /// Begins a sign-in. `origin` is the address of this server.
     pub async fn start(
         &self,
         (name, origin): (&str, &str),
@@ -69,8 +69,8 @@ impl Oidc {
         self.begin((name, origin), return_to, browser, None).await
     }
 
-    /// Begins to link an account with the user of a session. The user must give the password again,
-    /// or must have signed in recently.
+    /// Begins to link an account to the user of a session. The user must give the password again. A
+    /// user without a password must have signed in recently instead.
     pub async fn start_linking(
         &self,
         caller: &Caller,
@@ -178,7 +178,8 @@ fn address_at_provider(
         ("code_challenge_method", "S256"),
     ]);
     if login.link_session_id.is_some() {
-        // Without this, the account that happens to be signed in at the provider would be linked.
+        // Makes the user sign in at the provider again. Otherwise the account that happens to be
+        // signed in there would be linked.
         query.append_pair("prompt", "login");
     }
     let separator = match endpoint.contains('?') {

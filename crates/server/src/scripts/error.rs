@@ -9,7 +9,7 @@ use crate::{fair_pool::PoolError, identity::IdentityError, limits::OverMinuteLim
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {
-    /// Also for scripts of other users, so that their existence is not revealed.
+    /// Also the error for scripts of other users, so that their existence is not revealed.
     #[error("the script does not exist")]
     NotFound,
     #[error(transparent)]

@@ -1,5 +1,5 @@
 //! Tests a source: signs a request as the sender would, verifies it and emits its event. The source
-//! may be inactive, and its activity does not change.
+//! may be inactive. Tests do not count in the activity of the source.
 
 use std::{net::IpAddr, net::Ipv4Addr};
 
@@ -24,11 +24,11 @@ use super::{
 };
 use crate::{events::emit::EMIT_NEEDS, identity::Caller};
 
-/// Headers of a test, in addition to the signature.
+/// The maximum number of headers that a test may give. Headers of the signature do not count.
 const HEADERS_MAX: usize = 50;
 
 impl Sources {
-    /// Tests a source with its current secret. The event is real, unless the test is a dry run.
+    /// Tests a source with its current secret. Emits the event, unless the test is a dry run.
     pub async fn test(
         &self,
         caller: &Caller,
@@ -58,8 +58,8 @@ impl Sources {
             data: Some(event.data.clone().into_raw()),
         };
         if !test.dry_run {
-            // Checks the caller, and not only the owner: a token that was revoked meanwhile emits
-            // nothing.
+            // Emits as the caller, not as the owner: if the caller's token was revoked meanwhile,
+            // the emit fails.
             let caller = caller.clone().with_needs(EMIT_NEEDS);
             let hash = || Sha256::digest(&inbound.body).into();
             match self.emit(&caller, &row, event, hash).await {

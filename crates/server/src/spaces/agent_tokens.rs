@@ -18,7 +18,7 @@ use crate::{
     lifecycle::append,
 };
 
-/// A new token and its record. The transaction that stores it must return
+/// A new token and its record. The transaction that stores the record must return
 /// [`AffectedRecords::space`].
 pub fn new_agent_token(
     space_id: SpaceId,
@@ -46,7 +46,7 @@ pub fn check_may_make(caller: &Caller) -> Result<(), SpaceError> {
     }
 }
 
-/// Replaces the shown token. The new one is a credential of the space's owner.
+/// Replaces the shown token. The new token acts as the space's owner.
 pub async fn rotate(
     identity: &Identity,
     caller: &Caller,
@@ -72,7 +72,7 @@ pub async fn rotate(
     Ok(token)
 }
 
-/// Issues a token for one start of an agent that the server runs, and revokes the previous one.
+/// Issues a token for one start of an agent that the server runs, and revokes the previous token.
 /// Returns an error if the space's owner may not run code on the server.
 pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, IdentityError> {
     let (token, row) = new_agent_token(space, AgentTokenKind::Local, None)?;

@@ -1,4 +1,4 @@
-//! Fixed sequences: escalations that random sequences found, or would rarely find.
+//! Fixed sequences of requests: escalations that random sequences found, or would rarely find.
 
 use serde_json::{Value, json};
 

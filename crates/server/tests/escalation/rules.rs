@@ -1,4 +1,4 @@
-//! The rules for changes, written from the specification and the documentation, not from the code
+//! The rules for requests, written from the specification and the documentation, not from the code
 //! of the server. No request may give any user more permissions than the caller holds.
 
 mod changes;
@@ -29,8 +29,8 @@ pub struct Caller {
     pub perms: Perms,
 }
 
-/// The permissions of a route. Any one of them is enough. An empty list means any authenticated
-/// caller.
+/// The permissions that open a route. Any one of them is enough. An empty list means that every
+/// authenticated caller may use the route.
 pub fn needed(method: &str, path: &str) -> &'static [&'static str] {
     let starts = |prefix: &str| path == prefix || path.starts_with(&format!("{prefix}/"));
     if starts("/api/users") || starts("/api/oauth/clients") {
@@ -114,7 +114,7 @@ pub fn is_for_enrolling(method: &str, path: &str) -> bool {
     }
 }
 
-/// Rules of the route itself: scopes, agent tokens, permissions.
+/// Checks the rules of the route itself: ended credentials, permissions, scopes, agent tokens.
 pub fn judge_route(
     model: &Model,
     caller: &Caller,
@@ -211,7 +211,7 @@ pub fn name_of(model: &Model, cred: CredIx) -> String {
     format!("{kind} of user {}", record.subject)
 }
 
-/// The earliest expiry of a token and of the tokens with which it was created.
+/// The earliest expiry of a token and of the tokens that created it, directly or indirectly.
 pub fn end_of(model: &Model, cred: CredIx) -> Option<i64> {
     let record = &model.creds[cred];
     let own = match record.kind {

@@ -59,7 +59,7 @@ pub struct Answer {
     pub json: Value,
     /// The session of a `Set-Cookie` header.
     pub cookie: Option<String>,
-    /// Where a redirect leads.
+    /// Where a redirect leads; empty if there is none.
     pub location: String,
 }
 
@@ -145,7 +145,7 @@ impl World {
         self.offset.fetch_add(millis, Ordering::Relaxed);
     }
 
-    /// Sends a request as the first administrator, for the setup; it must succeed.
+    /// Sends a request as the first administrator. The request must succeed.
     pub async fn as_root(&self, method: &str, path: &str, body: Value) -> Answer {
         let answer = self.send(method, path, &Auth::Root, Some(body)).await;
         assert!(
@@ -202,7 +202,7 @@ impl World {
         read(response, path).await
     }
 
-    /// The id of a session that has not ended.
+    /// The id of a session; empty if the session has ended.
     pub fn find_session_id(&self, cookie: &str) -> String {
         let caller = self.app.directory.authenticate(cookie, self.clock_now());
         let id = caller.ok().and_then(|caller| caller.session_id());

@@ -1,6 +1,6 @@
-//! Numbers of events, in the order of commits: write transactions run one at a time, and the number
-//! is drawn inside the transaction. A lane (the queue of a sink or of a subscribed method) that
-//! gets its events from the stored events reads them in the order of their numbers.
+//! Numbers of events. They follow the order of commits, because write transactions run one at a
+//! time and draw the numbers of their events. A lane (the queue of a sink or of a subscribed
+//! method) that gets its events from the stored events reads them in the order of their numbers.
 
 use svc_core::{EventId, Timestamp, UserId};
 
@@ -37,13 +37,14 @@ pub(crate) fn set_newest(tx: &mut Tx<'_>, newest: u64) -> Result<(), StoreError>
     )
 }
 
-/// The number of the newest event; 0 if there never was one. Every event up to this number is visible
-/// to later statements of the transaction.
+/// The number of the newest event; 0 if there never was an event. Later statements of the
+/// transaction see every stored event up to this number.
 pub fn newest_number(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     tx.get(&format!("SELECT {NEWEST}"), &[])
 }
 
-/// Events from a number on, of one owner or of all, in the order of their numbers.
+/// At most `limit` events from the number `from` on, in the order of their numbers: of one owner,
+/// or of all owners.
 pub fn list_numbered(
     tx: &mut Tx<'_>,
     owner: Option<UserId>,

@@ -1,9 +1,9 @@
-//! Removal of old events, and the lanes (queues of sinks and subscribed methods) that still needed
-//! them.
+//! Removes old events, and reports the events that lanes (queues of sinks and subscribed methods)
+//! still needed.
 //!
-//! A waiting delivery keeps its event. A lane that still has to check an event (`refill_from`)
-//! keeps it longer than usual, but not forever. If such an event is removed, the event is reported
-//! as lost.
+//! An event with a waiting delivery is not removed. An event that a lane still has to check
+//! (`refill_from`) is kept longer than usual, but not forever. If such an event is removed, it is
+//! reported as lost.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) const RETURNED: &str =
 /// An event that was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct RemovedEvent {
-    /// The key of the counter that its bytes count in.
+    /// The key of the counter that includes the bytes of the event.
     pub(super) charged_to: String,
     pub(super) owner_id: UserId,
     pub(super) id: EventId,
@@ -82,9 +82,9 @@ pub struct Pruned {
     pub next: Option<EventId>,
 }
 
-/// Checks at most `limit` events that are newer than `after` and older than `before`. Removes
-/// events that no waiting delivery and no lane needs. Events before `held_since` are removed even
-/// if a lane still has to check them.
+/// Checks at most `limit` events that are newer than `after` and older than `before`. Removes those
+/// that no waiting delivery and no lane needs. An event before `held_since` is removed even if a
+/// lane still has to check it.
 pub fn prune(
     tx: &mut Tx<'_>,
     after: EventId,

@@ -1,7 +1,7 @@
-//! Searches the history by actor and by payload. There is no index for them.
+//! Searches the stored events by actor and by payload. There is no index for either.
 //!
-//! One request reads a limited number of events and bytes. Its cursor is the last event that it read,
-//! whether or not that event matches, so that the next request goes on from there.
+//! One request reads a limited number of events and bytes. Its cursor is the last event that it
+//! read, whether or not that event matches, so that the next request continues after this event.
 
 use svc_core::Id;
 use svc_protocol::api::EventRecord;
@@ -22,15 +22,15 @@ const EVENTS_MAX: u32 = 5_000;
 /// A request ends after it has searched this many bytes of payloads. One payload has at most 256
 /// KiB.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// The maximum number of events whose payloads are in memory at the same time.
+/// The number of events whose payloads are read with one statement.
 const STEP: usize = 32;
 
 /// The values that an event must have. A field that is `None` matches all events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Search {
-    /// The name of the user who emitted the event.
+    /// The user name of the event's actor.
     pub actor: Option<String>,
-    /// A part of the payload, as it is stored; upper and lower case are the same.
+    /// A part of the payload as it is stored, in upper or lower case.
     pub text: Option<String>,
 }
 
@@ -49,7 +49,8 @@ impl Search {
     }
 }
 
-/// Newest first. A page may have fewer events than its limit, or none, and still a cursor.
+/// Finds events, newest first. A page may have fewer events than its limit, or none, and still have
+/// a cursor.
 pub fn search(
     tx: &mut Tx<'_>,
     filter: &Filter,

@@ -1,5 +1,5 @@
 -- Ids are UUIDv7 as TEXT, so that their order is the order of time; times are milliseconds since
--- 1970; booleans are 0 or 1; secrets are stored only as hashes.
+-- 1970; booleans are 0 or 1; these tables hold secrets only as hashes.
 
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -111,7 +111,7 @@ CREATE TABLE agent_tokens (
 );
 CREATE INDEX agent_tokens_by_space ON agent_tokens (space_id);
 
--- The history is kept longer than spaces and users, so it has no foreign keys.
+-- The audit log is kept longer than spaces and users, so it has no foreign keys.
 
 CREATE TABLE audit (
     id TEXT PRIMARY KEY,

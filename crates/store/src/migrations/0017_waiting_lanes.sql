@@ -1,6 +1,7 @@
--- Whether a lane has waiting deliveries. Unlike `depth`, this rarely changes: PostgreSQL can update a
--- lane in place (HOT) as long as no column of an index changes. A generated column, so that a server
--- of the previous version keeps it right.
+-- `waiting`: whether a lane has waiting deliveries. The index uses `waiting` and not `depth`, because
+-- `depth` changes with every delivery. PostgreSQL can update a row in place (HOT) only if no column of
+-- an index changes. The column is generated, so that it is right even if a server of the previous
+-- version writes the row.
 ALTER TABLE lanes ADD COLUMN waiting BIGINT
     GENERATED ALWAYS AS (CASE WHEN depth > 0 THEN 1 ELSE 0 END) VIRTUAL;
 DROP INDEX lanes_due;

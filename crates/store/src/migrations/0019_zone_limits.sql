@@ -1,21 +1,22 @@
 -- Limits that hold for the whole zone, and logs that any server can read.
 
--- How much of the limits the users of each server use: a JSON object. One row for each server.
+-- `uses`: how much of their limits the users of a server use, as a JSON object. One row for each server.
 CREATE TABLE limit_use (
     server_id TEXT PRIMARY KEY,
     at BIGINT NOT NULL,
     uses TEXT NOT NULL
 );
 
--- Failed logins. A slot is the hash of a name, an address or a pair of both, so the number of rows is
--- limited.
+-- Counters of failed logins. A slot is a short hash of a name, an address or a pair of both, so the
+-- number of rows is limited.
 CREATE TABLE login_failures (
     slot BIGINT PRIMARY KEY,
     count BIGINT NOT NULL,
     last BIGINT NOT NULL
 );
 
--- Requests for the log of a space that is linked to another server. That server writes the lines.
+-- Requests of a server for the log of a space that is linked to another server, `server_id`. The other
+-- server writes `lines`.
 CREATE TABLE log_requests (
     id TEXT PRIMARY KEY,
     at BIGINT NOT NULL,

@@ -1,7 +1,7 @@
 -- Sources (inbound requests of other services) and schedules. Both emit events for their owner.
 
--- `token_hash`: the SHA-256 of the secret in the URL. `secret` and `previous_secret` are encrypted; the
--- previous one also verifies until `previous_until`.
+-- `token_hash`: the SHA-256 of the secret in the URL. `secret` and `previous_secret` are encrypted.
+-- Requests may also be signed with the previous secret until `previous_until`.
 CREATE TABLE sources (
     id TEXT PRIMARY KEY,
     owner_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
@@ -20,7 +20,7 @@ CREATE TABLE sources (
 );
 
 -- `next_at`: the next run; null if the schedule is not active. The transaction that emits the event of a
--- run also moves `next_at`, so each run has one event. `failure`: why the last run made no event.
+-- run also moves `next_at`, so each run has at most one event. `failure`: why the last run made no event.
 CREATE TABLE schedules (
     id TEXT PRIMARY KEY,
     owner_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

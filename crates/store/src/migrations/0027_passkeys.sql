@@ -1,5 +1,5 @@
--- Passkeys of users (WebAuthn). `public_key` is a COSE key. `counter`: the counter of the last
--- accepted answer; 0 for authenticators that do not count.
+-- Passkeys of users (WebAuthn). `public_key` is a COSE key. `counter`: the signature counter
+-- in the last accepted answer; 0 for authenticators without a counter.
 CREATE TABLE passkeys (
     id TEXT PRIMARY KEY,
     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,

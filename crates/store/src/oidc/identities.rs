@@ -47,7 +47,7 @@ pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<IdentityRow>, S
     tx.list_records("WHERE user_id = ?1 ORDER BY id", values![user])
 }
 
-/// The identities of a provider, of which there may be many.
+/// All identities of a provider. The list may be long.
 pub fn list_of_provider(
     tx: &mut Tx<'_>,
     provider: OidcProviderId,
@@ -62,7 +62,7 @@ pub fn count_of_provider(tx: &mut Tx<'_>, provider: OidcProviderId) -> Result<u6
     )
 }
 
-/// Records a sign-in, with the address and the name that the provider sent.
+/// Records a sign-in, with the email address and the name that the provider sent.
 pub fn set_login(tx: &mut Tx<'_>, identity: &IdentityRow) -> Result<(), StoreError> {
     tx.update(identity, "email, display_name, last_login_at")
         .map(drop)

@@ -1,4 +1,4 @@
-//! Writes the fields of a log record for people, with every unsafe character escaped.
+//! Writes the fields of a log record as text for people. Escapes every unsafe character.
 
 use std::fmt::{self, Debug, Write};
 
@@ -73,7 +73,7 @@ impl Visit for Visitor<'_> {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Metadata of the `log` crate, which the subscriber writes itself.
+        // Fields `log.…` come from the `log` crate. The subscriber writes this metadata itself.
         if !field.name().starts_with("log.") {
             self.record(field, format_args!("{value:?}"));
         }

@@ -45,10 +45,10 @@ impl Events {
         }
     }
 
-    /// Sends the event with these headers, which include its key. While the servers cannot reach the
-    /// database, sends the event again, with the same key, for a limited time: servers detect
-    /// duplicates by the key. `wait_max` shortens that time. Only a limited number of events waits;
-    /// for further events, the answer of the server is returned at once.
+    /// Sends the event with these headers, which include its idempotency key. If the server cannot
+    /// reach its database, sends the event again for up to `retry.within`, or up to `wait_max` if
+    /// that is shorter. Each attempt has the same key, so the event is stored only once. At most
+    /// `retry.waiting_max` events wait. For further events, returns the server's answer at once.
     pub(super) async fn emit(
         &self,
         headers: HeaderMap,
@@ -81,8 +81,8 @@ impl Events {
         answer
     }
 
-    /// Sends the event to the current server. If that server cannot be reached, sends the event to
-    /// it once more, and then to each of the other servers.
+    /// Sends the event to the current server. If that server cannot be reached, tries it once more,
+    /// and then each of the other servers until one answers.
     async fn send(&self, headers: &HeaderMap, body: &[u8]) -> Result<Answer, Failure> {
         let link = self.link.borrow().clone();
         // With several servers, try them even without a link: the agent may be about to link to
@@ -122,9 +122,9 @@ fn is_database_away(answer: &Result<Answer, Failure>) -> bool {
     })
 }
 
-/// Whether to send an event again after its first answer was that the database cannot be reached.
-/// A 503 with any code, an unreachable server and a timeout count too, because the servers may
-/// restart during the outage.
+/// Whether to send the event again while the database cannot be reached. Also true for a 503 with
+/// any other code, an unreachable server and a timeout, because the servers may restart during the
+/// outage.
 fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
     match answer {
         Ok(answer) => answer.status == StatusCode::SERVICE_UNAVAILABLE,
@@ -134,7 +134,7 @@ fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
     }
 }
 
-/// The message contains the key, because the agent may have created it.
+/// The message contains the key. If the agent created the key, the sender does not know it yet.
 fn given_up(key: Option<&HeaderValue>, after: Duration) -> Failure {
     let key = key.and_then(|key| key.to_str().ok());
     let key = key.unwrap_or_default();

@@ -15,7 +15,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Allowed with any arguments.
 const ALLOWED: &[i64] = &[
-    // Files that are already open: the pipes and the gauge.
+    // Files that are already open: the pipes, and the file of the memory gauge.
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
@@ -73,7 +73,7 @@ pub(super) fn filter() -> Result<(), Error> {
 fn allow_list(arch: TargetArch) -> Result<BpfProgram, BackendError> {
     let unconditional = ALLOWED.iter().chain(ALLOWED_HERE);
     let mut rules: Rules = unconditional.map(|&call| (call, Vec::new())).collect();
-    // Threads, not processes.
+    // May start threads, but no processes.
     let thread = bits(libc::CLONE_THREAD);
     rules.insert(
         libc::SYS_clone,
@@ -87,7 +87,7 @@ fn allow_list(arch: TargetArch) -> Result<BpfProgram, BackendError> {
     // Signals to this process only, for an abort.
     let own = u64::from(std::process::id());
     rules.insert(libc::SYS_tgkill, vec![rule(0, SeccompCmpOp::Eq, own)?]);
-    // Names of threads.
+    // May set the name of a thread.
     let name = bits(libc::PR_SET_NAME);
     rules.insert(libc::SYS_prctl, vec![rule(0, SeccompCmpOp::Eq, name)?]);
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());

@@ -1,5 +1,5 @@
-//! Idle workers, each waiting for the next script of its owner, and the task that ends them after a
-//! time.
+//! Idle workers. Each waits for the next script of its owner. A task, the reaper, ends workers that
+//! were idle for too long.
 
 use std::{
     sync::{
@@ -17,6 +17,7 @@ use crate::worker::Worker;
 
 pub(super) struct Idle {
     shared: Arc<Mutex<Shared>>,
+    /// How long a worker may be idle.
     patience: Duration,
     reaper: Mutex<Option<JoinHandle<()>>>,
     warned: AtomicBool,
@@ -50,7 +51,8 @@ impl Idle {
         self.shared.lock().waiting.len()
     }
 
-    /// Takes the worker of this owner that became idle last, if it is still usable.
+    /// Takes the usable worker of this owner that became idle last. Unusable workers of the owner
+    /// that became idle later are dropped.
     pub(super) fn take(&self, owner: Uuid) -> Option<Worker> {
         let waiting = &mut self.shared.lock().waiting;
         while let Some(at) = waiting.iter().rposition(|one| one.owner == owner) {
@@ -111,8 +113,8 @@ impl Drop for Idle {
     }
 }
 
-/// Ends workers that were idle for too long. The task ends when it finds no worker twice in a row.
-/// The task does not end the first time, so that not every script starts a new task.
+/// Ends workers that were idle for too long. The reaper ends when it finds no idle worker twice in
+/// a row. It does not end the first time, so that not every script starts a new reaper.
 async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
     let mut looked = false;
     loop {

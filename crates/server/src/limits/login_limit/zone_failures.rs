@@ -1,5 +1,5 @@
-//! Failed logins at all servers of a zone, in the database. Only failures are written. Their rate
-//! is limited, because checking a password takes time.
+//! Counts failed logins at all servers of a zone, in the database. A user who succeeds at the first
+//! attempt causes no write. Failures cannot be frequent, because checking a password takes time.
 
 use std::{collections::HashMap, net::IpAddr, sync::OnceLock};
 
@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use super::{LoginPolicy, LoginRefused};
 
-/// The key in `meta` of the salt that chooses the slots of a zone. Without the salt, a client could
-/// find a name that shares the slots of another name, and reset the counter of the other name.
+/// The key of the zone's salt in the table `meta`. The slots of a name depend on the salt. Without
+/// the salt, a client could find a name that shares the slots of another name, and reset the
+/// counter of the other name.
 const SALT: &str = "login_salt";
 /// Each table of counters has two rows, like the tables in memory (`login_limit`). A key has one
 /// slot in each row.
@@ -23,6 +24,7 @@ const ROWS: u8 = 2;
 pub(super) struct ZoneFailures {
     store: Store,
     rule: LoginDelay,
+    /// The number of slots in a row of the table for pairs of user and address.
     tracked: usize,
     salt: OnceLock<String>,
 }
@@ -30,7 +32,7 @@ pub(super) struct ZoneFailures {
 /// The slots of one key: one in each row of its table.
 type Slots = [i64; ROWS as usize];
 
-/// The slots of an attempt.
+/// The slots of an attempt: of the user at the address, of the address, and of the user.
 struct AttemptSlots {
     own: Slots,
     at_address: Slots,
@@ -47,7 +49,8 @@ impl ZoneFailures {
         }
     }
 
-    /// Checks whether an attempt may be made now. `address` is the network address of the client.
+    /// Checks whether an attempt may be made now. `address` is the client's address. An
+    /// IPv6 address is cut to its network.
     pub(super) async fn check(&self, username: &str, address: IpAddr) -> Result<(), LoginRefused> {
         let (rule, slots) = (self.rule, self.slots(username, address).await?);
         let check = move |tx: &mut Tx<'_>| {
@@ -99,7 +102,7 @@ impl ZoneFailures {
             }
         };
         let address = address.to_string();
-        // There are fewer addresses and fewer users than pairs of both.
+        // Fewer slots: there are fewer addresses and fewer users than pairs of both.
         let fewer = self.tracked / 4;
         Ok(AttemptSlots {
             own: slots(&salt, 0, self.tracked, &format!("{username} {address}")),

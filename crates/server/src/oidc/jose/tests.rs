@@ -1,4 +1,4 @@
-//! `vectors.json` was made with another implementation (Node's `crypto`).
+//! The keys and tokens in `vectors.json` were made with another implementation (Node's `crypto`).
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ fn a_key_is_used_only_as_its_provider_says() {
     }
     let short = with("p256", "x", json!("AAAA"));
     assert_eq!(short.len(), vectors.keys.len() - 1);
-    // A leading zero, which some providers write.
+    // Some providers write the modulus with a leading zero.
     let modulus = vectors.keys[0]["n"].as_str().expect("a modulus");
     let modulus = URL_SAFE_NO_PAD.decode(modulus).expect("base64");
     let padded = URL_SAFE_NO_PAD.encode([vec![0], modulus].concat());

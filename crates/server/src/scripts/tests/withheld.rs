@@ -119,7 +119,8 @@ async fn a_delivery_spends_no_attempt_if_the_sandbox_failed_its_self_test() {
     fixture.close().await;
 }
 
-/// A global sink sees the events of all users, so its owner must still hold the permission for it.
+/// A global sink sees the events of all users, so its script runs only while the owner holds the
+/// permission to manage global sinks.
 #[tokio::test]
 async fn the_script_of_a_global_sink_runs_only_if_its_owner_may_manage_global_sinks() {
     let fixture = Fixture::new().await;

@@ -26,7 +26,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Acting on a user, or for a user, requires all permissions of that user.
+    /// Acting on another user, or for another user, requires all permissions of that user.
     pub(super) fn power(&mut self, user: UserIx, rule: &'static str, what: &str) {
         let other = self.model.perms(user);
         let caller = self.caller;
@@ -59,7 +59,7 @@ impl Judge<'_> {
         self.check_session("an app was connected");
         let (model, caller) = (self.model, self.caller.cred);
         let question = &model.questions[question];
-        // After the end of the session that was asked, another session may answer.
+        // If the session that was asked has ended, another session may answer.
         let asked = question.asked.filter(|&asked| model.is_alive(asked));
         self.require(
             !question.answered && asked.is_none_or(|asked| Some(asked) == caller),
@@ -102,7 +102,7 @@ impl Judge<'_> {
         });
     }
 
-    /// A script that runs for `owner` must be global or their own.
+    /// A script that runs for `owner` must be global or belong to `owner`.
     fn check_script_owner(&mut self, script: Option<usize>, owner: UserIx) {
         let Some(script) = script.map(|script| &self.model.scripts[script]) else {
             return;
@@ -134,7 +134,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Shared code may run only for users who hold no more permissions than the user who saved it.
+    /// Shared code may run only for the user who saved it, and for users whose permissions the
+    /// saver held when saving.
     fn check_saver(&mut self, saver: UserIx, held: Perms, what: &str) {
         let (subject, perms) = (self.caller.subject, self.caller.perms);
         let trusted = saver == subject || held.covers(perms);
@@ -194,7 +195,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A script must run as its caller, and its shared parts must be trusted.
+    /// A script must run as its caller. Its global parts must obey [`Self::check_saver`].
     fn check_run(&mut self, script: usize, answer: &Answer) {
         if !answer.json["error"].is_null() || answer.json["result"]["isError"] == true {
             return;
@@ -370,7 +371,7 @@ impl Judge<'_> {
     }
 }
 
-/// The id of the user that a tool acted as: its result is the answer of `/api/auth/me`.
+/// The id of the user that a script acted as. Each script returns the answer of `/api/auth/me`.
 fn find_actor(answer: &Answer) -> String {
     let result = &answer.json["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_default();
@@ -379,7 +380,7 @@ fn find_actor(answer: &Answer) -> String {
     id.unwrap_or_default().to_owned()
 }
 
-/// Checks a successful change against the model from before the change.
+/// Checks a successful change. `model` is the state before the change.
 pub fn judge(model: &Model, caller: &Caller, act: &Act, answer: &Answer) -> Vec<Violation> {
     let mut judge = Judge {
         model,

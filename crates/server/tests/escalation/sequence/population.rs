@@ -81,7 +81,8 @@ impl Sequence<'_> {
             requires_factor: false,
             deleted: false,
         });
-        // Some roles have two holders.
+        // Some users also get the role of an earlier user. Roles 0 and 1 are built in, and role 2
+        // belongs to `OWNER`.
         let mut roles = vec![first];
         if first > 3 && rng.percent(20) {
             roles.push(3 + rng.below(first - 3));
@@ -127,7 +128,7 @@ impl Sequence<'_> {
         self.read_session_id(user);
     }
 
-    /// Creates spaces, methods, tokens and scripts of a user, with their session.
+    /// Creates the first records of a user, with the session of the user.
     async fn create_records(&mut self, rng: &mut Rng, person: UserIx) -> Result<(), Failure> {
         let session = self
             .model

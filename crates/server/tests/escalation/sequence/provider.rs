@@ -1,5 +1,5 @@
-//! Accounts at a provider: links them and signs in with them, as the steps of a browser would after
-//! the provider has answered.
+//! Links accounts at a sign-in provider to users, and signs in with such accounts. The steps begin
+//! after the answer of the provider, which the test invents.
 
 use super::{Failure, Sequence};
 use crate::{
@@ -8,6 +8,7 @@ use crate::{
     rules::Violation,
 };
 
+/// The lifetime of a session, in milliseconds.
 const SESSION: i64 = 30 * 24 * 60 * 60 * 1_000;
 
 impl Sequence<'_> {
@@ -28,8 +29,8 @@ impl Sequence<'_> {
         }
     }
 
-    /// Links an account to the user of a session: usually a new account, sometimes one that belongs
-    /// to a user already.
+    /// Links an account to the user of a session: usually a new account, sometimes an account that
+    /// was linked before.
     pub(super) async fn link(&mut self, rng: &mut Rng, session: CredIx) -> Result<(), Failure> {
         let caller = self.caller(session);
         let all: Vec<_> = (0..self.model.identities.len()).collect();
@@ -69,7 +70,7 @@ impl Sequence<'_> {
         Ok(())
     }
 
-    /// Signs in with an account that was linked at some time.
+    /// Signs in with an account that is linked, or was linked earlier.
     async fn sign_in(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         let all: Vec<_> = (0..self.model.identities.len()).collect();
         let Some(drawn) = rng.pick(&all) else {

@@ -7,7 +7,7 @@ use crate::model::{CredIx, Perms, UserIx};
 pub enum Act {
     /// No effect on the model.
     Other,
-    /// Must never succeed.
+    /// The request must never succeed. The text says why.
     Never(&'static str),
     Login {
         user: UserIx,

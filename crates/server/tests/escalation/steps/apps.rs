@@ -84,7 +84,7 @@ fn exchange(draft: &mut Draft<'_>, cred: CredIx) -> Option<Plan> {
         ),
         _ => return None,
     };
-    // Sometimes another app presents the code or token, as if it was stolen.
+    // Sometimes another app presents the code or token, as a thief would.
     let app = match draft.rng.percent(10) {
         true => draft.rng.pick(&draft.model.live_apps()).unwrap_or(app),
         false => app,

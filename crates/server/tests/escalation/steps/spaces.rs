@@ -71,7 +71,7 @@ pub fn rotate_agent(draft: &mut Draft<'_>) -> Option<Plan> {
 }
 
 /// Returns the body, whether it sets a health check, and whether it sets (`true`) or removes
-/// (`false`) the startup script.
+/// (`false`) the startup script. `None`: the startup script stays unchanged.
 fn template_body(draft: &mut Draft<'_>) -> (Value, bool, Option<bool>) {
     let startup = draft
         .model

@@ -33,7 +33,8 @@ fn event(number: u32, actor: &str, data: &serde_json::Value) -> Event {
     }
 }
 
-/// All pages: the numbers of the events, and the number of requests.
+/// Stores the events and reads all pages of a search. Returns the numbers of the events that were
+/// found, and the number of requests.
 async fn find_all(engine: &TestEngine, events: Vec<Event>, wanted: Search) -> (Vec<i64>, u32) {
     let store = engine.open().await;
     let writing = store.write(move |tx| events.iter().try_for_each(|event| store_event(tx, event)));
