@@ -6,7 +6,10 @@ use svc_protocol::registration_file::FILE_BYTES_MAX;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
-use crate::local_api::socket::{default_socket_path, may_connect, socket_name};
+use crate::local_api::{
+    serve::CONNECTIONS_MAX,
+    socket::{default_socket_path, may_connect, socket_name},
+};
 
 #[tokio::test]
 async fn the_socket_is_private_answers_requests_and_explains_errors() {
@@ -95,6 +98,27 @@ async fn a_broken_body_is_not_reported_as_too_large() {
         answer.contains("the body did not arrive completely"),
         "{answer}"
     );
+    agent.stop.cancel();
+}
+
+#[tokio::test]
+async fn clients_beyond_the_limit_wait_until_a_connection_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agent = unlinked(folder.path(), "http://127.0.0.1:1").await;
+    let mut idle = Vec::new();
+    for _ in 0..CONNECTIONS_MAX {
+        let mut stream = UnixStream::connect(&agent.path).await.expect("connects");
+        let request = b"GET /status HTTP/1.1\r\nhost: x\r\n\r\n";
+        stream.write_all(request).await.expect("writes");
+        stream.read_u8().await.expect("an answer");
+        idle.push(stream);
+    }
+    let waiting = agent.ask("GET", "/status", "");
+    tokio::pin!(waiting);
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
+    assert!(early.is_err(), "served although the limit is reached");
+    idle.pop();
+    assert_eq!(status(&waiting.await), 200);
     agent.stop.cancel();
 }
 
