@@ -1,5 +1,5 @@
 //! Lanes: one durable queue per sink and per method subscription. A lane is first in, first out,
-//! with one delivery at a time (spec 6.5), unless the policy of its sink sets another order.
+//! with one delivery at a time (spec 6.5), unless the policy of its sink says otherwise.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub const READ_AHEAD_BYTES: usize = 1024 * 1024;
 /// second but not made are still allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRate {
-    /// When the next delivery would be due if deliveries came at exactly this rate.
+    /// When the next delivery would be due if deliveries came at exactly the rate of the sink.
     pub until: Timestamp,
     now: Timestamp,
     /// Milliseconds between deliveries.
@@ -37,7 +37,7 @@ pub struct SendRate {
 const RATE_BURST: i64 = 1_000;
 
 impl SendRate {
-    /// `until` is the stored time; 0 at first.
+    /// `until` is the value of [`until`](Self::until) after the last delivery; 0 before the first.
     pub fn new(per_minute: u32, until: Timestamp, now: Timestamp) -> Self {
         Self {
             until: until.max(now),

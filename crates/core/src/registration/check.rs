@@ -67,7 +67,8 @@ pub fn name_method(method: &str, message: String) -> String {
 /// Advice for the publisher; the registration is valid nevertheless.
 pub type Warning = String;
 
-/// A registration that meets every rule that can be checked without a look-up.
+/// A registration that meets every rule that can be checked without the data of the server, such
+/// as its groups.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CheckedRegistration {
     pub server: ServerDefinition,
@@ -102,7 +103,7 @@ pub struct CheckedMethod {
 }
 
 impl Registration {
-    /// Checks every rule that needs no look-up.
+    /// Checks every rule that needs no data of the server.
     pub fn check(
         self,
         space: &SpaceName,

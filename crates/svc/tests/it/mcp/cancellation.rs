@@ -104,7 +104,7 @@ async fn a_running_call_is_cancelled_only_by_its_own_credential() {
     }
     cancel(ann, json!("7")).await;
     cancel(ann, json!(8)).await;
-    // Modern clients close the response instead.
+    // A modern client cancels by closing the response, so its notification has no effect.
     cancel_as(MODERN, ann, json!(7)).await;
     // With a second call of the same id, a cancellation is ambiguous and ends neither call.
     let second = start(ann, json!(7), "sleep", json!({"ms": 500}));

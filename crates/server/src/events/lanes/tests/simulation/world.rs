@@ -1,5 +1,5 @@
-//! The run of one seed: steps that disturb the servers, then a quiet time in which everything must be
-//! delivered.
+//! The run of one seed: steps that disturb the servers, then a quiet time in which everything must
+//! be delivered.
 
 use std::{sync::Arc, time::Duration};
 
