@@ -63,8 +63,8 @@ text_enum! {
     SignatureEncoding { Hex = "hex", Base64 = "base64" }
 }
 
-/// How a source verifies its requests. All members except `type`, `secret` and `tolerance_seconds` are
-/// for the type `hmac`. `Debug` leaves out the secret, so that the secret is never logged.
+/// How a source verifies its requests. All members except `type`, `secret` and `tolerance_seconds`
+/// are for the type `hmac`. `Debug` leaves out the secret, so that the secret is never logged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {

@@ -1,4 +1,6 @@
-//! The table of attacks. A successful attack prints the mark, which no source contains.
+//! The table of attacks. A successful attack prints `ESCAPED` or creates the file `MARK_FILE`. The
+//! sources contain `ESCAPED` only in two parts, so an error message that shows a source does not
+//! contain it.
 
 /// How an attack must end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
