@@ -18,8 +18,8 @@ use super::{
     scopes::Scopes,
 };
 
-/// Start of the inserted name of every function of `python/language.py`. The evaluator loads these
-/// functions only if the code contains this text.
+/// The rewritten code calls a function of `python/language.py` by this text and the function's
+/// name. The evaluator loads these functions only if the code contains this text.
 pub const PREFIX: &str = "__svc__.python.";
 
 /// The changes to make to the text.

@@ -5,7 +5,8 @@
 //! setting for this, so the guard checks the bytes first, while the connection waits for a head: it
 //! replaces a bare LF by a byte that is invalid in a head, and the library answers 400.
 //!
-//! Not covered: a pipelined request after a body that is chunked or arrived in several reads.
+//! Not covered: a pipelined request after a body that is chunked or arrived in several reads, and
+//! connections whose first method begins with `PRI`.
 
 use std::{
     io::{self, IoSlice},

@@ -207,8 +207,8 @@ impl Links {
         });
     }
 
-    /// Removes an ended side link from its space. Its methods stay listed for the grace period,
-    /// unless the agent stops.
+    /// Removes an ended side link from its space. The methods of the space stay listed for the
+    /// grace period, unless the agent stops.
     pub(super) async fn part_side(self: &Arc<Self>, live: Arc<LiveSpace>, link: &Arc<Link>) {
         let _transition = live.transition.lock().await;
         if !live.detach(link) {

@@ -182,7 +182,7 @@ pub(super) fn display_host(config: &Config, index: usize) -> String {
     }
 }
 
-/// The TLS options of a URL, and the URL without them: the driver does not know all their values.
+/// The TLS options of a URL, and the URL without them: the driver does not support all of them.
 struct TlsOptions {
     mode: Option<String>,
     authority: Option<PathBuf>,

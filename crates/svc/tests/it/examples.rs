@@ -86,7 +86,7 @@ impl Published {
         result(&running.await.unwrap());
     }
 
-    /// Checks that the method server exits by itself at the end of its stdin, and that it logs
+    /// Checks that the method server exits after `svc methods unregister`, and that it logs
     /// `last_words` before that.
     async fn check_clean_end(mut self, last_words: Option<&str>) {
         let pid = self.agent.method_server_pid().await;

@@ -35,8 +35,8 @@ import { Menu } from './menu.js';
 
 /**
  * A table. On screens up to 640 px wide, every row becomes a card, or two or three lines if a column has a `phone`
- * position. With `rowHref` the first column is a link that covers the row: a click anywhere opens it, and the link needs
- * one Tab stop per row.
+ * position. With `rowHref` the first column is a link that covers the row: a click anywhere opens it, and the link
+ * needs one Tab stop per row.
  * @template T
  * @param {object} props
  * @param {string} props.label name of the table for screen readers

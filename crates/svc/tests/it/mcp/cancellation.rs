@@ -14,7 +14,7 @@ use crate::{
 };
 
 const TOOLS: [&str; 3] = ["sleep", "push", "pushed"];
-/// Longer than any test: only a cancellation ends such a call early.
+/// Longer than a test waits for an answer, so only a cancellation ends such a call in time.
 const LONG_MS: u64 = 20_000;
 
 struct Site {

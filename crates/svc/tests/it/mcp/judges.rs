@@ -17,7 +17,7 @@ const CHANGING: &str = "changing";
 
 /// Ann, whose tools the judges see, and Ben, who shares methods with her.
 struct Site {
-    /// Whether the judges speak over `svc mcp stdio`.
+    /// Whether the judges connect through `svc mcp stdio`.
     over_stdio: bool,
     ann: TestUser,
     ben: TestUser,

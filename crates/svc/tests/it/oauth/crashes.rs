@@ -1,5 +1,5 @@
-//! `kill -9` between and during the steps of a login: no step leaves half a grant. The module `zone`
-//! tests the steps with the consent page.
+//! `kill -9` between and during the steps of a login: no step leaves half a grant. The module
+//! `zone` tests the steps with the consent page.
 
 use serde_json::{Value, json};
 use svc_testkit::TestServer;

@@ -1,4 +1,4 @@
-//! The data of svc 0.1.0 after an upgrade, and databases of a newer version. Both run on both
+//! The data of svc 0.1.0 after an upgrade, and databases of a newer version. The tests use both
 //! database engines.
 
 use std::fs;
