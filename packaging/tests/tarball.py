@@ -1,4 +1,4 @@
-"""The install script, from a web server of this machine: correct, and with a changed archive."""
+"""The archive and the install script: from a web server of this machine, from a folder, and with invalid sources."""
 
 import functools
 import http.server

@@ -8,7 +8,7 @@ use svc_testkit::{TestPostgres, TestServer, TestUser, TestZone};
 use crate::events;
 
 const ROUNDS: usize = 3;
-/// Servers of the zone.
+/// The number of servers of the larger zone.
 const SERVERS: usize = 3;
 
 /// The results of one database setup.

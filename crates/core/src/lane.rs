@@ -1,5 +1,5 @@
 //! Lanes: one durable queue per sink and per method subscription. A lane is first in, first out,
-//! with one delivery at a time (spec 6.5), unless the policy of its sink sets another order.
+//! with one delivery at a time (spec 6.5), unless the policy of its sink says otherwise.
 
 use std::time::Duration;
 
@@ -7,8 +7,9 @@ use crate::Timestamp;
 
 /// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
-/// A lane that has fallen behind reads more stored events when its queue has shrunk to this length.
-/// Past events that a user sends again also fill the queue only up to this length.
+/// A lane that holds events and has fallen behind reads more stored events when its queue has
+/// shrunk to this length. Past events that a user sends again fill the queue only up to this
+/// length.
 pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
 /// The number of attempts of one delivery, unless the sink's policy sets another (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
@@ -26,7 +27,7 @@ pub const READ_AHEAD_BYTES: usize = 1024 * 1024;
 /// second but not made are still allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendRate {
-    /// When the next delivery would be due if deliveries came at exactly this rate.
+    /// When the next delivery would be due if deliveries came at exactly the rate of the sink.
     pub until: Timestamp,
     now: Timestamp,
     /// Milliseconds between deliveries.
@@ -37,7 +38,7 @@ pub struct SendRate {
 const RATE_BURST: i64 = 1_000;
 
 impl SendRate {
-    /// `until` is the stored time; 0 at first.
+    /// `until` is the value of [`until`](Self::until) after the last delivery; 0 before the first.
     pub fn new(per_minute: u32, until: Timestamp, now: Timestamp) -> Self {
         Self {
             until: until.max(now),

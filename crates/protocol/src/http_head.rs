@@ -1,7 +1,7 @@
-//! The head of an HTTP/1 request, as bytes: finds lines that end with a bare LF. The server's guard
-//! rejects such heads, because a proxy in front of the server may read other headers from them.
+//! Finds lines that end with a bare LF in the head of an HTTP/1 request. The server rejects such a
+//! head, because a proxy in front of the server may find different headers in it.
 
-/// The last bytes that were read before the current ones.
+/// The last three bytes before the bytes to check.
 pub type Tail = [u8; 3];
 
 /// Whether the bytes contain a bare LF, in a head or in a body. This quick check has no branch per
@@ -19,9 +19,9 @@ pub fn has_bare_lf(before: u8, bytes: &[u8]) -> bool {
         })
 }
 
-/// Finds the first bare LF in a head. `tail` holds the last bytes before `bytes`. A body and then
-/// another head may follow the head. `length` is the length of the body according to the lines so
-/// far; `None` if it is unknown.
+/// Returns the position of the first bare LF in a head. In `bytes`, a body and another head may
+/// follow the head. `tail` holds the last bytes before `bytes`. `length` is the length of the body
+/// according to the lines before `bytes`; `None` if the length is unknown.
 pub fn find_in_head(tail: Tail, mut length: Option<usize>, bytes: &[u8]) -> Option<usize> {
     let at = |index: usize, back: usize| match index.checked_sub(back) {
         Some(index) => bytes[index],
@@ -49,8 +49,8 @@ pub fn find_in_head(tail: Tail, mut length: Option<usize>, bytes: &[u8]) -> Opti
     None
 }
 
-/// The length of the body if this line declares it; `Some(None)` for a chunked body or an invalid
-/// length.
+/// The length of the body if this line declares it. `Some(None)` for a `Transfer-Encoding` header,
+/// and for a length that is text but not a number.
 fn content_length(line: &[u8]) -> Option<Option<usize>> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, value) = (&line[..colon], &line[colon + 1..]);

@@ -1,6 +1,6 @@
 //! Requests of the Model Context Protocol. Its versions form two eras: modern (2026-07-28) and
-//! legacy (before). Only the needed members are parsed; ids and arguments keep the bytes that the
-//! client sent.
+//! legacy (all earlier versions). Only the needed members are parsed; ids and arguments keep the
+//! bytes that the client sent.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub struct Message<'a> {
     pub meta: Meta<'a>,
 }
 
-/// The members of `params` of all methods; `null` counts as absent.
+/// The members of `params` that any method uses. A member that is `null` counts as absent.
 #[derive(Deserialize, Default)]
 pub struct Params<'a> {
     #[serde(borrow, default, rename = "_meta")]
@@ -147,7 +147,7 @@ impl<'a> Params<'a> {
     }
 }
 
-/// A member that must be an object is something else.
+/// A member that must be an object is something else, or has a member of the wrong type.
 #[derive(Debug)]
 pub struct NotAnObject;
 

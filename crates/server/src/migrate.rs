@@ -1,8 +1,8 @@
 //! Moves the data of a single server to a PostgreSQL database, for a zone.
 //!
 //! The source is a data folder that no server uses. Its data stays as it is; only an old schema is
-//! migrated and the server's id is stored. The target is an empty database. Either all data is
-//! copied or nothing; records of running servers and of unfinished logins are left out.
+//! migrated and the server's id is stored. The target is an empty database. The copy is one
+//! transaction. It leaves out records of running servers and of unfinished logins.
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ pub enum MigrateError {
     ServerId(#[from] ServerIdError),
 }
 
-/// The moved data.
+/// What was moved.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Report {
     pub from: PathBuf,

@@ -16,8 +16,8 @@ pub type RandomKeyMap<K, V> = HashMap<K, V, BuildHasherDefault<RandomKeyHasher>>
 #[derive(Default)]
 pub struct RandomKeyHasher(u64);
 
-/// 2⁶⁴ divided by the golden ratio: odd, with well-spread bits. The upper bits of a hash then
-/// depend on all bits of the key. The lower bits are as random as the lower bits of the key.
+/// 2⁶⁴ divided by the golden ratio: odd, with well-spread bits. After the multiplication, the upper
+/// bits of a hash depend on all eight bytes, and the lower bits are as random as those of the key.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for RandomKeyHasher {

@@ -1,10 +1,10 @@
 //! A batch: the commands of one commit.
 //!
 //! Each command runs in a savepoint of its own, so that a failed command has no effect on the
-//! others. If a batch has only one command, there is no savepoint: the transaction itself is rolled
-//! back. Commands that can run together form a [`Group`]. All groups of a batch share one
-//! savepoint; if the batch has only groups, there is no savepoint. If a group fails, the commands
-//! of all groups run again, each by itself.
+//! others. A batch with only one command needs no savepoint: if the command fails, the whole
+//! transaction is rolled back. Commands that can run together form a [`Group`]. All groups of a
+//! batch share one savepoint; a batch that has only groups needs none. If a group fails, the
+//! commands of all groups run again, each by itself.
 
 use std::collections::VecDeque;
 
@@ -60,7 +60,8 @@ impl Batch {
         batch
     }
 
-    /// Runs the batch in a transaction that has begun, and commits it.
+    /// Runs the batch in a transaction that has begun, and commits the transaction. If the only
+    /// command fails, rolls the transaction back.
     pub(super) fn run(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
         let is_single = self.commands.len() == 1 && self.groups.is_empty();
         let has_commands = !self.commands.is_empty();
@@ -95,7 +96,8 @@ impl Batch {
             if !is_single {
                 connection.control(SAVEPOINT)?;
             }
-            // After an error, the commands that did not run are still in the batch and get an answer.
+            // After an error, the commands that did not run are still in the batch, so that they
+            // get an answer.
             let Some(command) = self.commands.pop_front() else {
                 break;
             };
@@ -112,8 +114,8 @@ impl Batch {
 
     /// Runs the groups. Afterwards, the commands that must run by themselves are in `commands`.
     ///
-    /// Does not wait for the last statements of a batch: the commit waits for them, which saves a round
-    /// trip.
+    /// Does not wait for the last statements of a batch: the commit waits for them, which saves a
+    /// round trip.
     fn run_groups(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
         let mut tx = Tx::on(connection);
         let ran = self
@@ -132,8 +134,8 @@ impl Batch {
         }
     }
 
-    /// Runs the groups in a savepoint. If one fails, the savepoint is rolled back, and all commands of
-    /// the groups are in `commands`.
+    /// Runs the groups in a savepoint. If a group fails, rolls the savepoint back and moves all
+    /// commands of the groups to `commands`.
     fn run_protected_groups(&mut self, connection: &dyn Connection) -> Result<(), StoreError> {
         connection.control(SAVEPOINT)?;
         let ran = self.run_groups(connection);
@@ -170,8 +172,8 @@ impl Batch {
             .map(Self::of)
     }
 
-    /// Takes the commands of the groups. `None` if there are no groups, or if a command has run by
-    /// itself.
+    /// Takes all commands, those of the groups included. `None` if there are no groups, or if a
+    /// command has run by itself.
     fn take_groups(&mut self) -> Option<Commands> {
         if self.groups.is_empty() || !self.outcomes.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Events. Deliveries refer to them. [`list`](list::list) is the history.
+//! Events, to which deliveries refer. [`list`](list::list) reads the history.
 
 mod list;
 mod numbers;
@@ -36,7 +36,8 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Inclusive.
     pub until: Option<Timestamp>,
-    /// Only events that this lane has not delivered and that do not wait in its queue.
+    /// Only events that this lane has not delivered and will not deliver: they do not wait in its
+    /// queue, and the lane has already checked them.
     pub undelivered_by: Option<LaneId>,
 }
 

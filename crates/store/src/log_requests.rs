@@ -11,7 +11,8 @@ use super::{
     zone_changes::{self, ZoneChange},
 };
 
-/// Requests that are older were left over by a server that crashed: [`add`] removes them.
+/// A request that is older than this was left over by a server that crashed. [`add`] removes such
+/// requests.
 const KEPT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -326,8 +326,8 @@ struct File {
     text: String,
 }
 
-/// A file that the user names is used without further checks. A file that is found must not be
-/// writable by other users: the current folder can belong to one of them.
+/// A file that the user names is used without further checks. A file that this function finds must
+/// not be writable by other users, because the current folder can belong to another user.
 fn find_file(flag: Option<&Path>, environment: &Environment) -> Result<Option<File>, Failure> {
     let named = flag
         .map(Path::to_owned)

@@ -33,7 +33,7 @@ pub fn pattern(data: &[u8]) {
     let _ = is_event_type(event_type);
 }
 
-/// A template, and the payload of the event.
+/// The input is a template and the payload of an event.
 pub fn template(data: &[u8]) {
     let [source, payload] = parts(data);
     let (Some(source), Some(payload)) = (text(source), text(payload)) else {
@@ -90,7 +90,7 @@ fn scope(event: &Event) -> Scope<'_> {
     }
 }
 
-/// Runs of a schedule are in order and never in the past.
+/// The next runs of a schedule are in order and after the given time. The last run is not after it.
 pub fn cron(data: &[u8]) {
     let [cron, zone, at] = parts(data);
     let (Some(cron), Some(zone)) = (text(cron), text(zone)) else {

@@ -143,7 +143,7 @@ function decode(part) {
 }
 
 /**
- * The page to open after signing in: one of our pages that requires a user.
+ * The address to open after signing in: `next`, or `/` if `next` is on another site or needs no signing in.
  * @param {string} next
  * @param {string} origin
  */

@@ -84,7 +84,7 @@ struct StatementCounter {
     statements: Arc<AtomicU64>,
     /// The head of the message that is being read.
     head: Vec<u8>,
-    /// Bytes that are left of its body.
+    /// Bytes of this message's body that have not been read yet.
     left: usize,
     /// Whether the current message is the first, which has no type byte.
     is_first: bool,

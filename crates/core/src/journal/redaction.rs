@@ -83,7 +83,7 @@ impl Serialize for JsonPointer {
     }
 }
 
-/// Replaces the values that the pointers lead to. `None` if the text cannot be read again.
+/// Replaces the values that the pointers lead to. `None` if the text cannot be parsed.
 pub fn redact(text: JsonText, pointers: &[JsonPointer]) -> Option<JsonText> {
     let steps: Vec<&[String]> = pointers
         .iter()
@@ -92,8 +92,8 @@ pub fn redact(text: JsonText, pointers: &[JsonPointer]) -> Option<JsonText> {
     redact_steps(text, &steps)
 }
 
-/// Like [`redact`] for the error of a method. The pointers apply to the error object and to its
-/// `data`.
+/// Like [`redact`], but for an error that a method returned. Every pointer applies to the error
+/// object and to its `data`.
 pub fn redact_error(text: JsonText, pointers: &[JsonPointer]) -> Option<JsonText> {
     let in_data = |pointer: &JsonPointer| {
         let mut steps = vec!["data".to_owned()];

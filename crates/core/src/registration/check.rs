@@ -1,4 +1,5 @@
-//! Checks a registration and reports every violation with its path in the document.
+//! Checks a registration and reports each violation with its path in the document. Duplicates are
+//! reported only if there is no other violation.
 
 mod method;
 
@@ -54,7 +55,7 @@ pub fn show_path(path: &[Step]) -> impl fmt::Display {
     })
 }
 
-/// The message of a violation in a method, with the method's name as written.
+/// Adds the name of a method to the message of a violation, unless the message contains it.
 pub fn name_method(method: &str, message: String) -> String {
     let shown: String = method.chars().take(CANONICAL_NAME_MAX).collect();
     let name = format!("`{shown}`");
@@ -67,7 +68,8 @@ pub fn name_method(method: &str, message: String) -> String {
 /// Advice for the publisher; the registration is valid nevertheless.
 pub type Warning = String;
 
-/// A registration that meets every rule that can be checked without a look-up.
+/// A registration that meets every rule that can be checked without the data of the server, such
+/// as its groups.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CheckedRegistration {
     pub server: ServerDefinition,
@@ -102,7 +104,7 @@ pub struct CheckedMethod {
 }
 
 impl Registration {
-    /// Checks every rule that needs no look-up.
+    /// Checks every rule that needs no data of the server.
     pub fn check(
         self,
         space: &SpaceName,

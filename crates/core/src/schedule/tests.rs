@@ -60,7 +60,7 @@ fn runs_follow_the_clock_of_the_time_zone() {
 
 #[test]
 fn in_spring_a_fixed_time_that_does_not_exist_runs_after_the_gap() {
-    // Berlin, 29 March 2026: 02:00 is followed by 03:00, at 01:00 UTC.
+    // Berlin, 29 March 2026: at 01:00 UTC, the clocks go forward from 02:00 to 03:00.
     check_runs(
         "30 2 * * *",
         "Europe/Berlin",
@@ -86,7 +86,7 @@ fn in_spring_a_fixed_time_that_does_not_exist_runs_after_the_gap() {
 
 #[test]
 fn in_autumn_a_fixed_time_that_exists_twice_runs_once() {
-    // Berlin, 25 October 2026: 03:00 is followed by 02:00, at 01:00 UTC.
+    // Berlin, 25 October 2026: at 01:00 UTC, the clocks go back from 03:00 to 02:00.
     check_runs(
         "30 2 * * *",
         "Europe/Berlin",

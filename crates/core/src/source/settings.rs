@@ -13,12 +13,13 @@ use crate::text_enum::text_enum;
 pub const TOLERANCE_SECONDS: u32 = 300;
 /// The largest tolerance. With a longer tolerance, the signed time would be useless.
 pub const TOLERANCE_SECONDS_MAX: u32 = 3_600;
-/// The maximum number of headers that a setting adds to `_source`.
+/// The maximum number of headers that the setting `headers` copies into the member `_source` of an
+/// event.
 pub const HEADERS_MAX: usize = 20;
 /// The number of bytes of a secret.
 pub const SECRET_BYTES: std::ops::RangeInclusive<usize> = 8..=512;
-/// The maximum number of characters of a header's name, of a prefix, of a signed text and of a
-/// path.
+/// The maximum number of bytes of a header's name, of a prefix, of a signed text, of a path and of
+/// a fixed event type.
 const TEXT_MAX: usize = 100;
 
 /// Headers that carry credentials. They are never copied into an event.
@@ -31,7 +32,7 @@ const SECRET_HEADERS: [&str; 5] = [
 ];
 
 text_enum! {
-    /// The sender of the requests. It decides how they are verified.
+    /// How requests are verified: as a certain sender signs them, or in a general way.
     VerifyType {
         /// `X-Hub-Signature-256`
         Github = "github",
@@ -62,8 +63,8 @@ text_enum! {
     SignatureEncoding { Hex = "hex", Base64 = "base64" }
 }
 
-/// How a source verifies its requests. All members except `type`, `secret` and `tolerance_seconds` are
-/// for the type `hmac`. `Debug` leaves out the secret, so that the secret is never logged.
+/// How a source verifies its requests. All members except `type`, `secret` and `tolerance_seconds`
+/// are for the type `hmac`. `Debug` leaves out the secret, so that the secret is never logged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
@@ -256,7 +257,7 @@ impl TypeRule {
     }
 }
 
-/// Checks the headers that a setting adds to `_source`.
+/// Checks the names in the setting `headers`.
 pub fn check_headers(names: &[String]) -> Result<(), SettingsError> {
     if names.len() > HEADERS_MAX {
         return Err(SettingsError::TooManyHeaders(names.len()));

@@ -86,7 +86,7 @@ fn a_user_who_fills_the_outbox_leaves_room_for_others() {
     assert_eq!(outbox.put(Some(1), call(2, MIB)), Err(OutboxError::Full));
     assert_eq!(fill(2, MIB) / MIB, 16);
     assert!(outbox.put(Some(3), call(2, 8 * MIB)).is_ok());
-    // A cancel is queued even after a burst of calls.
+    // A cancel is queued although user 1 may queue no more calls.
     let cancel = Frame::empty(1, FrameKind::Cancel);
     assert_eq!(outbox.put(Some(1), cancel), Ok(()));
     assert!(outgoing.close().len() > 48);
@@ -139,7 +139,8 @@ async fn a_full_outbox_has_no_room_until_it_is_written() {
     for _ in 0..2 {
         let waited = tokio::time::timeout(Duration::from_millis(20), outbox.room()).await;
         assert!(waited.is_err(), "there is no room");
-        // The frame is being written: its bytes still count.
+        // The first `take` returns the frame, whose bytes still count while it is written. The
+        // second `take` means that the frame was written.
         let take = outgoing.take(&mut batch, 256, usize::MAX);
         let _ = tokio::time::timeout(Duration::ZERO, take).await;
     }

@@ -18,8 +18,8 @@ use super::{
     scopes::Scopes,
 };
 
-/// Start of every name that this module inserts. The evaluator loads the functions if the code
-/// contains this text.
+/// The rewritten code calls a function of `python/language.py` by this text and the function's
+/// name. The evaluator loads these functions only if the code contains this text.
 pub const PREFIX: &str = "__svc__.python.";
 
 /// The changes to make to the text.
@@ -27,7 +27,7 @@ pub struct Edits {
     /// Closing parts of replaced expressions. They come before all other edits at the same
     /// position.
     pub closing: Vec<(TextRange, String)>,
-    /// All other edits. They come after the start of a rewritten statement at the same position.
+    /// All other edits. They come after the edits of the module `statements` at the same position.
     pub others: Vec<(TextRange, String)>,
 }
 
@@ -208,7 +208,7 @@ impl<'a> Language<'a> {
         self.scopes.leave();
     }
 
-    /// Makes an iterator of an expression that is a list in the engine.
+    /// If `lazy` is set, makes an iterator of an expression that is a list in the engine.
     fn wrap(&mut self, range: TextRange, lazy: bool, expr: &'a Expr) {
         if lazy {
             self.insert(range.start(), "__svc__.iter(");
@@ -219,7 +219,7 @@ impl<'a> Language<'a> {
         }
     }
 
-    /// The name of a built-in function that is called.
+    /// The name of the called function, if the script does not define this name itself.
     fn built_in(&self, call: &'a ExprCall) -> Option<&'a str> {
         match &*call.func {
             Expr::Name(name) if !self.scopes.bind(name.id.as_str()) => Some(name.id.as_str()),
@@ -282,7 +282,7 @@ impl<'a> Language<'a> {
             return false;
         }
         match name {
-            // If the replacement is a text, the engine's own `sub` works.
+            // If the argument `repl` is a text, the engine's own `sub` works.
             "sub" => {
                 let module = matches!(&*method.value, Expr::Name(name) if name.id == "re");
                 let replacement = match &*arguments.args {
@@ -403,7 +403,8 @@ fn is_stream(expr: &Expr) -> bool {
     matches!(name, "stdout" | "stderr")
 }
 
-/// Whether this is `print(…, file=…)`, and not to a standard stream.
+/// Whether these are the arguments of `print(…, file=…)` or `print(…, **named)`, and the file is
+/// not a standard stream.
 fn prints_to_object(arguments: &Arguments) -> bool {
     arguments.keywords.iter().any(|keyword| {
         let name = keyword

@@ -5,7 +5,8 @@
 //! setting for this, so the guard checks the bytes first, while the connection waits for a head: it
 //! replaces a bare LF by a byte that is invalid in a head, and the library answers 400.
 //!
-//! Not covered: a pipelined request after a body that is chunked or arrived in several reads.
+//! Not covered: a pipelined request after a body that is chunked or arrived in several reads, and
+//! connections whose first method begins with `PRI`.
 
 use std::{
     io::{self, IoSlice},
@@ -19,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connections::Slot;
 
-/// The first bytes of HTTP/2; no HTTP/1 method starts with them.
+/// The first bytes of HTTP/2. No method in use with HTTP/1 starts with them.
 const HTTP2_START: &[u8] = b"PRI";
 /// A byte that is not allowed in a head.
 const INVALID: u8 = 0;
@@ -30,9 +31,9 @@ pub struct HeadGuard<S> {
     /// How many bytes of `HTTP2_START` the connection began with.
     http2_seen: usize,
     protocol: Protocol,
-    /// Complete heads at the last check; a change means that a new head begins.
+    /// The number of complete heads at the last check. If it has changed, a new head begins.
     heads: u64,
-    /// The first read of the current head, if it was short.
+    /// The bytes of the first read of the current head, if there were at most [`FIRST_READ`].
     first: [u8; FIRST_READ],
     first_len: usize,
     /// Whether bytes of the current head were read that are not in `first`.

@@ -32,14 +32,14 @@ impl Default for Policy {
     }
 }
 
-/// Who may sign in with a password, on a server with OpenID Connect providers.
+/// Who may sign in with a password or a passkey instead of an OpenID Connect provider.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PasswordLogin {
     All,
     /// Users with the role `admin`.
     Admins,
-    /// No user. Until an administrator has signed in with a provider, this value means `Admins`:
-    /// otherwise a mistake would lock out all users.
+    /// No user. Until a user with the role `admin` has an account of a provider, this value means
+    /// `Admins`: otherwise a mistake would lock out all users.
     Off,
 }
 

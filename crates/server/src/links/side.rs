@@ -70,7 +70,8 @@ impl Links {
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
         match live.attach(Arc::clone(&link)) {
             Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
-            // The agent has made another server its home. Calls in flight on the home link finish.
+            // The agent has made another server its home. Calls in flight on the old home link
+            // finish.
             Some(old) if !old.is_side() => self.retire(old),
             // The agent does not use the old link any more.
             Some(old) => old.closing().end(Goodbye::Reconnect),
@@ -206,8 +207,8 @@ impl Links {
         });
     }
 
-    /// Removes an ended side link from its space. Its methods stay listed for the grace period,
-    /// unless the agent stops.
+    /// Removes an ended side link from its space. The methods of the space stay listed for the
+    /// grace period, unless the agent stops.
     pub(super) async fn part_side(self: &Arc<Self>, live: Arc<LiveSpace>, link: &Arc<Link>) {
         let _transition = live.transition.lock().await;
         if !live.detach(link) {
@@ -237,8 +238,8 @@ impl Links {
         });
     }
 
-    /// Removes the methods of an earlier link unless this side link brings a registration within the
-    /// grace period.
+    /// Removes the methods of an earlier link unless this side link brings a registration within
+    /// the grace period.
     fn expect_takeover(self: &Arc<Self>, live: &Arc<LiveSpace>) {
         if self.registry.count_of(live.id) == 0 {
             return;

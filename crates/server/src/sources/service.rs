@@ -1,7 +1,8 @@
-//! Management of sources: create, change, rotate, delete, list. A user manages their own sources only.
+//! Management of sources: create, change, rotate, delete, list. A user manages their own sources
+//! only.
 //!
-//! Every change and its audit entry are one transaction. A secret and a URL appear only in the answer
-//! that creates them, never in an audit entry.
+//! Every change and its audit entry are one transaction. A secret and a URL appear only in the
+//! answer to the request that creates them, never in an audit entry.
 
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ use crate::{
     identity::{Caller, Secret, check_one_more},
 };
 
-/// How long the old secret stays valid after a rotation, unless the request sets it.
+/// How long the old secret stays valid after a rotation, unless the request sets another time.
 const OVERLAP_HOURS: u32 = 24;
 
 /// A new source, and the secret of its URL, which is shown once.

@@ -17,8 +17,8 @@ pub(super) struct Sampler {
     hasher: DefaultHasher,
     /// A trace is recorded if its hash is less than this number. `None` records every trace.
     below: Option<u64>,
-    /// Limits the spans that are recorded only because the sender records the trace. `None`: there are
-    /// no such spans.
+    /// Limits the calls, emits and attempts of each user that are recorded only because the sender
+    /// records the trace. `None`: none are recorded for this reason.
     parents: Option<RateLimit>,
 }
 
@@ -54,7 +54,7 @@ impl Sampler {
     }
 }
 
-/// Draws ids of traces and spans: an atomic addition each.
+/// Draws ids of traces and spans. 64 bits cost one atomic addition.
 pub(super) struct Ids(AtomicU64);
 
 /// The step of SplitMix64.
@@ -62,7 +62,7 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Ids {
     pub(super) fn random() -> Self {
-        // The last 62 bits of a UUIDv7 are random; the first ones are the time.
+        // The last 62 bits of a UUIDv7 are random. The first 48 bits are the time.
         let (high, low) = Uuid::now_v7().as_u64_pair();
         Self(AtomicU64::new(high.rotate_left(32) ^ low))
     }
@@ -71,7 +71,7 @@ impl Ids {
         u128::from(self.span()) << 64 | u128::from(self.span())
     }
 
-    /// Not 0, which is not a valid id.
+    /// Never 0, because 0 is not a valid id.
     pub(super) fn span(&self) -> u64 {
         let state = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

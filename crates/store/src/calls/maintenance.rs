@@ -1,5 +1,5 @@
-//! Retention, and the merging of small blocks. Each function removes or merges a bounded number of
-//! blocks.
+//! Retention of the call journal, and the merging of its small blocks. A block holds rows of one
+//! owner. Each function removes or merges a bounded number of blocks.
 
 use svc_core::{
     Id, Timestamp, UserId,
@@ -12,17 +12,18 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// The maximum number of expired blocks that one transaction removes.
+/// The maximum number of expired blocks of rows, and of payloads, that one transaction removes.
 pub(super) const REMOVED_MAX: usize = 100;
 
 /// Which rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepRule {
-    /// The number of rows of an owner. Whole blocks are removed, so up to one block more is kept.
+    /// The number of rows of an owner. Only whole blocks are removed, so up to one block more is
+    /// kept.
     pub rows: u64,
     /// Blocks whose newest row is older than this time are removed.
     pub since: Timestamp,
-    /// The bytes of recorded payloads of an owner.
+    /// The maximum number of bytes of recorded payloads of an owner.
     pub payload_bytes: u64,
 }
 
@@ -44,8 +45,8 @@ pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, 
     Ok(payloads::maintain(tx, owner, keep)? || is_merged)
 }
 
-/// Removes blocks of any owner whose newest row is older than `since`. Returns the number of
-/// removed blocks. If the number is not 0, more old blocks may be left.
+/// Removes blocks of rows and of payloads, of any owner, whose newest call is older than `since`.
+/// Returns the number of removed blocks. If the number is not 0, more old blocks may be left.
 pub fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
     let removed = tx.count_changes(
         "DELETE FROM call_blocks WHERE id IN

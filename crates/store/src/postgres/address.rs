@@ -102,7 +102,8 @@ impl DatabaseUrl {
     }
 }
 
-/// Each host may have an address and a port of its own.
+/// Checks that there are as many addresses as hosts, or none, and as many ports as hosts, or at
+/// most one for all hosts.
 fn check_counts(config: &Config) -> Result<(), AddressError> {
     let hosts = config.get_hosts().len();
     let (addresses, ports) = (config.get_hostaddrs().len(), config.get_ports().len());
@@ -181,7 +182,7 @@ pub(super) fn display_host(config: &Config, index: usize) -> String {
     }
 }
 
-/// The TLS options of a URL, and the URL without them: the driver has other names for them.
+/// The TLS options of a URL, and the URL without them: the driver does not support all of them.
 struct TlsOptions {
     mode: Option<String>,
     authority: Option<PathBuf>,

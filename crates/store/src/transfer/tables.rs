@@ -136,8 +136,8 @@ impl Table {
         })
     }
 
-    /// The condition for rows to copy. The server's id is not copied: in a zone, each server has its
-    /// id in its data folder.
+    /// The condition for rows to copy. The server's id is not copied: in a zone, each server has
+    /// its id in its data folder.
     fn condition(&self) -> String {
         match self.name {
             "meta" => format!("key <> '{}'", meta::SERVER_ID),
@@ -145,8 +145,8 @@ impl Table {
         }
     }
 
-    /// Columns that get another value in the target, unless they are null. No lane is held, and spaces
-    /// belong to `server`.
+    /// Columns that get another value in the target, unless they are null. In the target, no lane
+    /// is held, and spaces belong to `server`.
     pub(super) fn replaced(&self, server: Option<ServerId>) -> Vec<(usize, Value)> {
         let values = match (self.name, server) {
             ("lanes", _) => vec![("lease_owner", Value::Null), ("lease_until", Value::Int(0))],

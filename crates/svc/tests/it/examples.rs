@@ -1,4 +1,4 @@
-//! Every example under `examples/`, used as its README describes.
+//! The examples of method servers under `examples/`, used as their READMEs describe.
 
 use std::{
     path::{Path, PathBuf},
@@ -86,7 +86,7 @@ impl Published {
         result(&running.await.unwrap());
     }
 
-    /// Checks that the method server exits by itself at the end of its stdin, and that it logs
+    /// Checks that the method server exits after `svc methods unregister`, and that it logs
     /// `last_words` before that.
     async fn check_clean_end(mut self, last_words: Option<&str>) {
         let pid = self.agent.method_server_pid().await;
@@ -270,7 +270,7 @@ async fn notes() {
     assert_eq!(agent.stop().await.code(), Some(0));
 }
 
-/// Fails if `examples/` has a folder that no test of this file runs.
+/// Fails if `examples/` has a new folder. Write a test for the folder, then add it to this list.
 #[test]
 fn every_example_is_run() {
     let mut found: Vec<_> = std::fs::read_dir(examples())

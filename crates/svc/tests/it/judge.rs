@@ -1,5 +1,5 @@
-//! Judges: independent programs that test the answers of the server. They are packages of npm and
-//! PyPI, installed once into the target folder and kept until their lock files change. See
+//! Judges: independent programs that test the answers of the server. Most are packages of npm and
+//! PyPI. They are installed once into the target folder and kept until their lock files change. See
 //! `tests/judges`.
 
 use std::{

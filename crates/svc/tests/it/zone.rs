@@ -53,7 +53,7 @@ async fn at_each(zone: &TestZone, user: &TestUser, members: usize) -> Vec<TestUs
     everywhere
 }
 
-/// Asserts that a condition becomes true in time, counted from `since`.
+/// Asserts that a condition becomes true within [`EFFECT_MAX`] after `since`.
 async fn in_effect<F, Fut>(what: &str, since: Instant, mut condition: F)
 where
     F: FnMut() -> Fut,

@@ -42,7 +42,7 @@ impl Installation {
         })
     }
 
-    /// A program of the installation, without the environment of this machine's user.
+    /// A program of the installation. Of the environment, it gets only `PATH`.
     pub fn command(&self, program: &str) -> Command {
         bare(&self.programs.join(program))
     }
@@ -71,7 +71,7 @@ impl Installation {
         folder.keep()
     }
 
-    /// Lets only the user of the server read a file.
+    /// Lets only the user of the server read and write a file.
     pub fn entrust(&self, path: &Path) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))
             .expect("the owner may set permissions");
@@ -80,7 +80,7 @@ impl Installation {
         }
     }
 
-    /// The folder for temporary files, unless the user of the server cannot reach it.
+    /// The folder for temporary files; `/tmp` if the user of the server cannot reach that folder.
     fn temporary(&self) -> PathBuf {
         let folder = env::temp_dir();
         let open = |folder: &Path| {
@@ -115,7 +115,7 @@ fn find_programs() -> Result<PathBuf, String> {
         };
     }
     let path = env::var_os("PATH").unwrap_or_default();
-    // A symbolic link is resolved to the folder of the other programs.
+    // `initdb` may be a symbolic link. Its target is in the folder of the other programs.
     let in_path = env::split_paths(&path).filter_map(|folder| {
         Some(
             folder

@@ -1,8 +1,8 @@
 /** Paginated lists that change while they are read. */
 
 /**
- * Merges a reloaded first page into the rows shown. Rows that moved to a later page stay; rows that were deleted from
- * the first page disappear.
+ * Merges a reloaded first page into the rows shown. Rows that moved to a later page stay. Rows that were deleted from
+ * the first page disappear, unless the last row of the page is new.
  * @template T
  * @param {T[]} shown
  * @param {T[]} first

@@ -1,13 +1,13 @@
 /**
- * A textarea above a highlighted copy of its text. The text of the textarea is transparent; caret, selection, undo, key
- * handling and screen reader support are the browser's.
+ * A textarea above a highlighted copy of its text. The text of the textarea is transparent. Caret, selection, undo and
+ * screen reader support are the browser's. This module handles Tab, Enter and Escape.
  */
 import { highlight } from '../lib/highlight.js';
 import { cutLines, widestLine } from '../lib/lines.js';
 import { cx, html, useEffect, useMemo, useRef, useState } from '../lib/preact.js';
 import { Field } from './field.js';
 
-/** Texts with more lines show only the lines near the visible part: elements for all would make typing slow. */
+/** Of a text with more lines, only those near the visible part get elements. More elements would make typing slow. */
 const WHOLE_MAX = 300;
 /** Lines above and below the visible part; the part moves in steps of this size. */
 const MARGIN = 60;

@@ -44,7 +44,7 @@ export function messageOf(error) {
 }
 
 /**
- * Replaces a page whose data could not be loaded; 403 and 404 have their own texts.
+ * Replaces a page whose data could not be loaded. The statuses 403, 404 and 0 (no answer) have their own headings.
  * @param {{error: any, title?: string, onRetry?: () => void, back?: {href: string, label: string}, retries?: boolean}}
  *   props `retries`: the page tries again by itself
  */

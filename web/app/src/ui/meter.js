@@ -1,4 +1,4 @@
-/** The fill level of, for instance, a queue. */
+/** A fill level, such as that of a queue. */
 import { html } from '../lib/preact.js';
 
 const WIDTH = 48;

@@ -34,8 +34,9 @@ import { Menu } from './menu.js';
 /** The order of the rows, see `lib/order.js`. @typedef {{order: string, onOrder: (order: string) => void}} Sorting */
 
 /**
- * A table; below 640 px every row becomes a card, or two lines if a column has a `phone` position. With `rowHref` the
- * first column is a link that covers the row, so that a click anywhere opens it and Tab stops once per row.
+ * A table. On screens up to 640 px wide, every row becomes a card, or two or three lines if a column has a `phone`
+ * position. With `rowHref` the first column is a link that covers the row: a click anywhere opens it, and the link
+ * needs one Tab stop per row.
  * @template T
  * @param {object} props
  * @param {string} props.label name of the table for screen readers

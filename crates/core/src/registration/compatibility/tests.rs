@@ -160,8 +160,8 @@ fn local_references_are_followed_and_cycles_end() {
     check("params", tree("string"), tree("string"), &[]);
     let narrower = &["`params.value` accepts fewer values"];
     check("params", tree("string"), tree("number"), narrower);
-    // Each level has two branches, so the number of paths doubles. Each pair is compared only
-    // once.
+    // Each level has two branches, so each level doubles the number of paths. The check compares
+    // each pair of schemas only once.
     let bush = |title: &str| {
         let next = json!({"$ref": "#/$defs/node"});
         json!({

@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::events::audit::audit_lost;
 
-/// Rows that one statement removes.
+/// The maximum number of rows that one step removes.
 const BATCH: u32 = 200;
-/// Idempotency keys of one user that one statement removes; they are small.
+/// The maximum number of idempotency keys of one user that one step removes. The keys are small.
 const KEYS_BATCH: u32 = 2_000;
 /// Key of the stored time when a server of the zone last began to remove rows.
 const BEGAN: &str = "retention_began";

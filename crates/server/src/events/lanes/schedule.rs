@@ -145,13 +145,13 @@ impl Schedule {
         self.kind(kind).slots.release(owner);
     }
 
-    /// Whether owners, or other lanes of the same owner, wait for a slot of this kind.
+    /// Whether any owner waits for a slot of this kind. An owner that has slots may wait for more.
     pub(super) fn has_waiting(&self, kind: DeliveryKind) -> bool {
         self.kinds[kind.index()].slots.has_waiting()
     }
 
-    /// How long until [`plan`](Self::plan) may grant a slot; `None` if that requires a report or the
-    /// end of a delivery.
+    /// How long until [`plan`](Self::plan) may grant a slot; `None` if that requires a report or
+    /// the end of a delivery.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
         let waits = self.kinds.iter().filter_map(|kind| kind.wait(now));
         waits.min()

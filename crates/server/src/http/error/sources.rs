@@ -47,8 +47,8 @@ impl From<ScheduleServiceError> for ApiError {
     }
 }
 
-/// The sender of a request that is not verified does not get the reason: only the owner of the source
-/// sees it.
+/// The sender of a request that is not verified does not get the reason: only the owner of the
+/// source sees it.
 impl From<ReceiveError> for ApiError {
     fn from(error: ReceiveError) -> Self {
         let detail = error.to_string();
@@ -59,7 +59,7 @@ impl From<ReceiveError> for ApiError {
             }
             ReceiveError::Rejected(_) => Self::new(
                 StatusCode::UNAUTHORIZED,
-                // The OpenAPI document does not contain `/in`, so only this line uses the code.
+                // Only this line uses the code: the OpenAPI document does not contain `/in`.
                 VERIFICATION_FAILED.1,
                 "the request could not be verified; the owner of this URL sees the reason in the list of its requests",
             ),

@@ -59,7 +59,8 @@ fn attempt(bytes: usize) -> Attempt {
     .expect("an attempt")
 }
 
-/// A lane with this many deliveries, each ended after two attempts with an exchange.
+/// A lane with this many deliveries. Each delivery ended after two attempts, whose request and
+/// response were recorded.
 async fn fill(store: &Store, sink: SinkRow, deliveries: u32) -> LaneId {
     let writing = store.write(move |tx| {
         sinks::insert(tx, &sink)?;

@@ -87,7 +87,7 @@ async fn wait_until_linked_to(agent: &TestAgent, url: &str) {
     .await;
 }
 
-/// Waits until the method `pid` has a result, which must be the id of this process.
+/// Waits until the method `pid` returns this process id.
 async fn wait_until_served_by(user: &TestUser, pid: u32) {
     eventually("the method is callable again", SOON, || async {
         let answer = user.call("pid", json!({})).await;

@@ -121,7 +121,7 @@ async fn an_agent_shows_its_link_and_its_method_server() {
     for name in ["agent", "link", "method server", "registration"] {
         assert_eq!(status_of(&report, name), "ok", "{name}: {report}");
     }
-    // Without a server, the checks of the link and of the connection through the agent fail.
+    // Without a server, the check of the link fails.
     server.terminate().await;
     eventually("the link is an error", SOON, async || {
         let report = agent.cli().run(JSON).await.json();

@@ -260,7 +260,7 @@ async fn following_a_log_ends_when_the_reader_closes() {
         })
         .await;
     }
-    // `head` has exited; the next write fails.
+    // `head` exits after one line. The next write of `svc` fails, and `svc` ends.
     assert_eq!(first_only.wait_for_exit(SOON).await.code(), Some(0));
     for process in [&mut all, &mut inside] {
         process.interrupt();

@@ -1,4 +1,5 @@
-//! The payload of an event reaches every receiver as it was sent, token by token.
+//! The payload of an event reaches every receiver with the JSON tokens that were sent. Only white
+//! space may differ.
 
 use std::fmt::Write as _;
 
@@ -264,7 +265,7 @@ async fn s6_2_an_event_without_a_space_has_the_nil_space_id_everywhere() {
     assert_eq!(body["id"], NIL);
 }
 
-/// A payload that takes 30 times its size if it is parsed into a tree.
+/// A payload that takes about 30 times its size if it is parsed into a tree.
 fn hostile_payload(bytes: usize) -> String {
     let count = (bytes - r#"{"x":[0]}"#.len()) / 2;
     format!(r#"{{"x":[{}0]}}"#, "0,".repeat(count))

@@ -21,7 +21,7 @@ const CLIENTS: usize = 4;
 /// Events for each round.
 const PER_ROUND: usize = 800;
 
-/// The number of rounds with `kill -9`. `SVC_HOLD_ROUNDS` sets a larger number for a long run.
+/// The number of rounds with `kill -9`. `SVC_HOLD_ROUNDS` sets another number, for a long run.
 pub fn rounds() -> usize {
     let rounds = std::env::var("SVC_HOLD_ROUNDS").ok();
     rounds.and_then(|text| text.parse().ok()).unwrap_or(4)
@@ -232,7 +232,7 @@ async fn a_filter_is_checked_when_stored_and_selects_the_events() {
     assert_eq!(ids(&received), [wanted]);
     assert_eq!(receiver.count("/hook"), 1);
     assert_eq!(sink.record().await["filter_errors"], 0);
-    // The sink gets everything again without the filter.
+    // Without the filter, the sink gets every new event.
     sink.patch(json!({"delivery": {"filter": null}})).await;
     let next = ann.emit("ci", json!({})).await;
     let received = receiver.wait_for("/hook", 2, crate::SOON).await;

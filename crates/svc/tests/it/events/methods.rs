@@ -126,8 +126,8 @@ async fn d2_s6_4_an_event_goes_to_one_of_two_spaces() {
     let mut got = ids(&both().await);
     got.sort();
     assert_eq!(got, expected, "each event once, at one of the two spaces");
-    // If both providers are idle, the first one gets the event. If only the other one is left, that
-    // one gets the events.
+    // If both providers are idle, the provider that registered first gets the event. When its agent
+    // is gone, the other provider gets the events.
     assert_eq!(pushed(&ann, "a").await.len(), 20);
     drop(_a);
     let last = ann.emit("build.last", json!({})).await;
@@ -154,7 +154,7 @@ async fn s6_4_s6_5_an_agent_restart_within_the_grace_period_loses_no_event() {
     for n in 1..=10 {
         expected.push(ann.emit("build.done", json!({ "n": n })).await);
     }
-    // Longer than all attempts together. While no agent is linked, no attempt may be spent.
+    // This is longer than three attempts take. While no agent is linked, no attempt may be spent.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let _agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
     let list = wait_for_pushed(&ann, "lab", 10).await;
@@ -354,7 +354,8 @@ async fn s6_4_a_retry_goes_to_another_provider() {
     assert_eq!(ids(&wait_for_pushed(&ann, "b", 1).await), [id]);
 }
 
-/// A lane exists as long as a registration declares it, not as long as the space has a link.
+/// A subscription belongs to a registration, not to a link: a new link of the space does not keep
+/// it.
 #[tokio::test]
 async fn s6_4_a_subscription_not_registered_again_ends_with_the_grace_period() {
     let server = TestServer::builder()

@@ -22,8 +22,8 @@ use tokio::{
 
 use crate::SOON;
 
-/// Bytes that never complete a request: none, one byte, a part of the preface of
-/// HTTP/2, all of it, a part of a head.
+/// Bytes that do not complete a request: none, one byte, a part of the preface of HTTP/2, the whole
+/// preface, a part of a head.
 const INCOMPLETE: [&[u8]; 5] = [
     b"",
     b"G",
@@ -119,7 +119,7 @@ async fn connections_without_a_request_are_closed_and_streams_and_links_stay_ope
         stream.write_all(bytes).await.unwrap();
         open.push((String::from_utf8_lossy(bytes).into_owned(), stream));
     }
-    // Idle after a request.
+    // A connection that is idle after its request.
     let mut used = TcpStream::connect(server.address()).await.unwrap();
     let request = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     used.write_all(request.as_bytes()).await.unwrap();
@@ -129,7 +129,7 @@ async fn connections_without_a_request_are_closed_and_streams_and_links_stay_ope
         let ended = timeout(3 * SOON, stream.read_to_end(&mut rest)).await;
         assert!(ended.is_ok(), "still open after: {sent:?}");
     }
-    // Idle HTTP/2, after a request.
+    // An HTTP/2 connection that is idle after its request.
     let http2 = Http2::connect(server.address()).await;
     let answer = http2.post("/api/auth/login", &[], vec!["{}".into()], true);
     assert_eq!(answer.await.unwrap().unwrap().status, 400);

@@ -1,4 +1,5 @@
-//! Which host names the server accepts, and the headers of every response of the API.
+//! Host names and request heads that the server accepts, headers of API responses, and text of
+//! users in the log.
 
 use serde_json::json;
 use svc_testkit::{ADMIN_PASSWORD, TestServer};

@@ -14,7 +14,7 @@ use crate::{
 };
 
 const TOOLS: [&str; 3] = ["sleep", "push", "pushed"];
-/// Longer than any test: only a cancellation ends such a call early.
+/// Longer than a test waits for an answer, so only a cancellation ends such a call in time.
 const LONG_MS: u64 = 20_000;
 
 struct Site {
@@ -104,7 +104,7 @@ async fn a_running_call_is_cancelled_only_by_its_own_credential() {
     }
     cancel(ann, json!("7")).await;
     cancel(ann, json!(8)).await;
-    // Modern clients close the response instead.
+    // A modern client cancels by closing the response, so its notification has no effect.
     cancel_as(MODERN, ann, json!(7)).await;
     // With a second call of the same id, a cancellation is ambiguous and ends neither call.
     let second = start(ann, json!(7), "sleep", json!({"ms": 500}));

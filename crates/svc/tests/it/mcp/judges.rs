@@ -17,7 +17,7 @@ const CHANGING: &str = "changing";
 
 /// Ann, whose tools the judges see, and Ben, who shares methods with her.
 struct Site {
-    /// Whether the judges speak over `svc mcp stdio`.
+    /// Whether the judges connect through `svc mcp stdio`.
     over_stdio: bool,
     ann: TestUser,
     ben: TestUser,
@@ -60,7 +60,8 @@ impl Site {
         site
     }
 
-    /// A second space of Ann, and the command with which the fixture changes its registration.
+    /// Publishes Ann's space `changing`. Returns the command with which the fixture changes the
+    /// registration of this space.
     async fn publish_what_changes(&mut self) -> Value {
         let space = self.ann.space("changing").await;
         let without = fixture().plain("no_tool");

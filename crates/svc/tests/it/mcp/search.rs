@@ -125,7 +125,7 @@ async fn search_mode_finds_and_runs_tools() {
     let params = json!({"name": "deploy_app", "arguments": {}});
     let answer = modern_at(&ann, SEARCH, "tools/call", params).await.json();
     assert_eq!(error_code(&answer), -32602);
-    // Legacy clients get the same.
+    // Legacy clients get the same list.
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let listed = post(&ann, SEARCH, &[], list).await.expect(200).json();
     assert_eq!(names(result(&listed)).len(), 2);

@@ -1,5 +1,5 @@
-//! `kill -9` between and during the steps of a login: no step leaves half a grant. The steps with
-//! the consent page are in `zone`.
+//! `kill -9` between and during the steps of a login: no step leaves half a grant. The module
+//! `zone` tests the steps with the consent page.
 
 use serde_json::{Value, json};
 use svc_testkit::TestServer;
@@ -41,8 +41,8 @@ async fn a_crash_during_an_exchange_leaves_a_whole_grant_or_none() {
             flow.ping(text(&tokens, "access_token")).await.expect(200);
             assert_eq!(grants(&flow).await.len(), 1, "round {round}");
         }
-        // The app tries the code again. Either the code was not used, and there is one grant; or
-        // it was, and its second use ends the grant.
+        // The app sends the code again. If the code was not used before, there is one grant. If it
+        // was used, the second use ends the grant.
         let again = flow.exchange(&code, &[]).await;
         match again.status {
             200 => {

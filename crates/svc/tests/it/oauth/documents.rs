@@ -122,7 +122,7 @@ async fn a_document_that_cannot_be_trusted_is_refused_and_not_stored() {
         !paths.contains(&"/elsewhere".to_owned()),
         "redirects are not followed"
     );
-    // When the site serves a valid document again, the app is accepted.
+    // Once the site serves a valid document, the app is accepted.
     site.receiver.reply("/html", 200, site.document("/html"));
     flow.client_id = site.url("/html");
     flow.ask(&[]).await;

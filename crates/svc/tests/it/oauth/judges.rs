@@ -1,5 +1,5 @@
-//! Independent clients go through the whole flow. Each has only the address of `/mcp`, gets a
-//! result, renews its token and is disconnected. The user agrees in a real browser.
+//! Independent clients go through the whole flow. Each client starts with only the address of
+//! `/mcp`. The user agrees in a real browser.
 
 use std::ffi::OsStr;
 

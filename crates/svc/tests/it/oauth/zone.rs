@@ -1,4 +1,4 @@
-//! OAuth at several servers (groups 5 and 20 of the attacks in docs/AUTH.md), also with `kill -9`.
+//! OAuth at several servers, and after `kill -9` (groups 5 and 20 of the attacks in docs/AUTH.md).
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Which user an account belongs to. Only a link that the user made decides, never an e-mail
+//! Which user an account of a provider belongs to. Only a stored link decides, never an e-mail
 //! address or a name.
 
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Invalid tokens of a provider.
+//! Tokens, keys and addresses of a provider.
 
 use serde_json::{Value, json};
 
@@ -51,8 +51,8 @@ async fn a_token_of_the_provider_opens_nothing_here() {
         return;
     };
     site.sign_in_broken().await;
-    // Signed by the provider, for a user of this server: an id_token, and an access token for
-    // `/mcp`.
+    // Two tokens that the provider signed for a user of this server: an id_token, and an access
+    // token for `/mcp`.
     let (now, url) = (now_in_seconds(), site.server.url());
     for audience in ["svc".to_owned(), format!("{url}/mcp")] {
         let claims = json!({"iss": site.issuer, "sub": "johndoe", "aud": audience, "iat": now,

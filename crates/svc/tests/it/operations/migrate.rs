@@ -86,7 +86,8 @@ impl Household {
         }
     }
 
-    /// Returns the id of the event, the same each time.
+    /// Emits an event with a fixed idempotency key. Returns the id of the event, which is the same
+    /// each time.
     async fn emit_once(&self) -> Value {
         let answer = self.ann.emit_with_key("k", ONCE).await.unwrap();
         answer.json()["event_id"].clone()
@@ -105,7 +106,8 @@ impl Household {
         assert_eq!(templates[0]["name"], "small");
     }
 
-    /// Waiting deliveries arrive in order, and the delivery in flight is signed as before.
+    /// Checks that waiting deliveries arrive in order, and that the delivery that was in flight has
+    /// the same signature as before.
     async fn deliveries_go_on(&self, before: &[Value]) {
         let all = self.hook.wait_for("delivered", 4, SOON).await;
         assert_eq!(all[0], before[0]);
@@ -127,7 +129,7 @@ impl Household {
         self.ann.get(&path).await.expect(200);
     }
 
-    /// The space never stopped: its agent has linked to its server again.
+    /// Checks that the space never stopped, and that its agent has linked to its server again.
     async fn the_space_stayed(&self, node: &Value) {
         self.space.wait_for_registration("active", SOON).await;
         assert!(result(&self.ann.call("pid", json!({})).await).is_number());

@@ -130,7 +130,7 @@ async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
     let _agent = space.publish(fixture().plain("echo")).await;
     let one = json!({"jsonrpc": "2.0", "method": "echo", "id": 1});
     let batch = json!([one, one, one, one, one]);
-    // Each call of a batch counts. One batch uses up the limit of a second at once.
+    // Each call of a batch counts. This batch uses up the limit of one second.
     ann.post("/api/methods/call", batch.clone())
         .await
         .expect(200);

@@ -1,4 +1,5 @@
-//! The data of svc 0.1.0 after an upgrade, and a newer database, on both engines.
+//! The data of svc 0.1.0 after an upgrade, and databases of a newer version. The tests use both
+//! database engines.
 
 use std::fs;
 
@@ -26,8 +27,8 @@ impl Known {
     }
 }
 
-/// Keeps events and audit entries without a time limit: those of the old data are too old for the
-/// default limits.
+/// Keeps events and audit entries without a time limit: the old data is older than the default
+/// limits.
 fn server() -> TestServerBuilder {
     TestServer::builder()
         .allow_loopback_webhooks()

@@ -34,8 +34,9 @@ pub(super) struct FailedCall {
 }
 
 impl Callers {
-    /// Starts a caller of a method that sleeps. It calls at one server until the test ends, and at the
-    /// next one if that server is avoided or sends no response. Returns the calls that failed.
+    /// Starts a caller. It repeats a call of a method that sleeps, until the callers are ended. If
+    /// its server is avoided or sends no response, the caller uses the next server. The task
+    /// returns the calls that failed.
     pub(super) fn start(
         self: &Arc<Self>,
         caller: usize,

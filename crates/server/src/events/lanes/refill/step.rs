@@ -1,4 +1,5 @@
-//! One step of one lane: read, filter, queue.
+//! One step of the refill of a lane: reads stored events, filters them, and queues the events that
+//! match.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::events::dispatch::{DroppedEvent, drop_event, is_about};
 const WINDOW: usize = 500;
 /// A step that finds no matching event ends after this many statements.
 const WINDOWS_MAX: usize = 10;
-/// Limit of the bytes of the events that one step filters. One event may exceed the limit.
+/// Limit of the bytes of the events that one step filters. A single event may be larger.
 pub(super) const FILTER_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, Error)]

@@ -78,7 +78,7 @@ async fn a_pause_spends_no_attempt() {
     let receiver = Receiver::new(Reply::Pause);
     let running = fixture.start(&receiver);
     fixture.emit("custom.x").await;
-    // More rounds than `STARTS_MAX`, because a pause does not count as a start.
+    // More rounds than `STARTS_MAX`: a pause does not count as an attempt that a crash interrupted.
     for round in 1..=15 {
         until("another attempt began", || receiver.count() == round).await;
         until_due(&fixture, fixture.now().0 + 1_000).await;

@@ -138,7 +138,6 @@ async fn emit_of(fixture: &Fixture, owner: UserId) {
     fixture.emit_of(owner, "custom.x").await;
 }
 
-/// 300 methods that never answer, and one event.
 #[tokio::test]
 async fn three_hundred_methods_that_never_answer_delay_no_other_owner() {
     let fixture = Fixture::new();

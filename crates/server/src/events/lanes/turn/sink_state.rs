@@ -32,8 +32,8 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Counts a failed attempt. If the attempt was for an event about a sink, it is not counted,
-    /// because it would create further events of this kind.
+    /// Counts a failed attempt. An attempt to deliver an event about a sink is not counted:
+    /// otherwise its failure could create another event about a sink, and so on.
     pub(super) fn note_failure(
         &mut self,
         event_type: &str,

@@ -1,17 +1,19 @@
-//! The table of attacks. A successful attack prints the mark, which no source contains.
+//! The table of attacks. A successful attack prints `ESCAPED` or creates the file `MARK_FILE`. The
+//! sources contain `ESCAPED` only in two parts, so an error message that shows a source does not
+//! contain it. The test replaces `MARK_FILE`, `DATA` and `LISTENER` with values of its server.
 
 /// How an attack must end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ends {
-    /// Runs without end.
+    /// At the timeout.
     OutOfTime,
-    /// Exceeds its memory; on a busy machine the timeout may come first.
+    /// At the memory limit; on a busy machine the timeout may come first.
     OutOfMemory,
-    /// Makes requests without end; on a busy machine the timeout may come first.
+    /// At the limit of calls to the host; on a busy machine the timeout may come first.
     AsksTooMuch,
-    /// Refused, with an exception that gives the reason.
+    /// With an exception that gives the reason.
     Fails,
-    /// Harmless, whether refused or not.
+    /// With or without an exception: the attack is harmless.
     Harmless,
 }
 

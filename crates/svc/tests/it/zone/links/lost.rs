@@ -9,7 +9,7 @@ use super::*;
 use crate::zone::callers::{Callers, FailedCall};
 
 const CALLERS: usize = 16;
-/// Starts and stops of servers.
+/// Each round stops and starts one server.
 const ROUNDS: usize = 20;
 /// Calls in flight on a server when it is asked to stop.
 const IN_FLIGHT: usize = 4;

@@ -135,8 +135,8 @@ async fn a_registration_without_a_valid_ticket_is_refused() {
     );
     assert!(at[1].method_names().await.is_empty());
 
-    // The server takes over a registration that the home server accepted. After that, it refuses an
-    // older one.
+    // The server takes over registrations that the home server accepted. After a newer
+    // registration, it refuses an older one.
     assert_eq!(refusal(&mut side, &first).await, None);
     assert_eq!(at[1].method_names().await, ["lab.m0"]);
     let second = home.register(register(2, 2)).await;
@@ -146,7 +146,7 @@ async fn a_registration_without_a_valid_ticket_is_refused() {
     assert_eq!(old.as_deref(), Some("registration_outdated"));
     assert_eq!(at[1].method_names().await.len(), 2);
 
-    // A side link must not change the space.
+    // A message that would change the space ends the side link.
     let health = Control::RegistrationLost {
         error: "x".to_owned(),
     };

@@ -47,7 +47,7 @@ pub struct Receivers {
     pub lanes: Arc<Mutex<Vec<LaneId>>>,
 }
 
-/// The receivers as one start of a server uses them.
+/// The receivers as one server sees them, from its start to its end.
 pub struct SimulatedReceiver {
     pub shared: Receivers,
     pub by: Arc<ServerRun>,

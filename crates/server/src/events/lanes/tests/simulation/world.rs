@@ -1,5 +1,5 @@
-//! The run of one seed: steps that disturb the servers, then a quiet time in which everything must be
-//! delivered.
+//! The run of one seed: steps that disturb the servers, then a quiet time in which everything must
+//! be delivered.
 
 use std::{sync::Arc, time::Duration};
 
@@ -55,12 +55,12 @@ pub struct World {
     events: u64,
     emitters: u64,
     owner: UserId,
-    /// In the order of the journal's lanes.
+    /// The sinks, in the order in which the journal numbers their lanes.
     pub sinks: Vec<SinkId>,
 }
 
 impl World {
-    /// Runs a seed.
+    /// Runs the simulation of a seed, and returns its trace.
     pub async fn run(seed: u64, fault: Option<Fault>) -> Arc<Trace> {
         let mut world = Self::new(seed, fault);
         let trace = world.journal().trace.clone();
@@ -178,8 +178,8 @@ impl World {
         self.zone.receivers.lanes.lock().push(lane);
     }
 
-    /// A webhook gets its next event before the result of the last one is recorded; a script does
-    /// not. Some sinks drop events when their queue is full, others hold them.
+    /// A webhook may get its next event before the result of the last one is recorded; a script
+    /// does not. Some sinks drop events when their queue is full, others hold them.
     fn sink_row(&mut self, number: usize) -> SinkRow {
         let is_webhook = self.random.is_chance(60);
         let patterns = ["custom.*", "custom.a", "custom.b"][self.random.index(3)];
@@ -317,7 +317,8 @@ impl World {
         })
     }
 
-    /// Ends all disturbances, waits until every delivery has ended, and checks the promises.
+    /// Ends all disturbances, waits until every delivery has ended, and checks the promises of the
+    /// delivery engine.
     async fn settle(&mut self) {
         self.journal().note("all disturbances end");
         *self.zone.receivers.mood.lock() = Mood::Healthy;
