@@ -5,8 +5,7 @@
 //! setting for this, so the guard checks the bytes first, while the connection waits for a head: it
 //! replaces a bare LF by a byte that is invalid in a head, and the library answers 400.
 //!
-//! Not covered: a pipelined request after a body that is chunked or arrived in several reads, and
-//! connections whose first method begins with `PRI`.
+//! Not covered: a pipelined request after a body that is chunked or arrived in several reads.
 
 use std::{
     io::{self, IoSlice},
@@ -20,8 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connections::Slot;
 
-/// The first bytes of HTTP/2. No method in use with HTTP/1 starts with them.
-const HTTP2_START: &[u8] = b"PRI";
+/// The first bytes of every HTTP/2 connection.
+const HTTP2_START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A byte that is not allowed in a head.
 const INVALID: u8 = 0;
 
@@ -245,6 +244,8 @@ mod tests {
             (&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\n\n\n"], true),
             (&["P", "RI * HTTP/2.0\r\n\r\nSM\r\n\r\n\n"], true),
             (&["P", "OST / HTTP/1.1\n"], false),
+            (&["PRIX / HTTP/1.1\n"], false),
+            (&["PRI * HTTP/2.0\r\n\r\n", "GET / HTTP/1.1\n"], false),
         ] {
             assert_eq!(is_unchanged(reads).await, expected, "{reads:?}");
         }
