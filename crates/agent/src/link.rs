@@ -91,7 +91,8 @@ enum NextStep {
 }
 
 impl Link {
-    /// Connects until `finish` is cancelled or the home server ends the link for good.
+    /// Keeps the agent linked until `finish` is cancelled, or until a server refuses or ends the
+    /// home link for good.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
         let link = Arc::new(self);
         let finish_links = finish.child_token();
@@ -111,8 +112,8 @@ impl Link {
         end
     }
 
-    /// Makes the home link. After a failed server, tries the next one at once; waits only if every
-    /// server has failed or the space is stopped.
+    /// Makes the home link. If a server fails, tries the next server at once. Waits only after
+    /// every server has failed, or while the space is stopped.
     async fn run_home(
         self: &Arc<Self>,
         finish: &CancellationToken,
@@ -166,8 +167,8 @@ impl Link {
         });
     }
 
-    /// Makes the home link once and runs it to its end. If the agent moves its home meanwhile, runs the
-    /// new home link to its end. Also returns how long the last home link was up.
+    /// Makes the home link once and runs it to its end. If the agent moves its home meanwhile, runs
+    /// the new home link to its end. Also returns how long the last home link was up.
     async fn link_once(
         self: &Arc<Self>,
         server: &Target,
@@ -251,7 +252,7 @@ impl Link {
         }
     }
 
-    /// Records that the link has ended.
+    /// Records that the home link has ended.
     fn link_ended(&self, number: u64, end: session::End) -> NextStep {
         self.outbox.close(number);
         self.registrar.routes.forget_link(number);

@@ -2,7 +2,8 @@
 //!
 //! [`MethodServer`] outlives the processes it starts: during a restart, it keeps the waiting calls.
 //! The hot path (`MethodServer::enqueue` and `CallTable::answer`) takes one short lock and never
-//! waits. This module never reads the method definitions of a registration; it only forwards lines.
+//! waits for the process. This module never reads the method definitions of a registration; it only
+//! forwards lines.
 
 mod calls;
 mod command;

@@ -3,8 +3,8 @@
 //! The references show the limits of the machine: **B** is a bare axum echo, **C** is HTTP to a
 //! stdio program without an agent, and **A** is a parent and a child over stdio. The real server, a
 //! real agent, an echo method server, B and C run at the same time. Slices of 250 ms are measured
-//! in shuffled order, so that other work on the machine disturbs all of them alike. A is measured
-//! after them. Every answer is compared with the expected bytes.
+//! in shuffled order, so that other work on the machine disturbs `svc`, B and C alike. A is
+//! measured after them. Every answer is compared with the expected bytes.
 
 mod cases;
 pub mod compare;
@@ -36,7 +36,7 @@ use crate::links;
 const FOLDER: &str = "target/bench";
 /// Numbers of idle links to measure. The limits of the report apply to the last number.
 const IDLE_LINKS: [usize; 2] = [1_000, 10_000];
-/// Length of each of the two measurements of the pipe alone.
+/// Length of each of the two measurements of A: of a round trip, and of lines per second.
 const STDIO_TIME: Duration = Duration::from_secs(1);
 
 pub async fn run(settings: Settings) -> anyhow::Result<()> {
@@ -91,7 +91,8 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// System calls per call on one connection; `None` if this machine cannot count them.
+/// System calls that one call of a method takes on one connection; `None` if this machine cannot
+/// count them.
 pub async fn serial_system_calls() -> anyhow::Result<Option<f64>> {
     stage::serial_case().await?.system_calls().await
 }

@@ -1,6 +1,6 @@
-//! The call journal with many rows, on both databases: the time of a page with filters, the size of
-//! a row, and the time of other writes while old rows are removed. The rows are real calls, of names
-//! that do not exist, so that no agent is needed.
+//! The call journal with many rows, on both databases: the time to read a filtered page, the size
+//! of a row, and the time of other writes while old rows are removed. The rows are real calls of
+//! methods that do not exist, so that no agent is needed.
 
 use std::{
     path::Path,
@@ -19,10 +19,10 @@ const OWNERS: usize = 10;
 const METHODS: usize = 97;
 /// Requests in a batch.
 const BATCH: usize = 50;
-/// Batches of all owners together. The next batches are sent after all answers to these batches
-/// have arrived, so that no row is dropped.
+/// Batches in one round, of all owners together. The next round starts after all answers of this
+/// round have arrived, so that no row is dropped.
 const BATCHES_AT_ONCE: usize = 40;
-/// Requests for each row of the report.
+/// Requests that measure one filter.
 const REQUESTS: usize = 50;
 
 pub async fn run(rows: usize) -> anyhow::Result<()> {
@@ -89,7 +89,7 @@ async fn measure(
     Ok(())
 }
 
-/// Makes this number of batches for each owner, and waits until the journal has the rows.
+/// Sends `batches` batches for each owner, and waits until the journal has the last call.
 async fn fill(admin: &TestUser, owners: &[TestUser], batches: usize) -> anyhow::Result<()> {
     let steps = BATCHES_AT_ONCE / OWNERS;
     for first in (0..batches).step_by(steps) {
@@ -174,7 +174,7 @@ async fn pages(engine: &str, admin: &TestUser, owner: &TestUser) -> anyhow::Resu
     Ok(())
 }
 
-/// The times of emits, one after the other, for this time.
+/// Emits one event after the other for the time `during`. Returns the time of each emit.
 async fn write_times(user: &TestUser, during: Duration) -> Vec<Duration> {
     let (end, mut times) = (Instant::now() + during, Vec::new());
     while Instant::now() < end {

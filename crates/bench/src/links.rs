@@ -6,7 +6,7 @@ use anyhow::{bail, ensure};
 use serde_json::{Value, json};
 use svc_testkit::{SimulatedAgents, TestServer, TestUser, raise_open_files_limit, resident_bytes};
 
-/// Requests and links in flight at the same time.
+/// Spaces that are created, or links that are opened, at the same time.
 const AT_ONCE: usize = 64;
 /// Links that reconnect at the same time.
 const STORM_AT_ONCE: usize = 1_000;
@@ -18,7 +18,7 @@ pub struct Links {
     pub memory: u64,
     pub memory_before: u64,
     pub linking: Duration,
-    /// From the moment when the restarted server is ready until every link is back.
+    /// Time from the moment when the restarted server is ready until every link is back.
     pub storm: Duration,
 }
 
@@ -57,7 +57,8 @@ pub async fn run(count: usize, methods: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Links agents that publish `methods` each, kills and restarts the server, and links them again.
+/// Links `count` agents with `methods` methods each, kills and restarts the server, and links the
+/// agents again.
 pub async fn measure(count: usize, methods: usize) -> anyhow::Result<Links> {
     ensure!(
         count > 0 && methods > 0,

@@ -1,4 +1,5 @@
-//! Control messages: everything on a link other than calls, their answers and heartbeats.
+//! Control messages: everything on a link except calls and notifications, the frames about them
+//! (answers, cancels, progress, times), and heartbeats.
 //!
 //! An agent has a home link to one server, and may have side links to other servers of its zone.
 
@@ -28,7 +29,8 @@ pub enum Control {
     Welcome(Box<Welcome>),
     /// ← The answer to hello: the link is refused for this reason. The connection closes.
     Refused(Refusal),
-    /// → Replace the space's registration. Answered under the same frame id.
+    /// → Replace the space's registration. Answered by `Registered` or `RegisterRefused` under the
+    /// same frame id.
     Register(Box<Register>),
     /// ← The registration is in effect.
     Registered(AcceptedRegistration),
@@ -58,9 +60,9 @@ pub enum Control {
     /// ← The announced servers of the zone have changed. Sent only on the home link, and only to an
     /// agent with [`crate::FEATURE_LINKS`].
     Servers(AnnouncedServers),
-    /// ← Make `server` the home, if the agent has a side link to it. This balances the numbers of
-    /// home links of the servers of the zone. Sent only on the home link, and only to an agent with
-    /// [`crate::FEATURE_MOVES`].
+    /// ← Make `server` the home, if the agent has a side link to it. Each server of the zone should
+    /// have about the same number of home links. Sent only on the home link, and only to an agent
+    /// with [`crate::FEATURE_MOVES`].
     MoveHome { server: ServerId },
     /// ← The space's health check changed.
     HealthCheckChanged { health_check: HealthCheck },
@@ -89,8 +91,8 @@ pub struct Hello {
     pub side: Option<SideLink>,
 }
 
-/// A link besides the agent's home link. It carries calls, and the registration that the home server
-/// has accepted.
+/// A link besides the agent's home link. It carries calls, the registration that the home server
+/// has accepted, and the state of the method server.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SideLink {
     /// The server of the home link, for logs.
@@ -115,7 +117,8 @@ pub struct Welcome {
     /// The announced servers of the zone, if the server knows them already. Only on a home link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<AnnouncedServers>,
-    /// Optional features of the server, such as [`crate::FEATURE_TIMES`]. An older server sends none.
+    /// Optional features of the server, such as [`crate::FEATURE_TIMES`]. An older server sends
+    /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -184,7 +187,7 @@ pub struct Ticket {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AcceptedRegistration {
-    /// Position in the order of registrations, which breaks ties (D2).
+    /// Position in the order of registrations, which breaks ties between providers (D2).
     pub place: u64,
     pub methods: usize,
     pub warnings: Vec<String>,

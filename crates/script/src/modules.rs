@@ -1,4 +1,5 @@
-//! Finds modules by their origin: the engine, the package `svc`, Python's library, or the host.
+//! The modules that a script can import without the host: those of the engine, of the package `svc`
+//! and of Python's library.
 
 use std::{collections::HashSet, sync::LazyLock};
 
@@ -79,8 +80,8 @@ pub fn own(module: &str, flavour: Flavour) -> Result<Option<Source>, Raise> {
     }
 }
 
-/// A module of Python's library. The host is asked first: as on CPython, a file beside the script
-/// hides a module of the library.
+/// A module of Python's library. The caller asks the host first: as on CPython, a file beside the
+/// script hides a module of the library.
 pub fn library(module: &str) -> Option<Source> {
     let (name, text) = LIBRARY.iter().find(|(name, _)| *name == module)?;
     Some(source(&format!("lib/{}.py", name.replace('.', "/")), text))

@@ -1,8 +1,8 @@
 //! System operations of scripts: files, environment, random bytes.
 //!
-//! The engine stops at such an operation and asks for its result. It reads clocks by itself, and
-//! the evaluator handles sleep, because sleeping counts against the time limit. This module refuses
-//! every other operation, or performs it with the permissions of the process's user.
+//! The engine stops at such an operation and asks for its result. The engine reads clocks by
+//! itself, and the evaluator handles sleep, because sleeping counts against the time limit. This
+//! module refuses every other operation, or performs it with the permissions of the process.
 
 mod files;
 mod scan;
@@ -88,7 +88,7 @@ fn exception(kind: ExcType, message: impl Into<String>) -> MontyException {
     MontyException::new(kind, Some(message.into()))
 }
 
-/// The text of CPython: `[Errno 2] No such file or directory: 'x'`.
+/// An exception with the text of CPython, such as `[Errno 2] No such file or directory: 'x'`.
 fn io_exception(error: &io::Error, path: &str) -> MontyException {
     let (kind, number, text) = match error.kind() {
         io::ErrorKind::NotFound => (ExcType::FileNotFoundError, 2, "No such file or directory"),

@@ -1,5 +1,5 @@
-//! Methods: which space offers which method (`registry`), which methods a caller sees (`discovery`),
-//! and the routing of calls and answers (`calls`).
+//! Methods: which space offers which method (`registry`), which methods a caller sees
+//! (`discovery`), and the routing of calls and answers (`calls`).
 
 pub mod calls;
 pub mod discovery;

@@ -102,7 +102,7 @@ impl Default for OAuthPolicy {
     }
 }
 
-/// The service behind `/authorize`, `/token` and `/api/oauth`.
+/// The service behind the OAuth routes, such as `/authorize`, `/token` and `/api/oauth`.
 pub struct OAuth {
     store: Store,
     identity: Identity,

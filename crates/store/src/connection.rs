@@ -76,8 +76,8 @@ pub(super) trait Connection: Send {
         self.send(sql, &[])
     }
 
-    /// Begins a transaction. In the whole zone, transactions that write run one after the other: the
-    /// data that such a transaction reads does not change until it commits.
+    /// Begins a transaction. In the whole zone, transactions that write run one after the other:
+    /// the data that such a transaction reads does not change until it ends.
     fn begin(&self) -> Result<(), StoreError>;
 
     /// Begins a transaction without waiting for the outcome: the first statement waits for it. That

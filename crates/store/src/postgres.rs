@@ -60,8 +60,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// The maximum time for an answer in a long transaction, whose commit may take long. The operating
 /// system detects a dead network earlier.
 const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
-/// The maximum number of statements that were sent without waiting, and of the bytes of their values.
-/// At these limits the outcomes are read.
+/// The maximum number of statements that are sent before their outcomes are read, and the maximum
+/// number of bytes of their values.
 const PENDING_MAX: usize = 1_000;
 const PENDING_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The maximum number of prepared statements of a connection. At this number all are dropped.
@@ -89,8 +89,8 @@ pub(super) struct Connection {
     runtime: Runtime,
     client: Arc<Client>,
     presence: Arc<Presence>,
-    /// The number of outages when the connection was opened. After another outage the connection is
-    /// not used.
+    /// The number of outages when the connection was opened. After another outage no transaction
+    /// begins on the connection.
     outages: u64,
     access: Access,
     begin_write: String,
@@ -105,7 +105,7 @@ pub(super) struct Connection {
     hint: Cell<bool>,
     /// How long an answer may take in this transaction.
     answer_max: Cell<Duration>,
-    /// Set once an answer timed out.
+    /// Set when a wait ended without an answer: at the time limit, or because of an outage.
     timed_out: Cell<bool>,
 }
 
@@ -155,8 +155,8 @@ impl Connection {
         sending: impl Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send + 'static,
     ) -> Result<(), StoreError> {
         let mut sending: PendingStatement = Box::pin(sending);
-        // The first poll passes the message to the connection, so the order of polls is the order of
-        // messages.
+        // The first poll passes the message to the connection, so the messages have the order of
+        // the polls.
         let polled = self.runtime.block_on(std::future::poll_fn(|context| {
             Poll::Ready(sending.as_mut().poll(context))
         }));
@@ -224,7 +224,7 @@ impl connection::Connection for Connection {
             .map(|query| types::params(&query.values))
             .collect();
         let sent = prepared.iter().zip(&params);
-        // All are polled before the first answer is read, so all are sent together.
+        // All queries are polled before the first answer is read, so they are sent together.
         let rows =
             self.wait(try_join_all(sent.map(|(prepared, params)| {
                 self.client.query(&prepared.statement, params)
@@ -309,7 +309,7 @@ impl connection::Connection for Connection {
         }
         self.control("COMMIT")?;
         let commit = self.pending.borrow_mut().pop();
-        // After a failed statement, COMMIT rolls back.
+        // After a failed statement, COMMIT rolls the transaction back.
         self.settle()?;
         match commit.map(|commit| self.wait(commit)) {
             Some(Err(error)) => Err(error.of_commit()),
@@ -363,7 +363,7 @@ fn timeout_error() -> StoreError {
     StoreError::Unavailable("it did not answer in time".to_owned())
 }
 
-/// The last single value among the answers of a simple query.
+/// The first column of the last row that a simple query returned.
 fn single_text(messages: &[SimpleQueryMessage]) -> Option<&str> {
     messages.iter().rev().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0),

@@ -133,7 +133,8 @@ pub(crate) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
         .map_err(|late| Error::new(ErrorKind::InvalidOperation, "out of time").with_source(late))
 }
 
-/// A value that is JSON already, and is written as it is: the result of `tojson`, or an exact number.
+/// A value that is JSON already: the result of `tojson`, or an exact number. Outside of JSON
+/// strings it is written unchanged.
 #[derive(Debug)]
 pub(crate) struct RawJson(pub(super) String);
 

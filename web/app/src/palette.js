@@ -1,4 +1,4 @@
-/** The command palette, and the list of keys. Loaded when it is first opened. */
+/** The command palette, and the list of keys. Loaded when one of them is first opened. */
 import { can } from './lib/me.js';
 import { html, useEffect, useId, useRef, useState } from './lib/preact.js';
 import { useResource } from './lib/resource.js';
@@ -11,7 +11,7 @@ import { Icon } from './ui/icon.js';
 
 await loadStyles('palette.css');
 
-/** Pause in typing before the server is asked for methods. */
+/** Length of a pause in typing after which the server is asked for methods. */
 const PAUSE_MS = 150;
 
 const close = () => {

@@ -15,7 +15,7 @@ const guards = new Set();
 /** Like `guards`, but called only before the tab is closed or reloaded. @type {Set<() => boolean>} */
 const closing = new Set();
 
-/** Index of the current entry among our entries of the browser history; each entry stores its index. */
+/** Index of the current entry among the entries of this app in the browser history; each entry stores its index. */
 let place = placeOf(history.state);
 
 /**

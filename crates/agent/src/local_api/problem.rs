@@ -20,7 +20,7 @@ impl Failure {
     }
 }
 
-/// The answer to a path without a route, on both listeners.
+/// The answer to a path without a route, on the Unix socket and on the loopback port.
 pub async fn not_found(uri: Uri) -> Failure {
     Failure::new(
         StatusCode::NOT_FOUND,

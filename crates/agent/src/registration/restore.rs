@@ -25,8 +25,9 @@ impl Registrar {
         }
     }
 
-    /// Registers again with the old generation and position. Retries until the server accepts the
-    /// registration or the link is lost.
+    /// Registers again, with the same generation and with the position that the server assigned
+    /// before. Retries until the server accepts the registration, does not answer in time, or the
+    /// link is lost.
     async fn restore(&self, link: u64) {
         let mut delays = self.services.policy.reregister.delays();
         loop {

@@ -1,8 +1,8 @@
 //! Which announced servers of the zone the agent may use.
 //!
 //! An agent with one configured address learns the announced addresses. An agent with several
-//! configured addresses uses only these. An agent that uses `https` never uses an `http` address:
-//! its token would cross the network unencrypted.
+//! configured addresses uses only these. An agent with an `https` address ignores announced `http`
+//! addresses: its token would cross the network unencrypted.
 
 use svc_client::Target;
 use svc_core::ServerId;
@@ -68,8 +68,8 @@ impl Servers {
     }
 }
 
-/// The servers for side links: at most `most` of the usable servers, without the home server. Each
-/// agent prefers different servers, so that all servers get about the same number of links.
+/// The servers for side links: at most `most` of the usable servers, without the home server. The
+/// choice depends on `instance`, so that all servers get about the same number of links.
 pub fn choose_sides(
     mut usable: Vec<UsableServer>,
     home: ServerId,
@@ -137,7 +137,8 @@ mod tests {
             &["http://A", b],
             &[],
         );
-        // An agent never changes from https to http. The reverse is allowed.
+        // An agent with an https address ignores announced http addresses. An agent with an http
+        // address may use announced https addresses.
         check(
             "https://a",
             &[b, "https://b"],

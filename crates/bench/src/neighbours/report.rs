@@ -17,7 +17,8 @@ type Kind = fn(&Measured) -> &Times;
 
 pub struct Row {
     pub attack: Attack,
-    /// The number of cores that the attack used. The control uses the same number.
+    /// The number of cores that the attack used, in the attacker and in the server. The control
+    /// uses the same number.
     pub cores: f64,
     pub quiet: Measured,
     pub attacked: Measured,

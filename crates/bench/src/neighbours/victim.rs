@@ -70,7 +70,7 @@ impl Victim {
         })
     }
 
-    /// Sends all requests at their rates for the length of a window.
+    /// Sends requests of every kind, each kind at its own rate, for the time `window`.
     pub async fn measure(&self, window: Duration) -> Measured {
         let until = Instant::now() + window;
         let (calls, attempts, lists, logins) = tokio::join!(
@@ -187,7 +187,7 @@ impl Victim {
                 .map(|arrived| arrived.saturating_duration_since(*sent))
                 .ok_or_else(|| format!("no attempt within {LIMIT:?}"))
         });
-        // A refused emit has no attempt and counts as one failure.
+        // A refused emit has no attempt, so it counts as one failure here.
         times.collect()
     }
 

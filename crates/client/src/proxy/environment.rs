@@ -16,8 +16,8 @@ pub struct ProxyVariableError {
     why: ProxyUrlError,
 }
 
-/// The proxy for a server; `None` for a server on this machine. `read` returns the value of an
-/// environment variable.
+/// The proxy for a server. `None` if the server is on this machine, if no variable names a proxy,
+/// or if `NO_PROXY` names the server. `read` returns the value of an environment variable.
 pub fn find(
     is_tls: bool,
     host: &str,
@@ -28,9 +28,11 @@ pub fn find(
     if is_loopback(&host) {
         return Ok(None);
     }
-    // A CGI program ignores `HTTP_PROXY`: the sender of a request sets it with the header `Proxy`.
+    // A CGI program ignores `HTTP_PROXY`: the sender of a request can set it with the header
+    // `Proxy`.
     let is_cgi = read("REQUEST_METHOD").is_some();
-    // The usual order: lower case first, and the variable of the scheme before that of all schemes.
+    // The usual order: lower case before upper case, and the variable of the scheme before
+    // `ALL_PROXY`.
     let read_either = |name: &str| {
         let upper = name.to_ascii_uppercase();
         [name.to_owned(), upper].into_iter().find_map(|variable| {
@@ -68,13 +70,14 @@ fn is_loopback(host: &str) -> bool {
     })
 }
 
-/// The address in a host, also in a form such as `127.1` or `2130706433`.
+/// The IP address that a host consists of, also in a form such as `127.1` or `2130706433`.
 fn address_of(host: &str) -> Option<IpAddr> {
     let last = host.rsplit('.').next().unwrap_or_default();
     if host.contains(':') || !last.starts_with(|c: char| c.is_ascii_digit()) {
         return host.parse().ok();
     }
-    // No name ends with such a label, so no name server is asked.
+    // The system converts such an address without a name server. No top-level domain begins with a
+    // digit, so only a rare host, such as `7host`, is looked up.
     let mut found = (host, 0).to_socket_addrs().ok()?;
     found.next().map(|address| address.ip())
 }

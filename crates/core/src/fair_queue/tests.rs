@@ -62,7 +62,7 @@ fn a_turn_of_bytes_lets_small_items_pass_a_large_one() {
     let popped = drain(&mut queue);
     assert_eq!(popped[..5], ["small"; 5]);
     assert_eq!(popped[5..], ["large", "after it"]);
-    // No other flow waits: a large item needs no credit.
+    // No other flow waits, so a large item is popped at once.
     queue.push(1, "large", 1_000_000);
     assert_eq!(queue.pop(), Some("large"));
 }
@@ -200,9 +200,9 @@ proptest! {
                         let flow = model.flow_of(popped);
                         prop_assert_eq!(model.flows[&flow][0].0, popped, "first in, first out");
                         let (items, bytes) = model.served(flow, model.flows[&flow][0].1);
-                        // An item of 299 bytes needs three turns of 100. In the first turn the
-                        // other flow sends at most 398 bytes: 298 of saved credit and 100 of its
-                        // turn.
+                        // An item of 299 bytes waits for three turns of its flow. Meanwhile another
+                        // flow sends at most 598 bytes: 298 that it saved from earlier turns, and
+                        // three turns of 100.
                         let is_fair = if by_bytes { bytes <= 598 } else { items <= 1 };
                         prop_assert!(is_fair, "{} items, {} bytes of {}", items, bytes, flow);
                         model.remove(popped);

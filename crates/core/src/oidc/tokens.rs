@@ -1,5 +1,5 @@
-//! The claims that make a token of a provider valid here (OpenID Connect Core 3.1.3.7, Back-Channel
-//! Logout 2.6).
+//! Checks the claims of the tokens that a provider issues (OpenID Connect Core 3.1.3.7,
+//! Back-Channel Logout 2.6).
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::Timestamp;
 
 /// How far the clocks of the provider and of this server may differ.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
-/// A logout token is accepted for this long after it was issued, and its `jti` is kept as long.
+/// A logout token is accepted for at most this long after it was issued.
 pub const LOGOUT_TOKEN_LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// The maximum number of bytes of `sub`, `sid` and `jti`; the standard allows 255 for `sub`.
 const SUBJECT_MAX: usize = 255;
 const LOGOUT_EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
 
-/// The values that every token of a provider must have.
+/// The issuer and the client that a token must name, and the current time.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpectedToken<'a> {
     pub issuer: &'a str,
@@ -33,7 +33,8 @@ pub struct IdTokenSubject {
     pub sid: Option<String>,
 }
 
-/// The sessions that a logout token ends: all sessions of `sub`, or the session `sid`.
+/// The sessions that a logout token ends: the session `sid`, or without `sid` all sessions of
+/// `sub`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogoutSubject {
     pub sub: Option<String>,

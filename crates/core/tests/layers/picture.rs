@@ -58,7 +58,7 @@ impl Picture {
         repeated.map(|(name, _)| name).collect()
     }
 
-    /// False for modules that are not in the picture; [`Self::has`] finds them.
+    /// False if one of the modules is not in the picture.
     pub fn is_below(&self, lower: &str, upper: &str) -> bool {
         let layer = |module: &str| self.layers.iter().find(|(name, _)| name == module);
         match (layer(lower), layer(upper)) {

@@ -28,8 +28,8 @@ pub struct Invalid<'a> {
 }
 
 impl Invalid<'_> {
-    /// Whether this is a notification with invalid params. Notifications get no answer, not even an
-    /// error.
+    /// Whether this is a notification whose params are nested too deeply. Notifications get no
+    /// answer, not even an error.
     pub fn is_notification(&self) -> bool {
         self.error == RpcError::TooDeep && self.id.is_none()
     }

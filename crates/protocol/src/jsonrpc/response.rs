@@ -83,7 +83,7 @@ pub enum ResponseFault {
 }
 
 impl ResponseFault {
-    /// A description for the publisher of the method.
+    /// A description for the user who published the method.
     pub fn message(self) -> &'static str {
         match self {
             Self::NoOutcome => "the method server's response has neither `result` nor `error`",
@@ -106,7 +106,7 @@ struct Members<'a> {
     method: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
-    /// Some servers write `"error": null` beside a result.
+    /// Some method servers write `"error": null` beside a result.
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
@@ -131,8 +131,8 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
                 id: raw.id.get(),
                 result: raw.result.map(RawValue::get),
                 error: raw.error.map(RawValue::get),
-                // A line with `method` is a request or a notification. A line without `jsonrpc`, but
-                // with other members, is other JSON, such as a log entry.
+                // A line with `method` is a request or a notification. A line with unknown members
+                // and without `jsonrpc` may be other JSON, such as a log entry.
                 is_certain: raw.jsonrpc.is_some() && raw.method.is_none(),
             }
         }

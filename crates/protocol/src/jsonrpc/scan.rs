@@ -14,7 +14,7 @@ const OPEN_MAX: u32 = 64;
 const BLOCK: usize = 64;
 
 /// The values of an object's members, in the order of `names`, without the white space around them.
-/// `None` if a member has another name or occurs twice.
+/// `None` if a member has another name or occurs twice, or for other unusual text.
 pub fn members<'a, const N: usize>(
     json: &'a [u8],
     names: [&str; N],
@@ -163,9 +163,9 @@ fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Position of the first byte at or after `start` that is a quotation mark, a backslash or a control
-/// character. Most bytes of most payloads are in strings, so they are tested eight at a time, and in
-/// a long string a block at a time.
+/// Position of the first byte at or after `start` that is a quotation mark, a backslash or a
+/// control character. Other bytes are called plain. Most bytes of most payloads are in strings, so
+/// they are tested eight at a time, and in a long string a block at a time.
 fn skip_plain(json: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(bytes) = json.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -182,7 +182,7 @@ fn skip_plain(json: &[u8], start: usize) -> usize {
     at + rest.iter().take_while(|byte| is_plain(**byte)).count()
 }
 
-/// The start of the first block that contains a byte that is not plain.
+/// Skips blocks of plain bytes. Returns the position after them.
 fn skip_plain_blocks(json: &[u8], mut at: usize) -> usize {
     // No early exit within a block, so that the compiler can vectorise the comparison.
     let is_plain_block = |block: &[u8; BLOCK]| {
@@ -202,8 +202,8 @@ fn is_plain(byte: u8) -> bool {
     (byte >= 0x20) & (byte != b'"') & (byte != b'\\')
 }
 
-/// Sets the high bit of each byte that is not plain. In the bytes after the first such byte, the bit
-/// may also be set for a plain byte.
+/// Sets the high bit of each byte that is not plain. After the first byte that is not plain, the
+/// high bit of a plain byte may be set too.
 fn special_bytes(bytes: [u8; 8]) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;

@@ -1,18 +1,19 @@
-//! Sends a script's output to the parent, in whole lines or large pieces, up to a limit.
+//! Collects a script's output into messages for the parent: whole lines or large pieces, up to a
+//! limit.
 
 use super::protocol::FromWorker;
 use crate::Stream;
 
 /// The maximum size of the output of one run.
 pub(super) const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
-/// The maximum size of an unfinished line that is held back.
+/// Text of at least this size is sent, even if its line is not finished.
 const PIECE_BYTES_MAX: usize = 4 * 1024;
 /// Up to this number of messages in one run, each line is sent at once. Later lines are collected
 /// into pieces, so that a million short lines are not a million messages.
 const MESSAGES_FREE: usize = 8 * 1024;
-/// After the first [`MESSAGES_FREE`] messages, every small message counts this many additional
-/// bytes toward the limit. Otherwise output that alternates between the streams, which cannot be
-/// collected, could send any number of messages.
+/// After the first [`MESSAGES_FREE`] messages, every message below [`PIECE_BYTES_MAX`] counts this
+/// many additional bytes toward the limit. Output that alternates between the streams cannot be
+/// collected: without the additional bytes, each of its bytes could be a message.
 const MESSAGE_BYTES: usize = 128;
 /// Printed once, where the output was cut.
 const CUT: &str = "\n[further output is not shown]\n";

@@ -22,7 +22,8 @@ pub(super) enum ExchangeEnd {
     Closed,
 }
 
-/// Limits the requests of a worker. The worker limits them too, but the parent does not trust it.
+/// Limits the requests of a worker. The worker limits its requests too, but the parent does not
+/// trust the worker.
 pub(super) struct RequestLimit {
     left: usize,
     until: Option<Instant>,

@@ -13,7 +13,7 @@ const OUT_OF_MEMORY: &str = "memory allocation of ";
 /// Start of the line that Rust prints after the message of a panic.
 const ADVICE: &str = "note: ";
 
-/// Reads the stderr of one process until it ends. Dropping this value stops reading.
+/// Reads the stderr of one process until stderr ends. Dropping this value stops reading.
 #[derive(Debug)]
 pub(super) struct StderrTail {
     kept: Arc<Mutex<VecDeque<u8>>>,

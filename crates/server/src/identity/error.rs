@@ -34,7 +34,7 @@ pub enum IdentityError {
     Internal(String),
 }
 
-/// Whole seconds, rounded up, so that a retry after this time is not too early.
+/// Whole seconds, rounded up and at least 1, so that a retry after this time is not too early.
 pub fn whole_seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1_000))
         .unwrap_or(u64::MAX)
@@ -112,7 +112,7 @@ impl From<StoreError> for IdentityError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Missing { kind, id } => Self::NotFound { kind, id },
-            // Services check names in the transaction of the insert. This is a second check.
+            // Services check names before they insert a record. The database checks them again.
             StoreError::Unique(_) => {
                 Self::conflict("already_exists", "a record of this name exists already")
             }

@@ -40,8 +40,8 @@ pub(super) fn hex(hash: &Hash) -> String {
     })
 }
 
-/// The key of a secret that a request presents. The checksum rejects a mistyped secret without a
-/// look-up.
+/// The hash of a credential that a request presents. Rejects secrets that do not authenticate
+/// requests. The checksum of a secret rejects a mistyped one without a look-up.
 pub fn presented_key(text: &str) -> Result<Hash, AccessDenied> {
     match CredentialKind::recognise(text) {
         Some(

@@ -66,7 +66,7 @@ fn quotas() -> Quotas {
     }
 }
 
-/// An identity without any user.
+/// An [`Identity`] on an empty store.
 async fn fresh() -> (tempfile::TempDir, Store, Arc<AtomicI64>, Identity) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = Store::open(folder.path()).expect("opens");
@@ -202,7 +202,7 @@ fn credentials(name: &str, password: &str) -> api::Login {
 }
 
 impl Identity {
-    /// A login of a user without a second factor.
+    /// Logs in a user who has no second factor.
     async fn log_in(
         &self,
         login: api::Login,

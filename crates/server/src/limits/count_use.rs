@@ -1,4 +1,4 @@
-//! A report of counted use to the other servers of the zone.
+//! Counts per user that a server reports to the other servers of the zone.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use svc_core::UserId;
 
 use super::USES_MAX;
 
-/// A user's count at one server, such as open streams.
+/// A user's count at one server, such as the number of open streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CountUse {
     pub user: UserId,
@@ -23,7 +23,7 @@ impl CountUse {
         uses
     }
 
-    /// The sum of each user over several reports.
+    /// The sum of each user's counts over several reports.
     pub fn sum<'u>(reports: impl Iterator<Item = &'u Self>) -> HashMap<UserId, usize> {
         let mut sums = HashMap::new();
         for used in reports {

@@ -1,5 +1,5 @@
-//! Answers in the version without sessions, 2026-07-28. Each result has the type `complete` and
-//! names the server.
+//! Answers of the protocol version 2026-07-28, which has no sessions. Each result has the type
+//! `complete` and names the server.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ const OWN_META: &str = concat!(
     r#""}}"#
 );
 
-/// How long a client may cache `server/discover`: about as long as a connection stays open.
+/// How long a client may cache the answer to `server/discover`.
 const DISCOVER_TTL_MS: u32 = 60 * 60 * 1_000;
 /// A list may change at any time, so it must not be cached.
 const LIST_TTL_MS: u32 = 0;

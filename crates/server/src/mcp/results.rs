@@ -1,5 +1,6 @@
-//! Tool results: text blocks for people and models, and the same content as structured data. Bytes
-//! of a method's result are copied and never serialised again; only text blocks are escaped.
+//! Tool results: text blocks for people and models. An object is usually also returned as
+//! structured data. The bytes of a method's result are copied and not serialised again, except its
+//! `_meta`. Text blocks are escaped.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ use super::{era::Era, tools::OutputSchema};
 use crate::methods::calls::Reply;
 
 pub struct ToolResult {
-    /// The members of the result object as JSON, without the braces.
+    /// The members of the result object as JSON, without the braces and without `_meta`.
     pub members: Vec<u8>,
     pub is_error: bool,
     /// The method's own `_meta`, an object.
@@ -104,7 +105,7 @@ impl ToolResult {
         }
     }
 
-    /// An object, as data and as text.
+    /// A JSON value, as text and as structured data.
     pub fn object(json: &str) -> Self {
         let mut members = text_content(&[json]);
         members.extend_from_slice(br#","structuredContent":"#);
@@ -125,7 +126,7 @@ impl ToolResult {
                     "the method's schema requires an object, but its result is: {result}"
                 ));
             }
-            // A modern client that got a schema expects structured data of any type.
+            // A modern client that got a schema expects structured data, which may have any type.
             OutputSchema::AnyValue if era == Era::Modern => return Self::object(result),
             OutputSchema::AnyValue | OutputSchema::Absent => {}
         }

@@ -132,8 +132,8 @@ impl Mcp {
         result.unwrap_or_else(unknown)
     }
 
-    /// Runs a tool; `None` if it no longer exists. `trace` is the context of the message, and is used
-    /// instead of that of the HTTP request.
+    /// Runs a tool; `None` if it no longer exists. `trace` is the trace context of the message,
+    /// which has priority over the trace context of the HTTP request.
     async fn run_tool(
         &self,
         exchange: &Exchange<'_>,

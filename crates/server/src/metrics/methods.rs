@@ -30,7 +30,8 @@ pub use meter::MethodMeter;
 use self::meter::Sample;
 use super::{CallOutcome, MetricsOptions, call_stats::minute_of, latency_series::LatencySeries};
 
-/// The label of all methods without a series of their own. A method of this name is counted with them.
+/// The label of all methods that have no series of their own. A method named `other` is counted
+/// with them.
 const OTHER: &str = "other";
 /// Calls of methods that exist end in one of these ways.
 const OUTCOMES: [CallOutcome; 8] = [
@@ -52,8 +53,8 @@ pub struct MethodMetrics {
 
 #[derive(Debug)]
 struct State {
-    /// Called methods that have a provider, and methods without one until their last calls are
-    /// collected.
+    /// The counters of called methods that have a provider. The counters of a method without a
+    /// provider stay until its last calls are collected.
     meters: HashMap<MeterKey, CollectedMeter>,
     series: FairPlaces<UserId, MethodLabel, Series>,
     /// Calls that are not in the stored statistics yet.
@@ -141,8 +142,8 @@ impl MethodMetrics {
 
     /// The calls of a method that are not written yet.
     ///
-    /// Users may ask often, so this reads only the counters of this method, except with the label
-    /// `space`.
+    /// Users may ask often, so this reads only the counters of this method. With the label `space`,
+    /// it must search all counters.
     pub fn find_unwritten(&self, owner: UserId, method: &str) -> MethodCount {
         let state = self.state.lock();
         let unwritten = state.unwritten.get(&owner);

@@ -21,7 +21,7 @@ use crate::identity::{Caller, ClientDetails, ExternalAccount, NewSession, hash_s
 pub struct ProviderAnswer {
     pub state: Option<String>,
     pub code: Option<String>,
-    /// RFC 9207.
+    /// The parameter `iss` (RFC 9207).
     pub issuer: Option<String>,
     pub error: Option<String>,
     pub error_description: Option<String>,
@@ -109,7 +109,7 @@ impl Oidc {
         Ok((provider, login.ok_or_else(unknown)?))
     }
 
-    /// Exchanges the code of the answer, and checks the claims about the user.
+    /// Exchanges the code of the answer for tokens, and checks the claims about the user.
     async fn exchange(
         &self,
         provider: &ProviderRow,
@@ -270,7 +270,8 @@ fn needs_more(provider: &ProviderRow, claims: &Claims) -> bool {
     !claims.contains_key("preferred_username") || used.into_iter().any(lacks)
 }
 
-/// Checks that the answer comes from this provider and not from another one (RFC 9207).
+/// Checks that the answer comes from this provider and not from another one (RFC 9207). An answer
+/// without an issuer is accepted if the provider does not promise to name it.
 fn check_answer_issuer(
     provider: &ProviderRow,
     metadata: &Metadata,
@@ -285,13 +286,13 @@ fn check_answer_issuer(
     }
 }
 
-/// `client_secret_basic` is the default of the standard.
+/// `client_secret_basic` is the default of the standard for a provider that names no methods.
 fn uses_basic(metadata: &Metadata) -> bool {
     let methods = metadata.token_endpoint_auth_methods_supported.as_ref();
     methods.is_none_or(|methods| methods.iter().any(|method| method == "client_secret_basic"))
 }
 
-/// Both parts are form-encoded first (RFC 6749, 2.3.1).
+/// The header `Authorization`. The id and the secret are form-encoded first (RFC 6749, 2.3.1).
 fn basic(client_id: &str, secret: &str) -> String {
     let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(client_id), encode(secret));

@@ -1,4 +1,4 @@
-//! Checks the key of stored secrets. With a wrong key the server does not start.
+//! Checks the key that encrypts stored secrets. With a wrong key the server does not start.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use svc_store::Tx;

@@ -17,7 +17,7 @@ const USER_PRESENT: u8 = 1;
 const USER_VERIFIED: u8 = 4;
 const HAS_CREDENTIAL: u8 = 0x40;
 
-/// The step of a time, in milliseconds.
+/// The number of the 30-second step at `now`, a time in milliseconds.
 pub fn step_at(now: i64) -> i64 {
     now.div_euclid(STEP_MILLIS)
 }
@@ -32,7 +32,7 @@ pub fn app_code(secret: &str, step: i64) -> String {
     format!("{:06}", number % 1_000_000)
 }
 
-/// A code that the app shows in no step around this time.
+/// A code that the app does not show in the steps around this time.
 pub fn wrong_code(secret: &str, now: i64) -> String {
     let step = step_at(now);
     let shown: Vec<_> = (step - 3..=step + 3)
@@ -59,7 +59,7 @@ fn from_base32(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The key of a passkey. The seed decides everything.
+/// The key of a passkey. Equal seeds give equal keys.
 pub struct DeviceKey {
     pair: Ed25519KeyPair,
 }
@@ -83,7 +83,8 @@ impl DeviceKey {
     pub fn create(&self, challenge: &str) -> Value {
         let id = self.credential_id();
         let key = self.pair.public_key();
-        // The kind OKP, the algorithm EdDSA, the curve Ed25519 and the point.
+        // The public key in COSE: the kind OKP, the algorithm EdDSA, the curve Ed25519 and the
+        // point.
         let head: [u8; 10] = [0xa4, 0x01, 0x01, 0x03, 0x27, 0x20, 0x06, 0x21, 0x58, 0x20];
         let cose = [&head[..], key.as_ref()].concat();
         let length = (id.len() as u16).to_be_bytes();
@@ -102,7 +103,8 @@ impl DeviceKey {
         })
     }
 
-    /// The body of a request that logs in. The key of `signed_by` makes the signature.
+    /// The body of a request that logs in with this passkey. `signed_by` signs it: another key
+    /// makes a wrong signature.
     pub fn get(&self, challenge: &str, counter: u32, verifies: bool, signed_by: &Self) -> Value {
         let flags = if verifies { USER_VERIFIED } else { 0 };
         let data = data(flags, counter);

@@ -1,7 +1,7 @@
 //! The rules for views: which data a user may see.
 //!
-//! Every name, source and payload of the test contains a marker, `zq<kind><number>z`. No answer may
-//! contain the marker of something that the caller must not see.
+//! The names (except those of users), sources and payloads of the test contain a marker,
+//! `zq<kind><number>z`. No answer may contain the marker of something that the caller must not see.
 
 mod power;
 
@@ -75,8 +75,9 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/mcp",
     "/api/events/stream",
     "/api/calls/stream",
-    // The ids of calls are not in the model. The list of calls has the same rule. No space of the model
-    // answers, so there are no recorded payloads; `svc/tests/it/calls/journal/payloads.rs` tests them.
+    // The ids of calls are not in the model. The same rule is tested with `/api/calls`. No space of
+    // the model answers, so no payloads are recorded: `svc/tests/it/calls/journal/payloads.rs`
+    // tests payloads.
     "/api/calls/{id}",
     "/agent/link",
     // Each sequence sends this request when it connects an app.
@@ -85,7 +86,7 @@ pub const EXCLUDED_READS: &[&str] = &[
     "/.well-known/oauth-protected-resource/mcp",
     "/.well-known/oauth-authorization-server",
     "/.well-known/oauth-authorization-server/mcp",
-    // Any signed-in user may type any code. The number of attempts is limited.
+    // Any signed-in user may type the code of any device. The number of attempts is limited.
     "/api/oauth/devices/{user_code}",
     // These routes need a provider, which `crates/svc/tests/it/oidc` starts.
     "/api/auth/oidc",

@@ -24,7 +24,7 @@ fn event(number: u128) -> Event {
     }
 }
 
-/// A sink and its lane; both ids are the number.
+/// Inserts a sink and its lane; both ids are the number.
 fn insert_sink(tx: &mut Tx<'_>, number: u32, owner_key: &str) -> Result<String, StoreError> {
     let id = Uuid::from_u128(number.into()).to_string();
     tx.execute(
@@ -67,7 +67,7 @@ fn drop_at(tx: &mut Tx<'_>, sink: &str, event: &Event) -> Result<(), StoreError>
     audit::append(tx, &entry)
 }
 
-/// Names of the listed sinks, and the number of their attempts, if these are visible.
+/// The name of each listed sink, and the number of its attempts, if the attempts are visible.
 fn attempt_counts(received: &[Received]) -> Vec<(String, Option<usize>)> {
     let count = |one: &Received| match &one.receiver {
         EventReceiver::Sink { name, .. } => (name.clone(), one.attempts.as_ref().map(Vec::len)),

@@ -1,5 +1,5 @@
--- The number of an event in the order of commits. Ids are not in this order if servers of a zone have
--- different clocks. A number is never used again, even after its event was removed.
+-- Events are numbered (`seq`) in the order of commits. Ids are not in this order if servers of a zone have
+-- different clocks. `newest` is the last number: a number is never used again, even after its event was removed.
 CREATE TABLE event_numbers (
     id BIGINT PRIMARY KEY,
     newest BIGINT NOT NULL
@@ -16,8 +16,8 @@ CREATE INDEX events_by_owner_and_seq ON events (owner_id, seq);
 -- A lane is the queue of a sink or of a subscribed method. `holds`: events that do not fit into the
 -- queue, or that match while the lane is inactive, are read from the stored events later. `filter`:
 -- the expression of the sink's policy. `refill_from`: the number of the first event that the lane
--- has not checked; NULL if it has checked all events. `feeds`: rows in `lane_feeds`. `refilling` is
--- 1 if the lane has a number in `refill_from` or feeds.
+-- has not checked; NULL if it has checked all events. `feeds`: the number of rows in
+-- `lane_feeds`. `refilling` is 1 if `refill_from` is not NULL or the lane has feeds.
 ALTER TABLE lanes ADD COLUMN holds BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE lanes ADD COLUMN filter TEXT;
 ALTER TABLE lanes ADD COLUMN refill_from BIGINT;
@@ -37,6 +37,6 @@ CREATE TABLE lane_feeds (
     PRIMARY KEY (lane_id, n)
 );
 
--- A delivery that was sent again, and its new delivery.
+-- For a delivery that was sent again: the number of the new delivery. For the new delivery: the number of the old one.
 ALTER TABLE deliveries ADD COLUMN resent_as BIGINT;
 ALTER TABLE deliveries ADD COLUMN resend_of BIGINT;

@@ -1,5 +1,5 @@
--- Statistics of methods. A block counts the calls of all methods of one owner in one period. Several servers of a
--- zone may write a block for the same period.
+-- Statistics of methods. A row is a block: it counts the calls of all methods of one owner in one period. Several
+-- servers of a zone may write a block for the same period.
 
 CREATE TABLE method_stats (
     id TEXT PRIMARY KEY,

@@ -1,5 +1,5 @@
--- Recorded params and answers of calls. A block holds those of calls to the methods of one owner, and is never
--- changed. The rows of the calls are in `call_blocks`.
+-- Recorded params and answers of calls. A row is a block: it holds the params and answers of calls to the methods of
+-- one owner, and is never changed. `call_blocks` has the other data of these calls.
 
 CREATE TABLE call_payloads (
     id TEXT PRIMARY KEY,

@@ -18,6 +18,7 @@ use tokio::{
 use crate::neighbours::attacker::Brief;
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(1);
+/// Connections that are held open, and new connections per second.
 const SILENT: (usize, u32) = (1_000, 200);
 const HALF: (usize, u32) = (500, 100);
 /// Connections with unfinished logins, and new connections per second.
@@ -45,7 +46,8 @@ pub async fn half_requests(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
     hold(brief, HALF, &BEGINNINGS, ready).await
 }
 
-/// Holds this many connections open, and replaces the oldest ones at this rate.
+/// Opens `per_second` connections per second. When `count` connections are open, each new
+/// connection replaces the oldest one.
 async fn hold(
     brief: &Brief,
     (count, per_second): (usize, u32),

@@ -72,7 +72,7 @@ impl Pipe {
         self.send_or_end(message);
     }
 
-    /// Sends messages in the middle of a script. Ends the process if the parent is gone.
+    /// Sends messages in the middle of a script. Ends the process if a message cannot be sent.
     pub(super) fn send_or_end(&mut self, messages: impl IntoIterator<Item = FromWorker>) {
         for message in messages {
             or_end(self.send(&message));

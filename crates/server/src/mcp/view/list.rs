@@ -27,7 +27,8 @@ pub struct Page {
     pub tools: Bytes,
     /// The cursor of the next page.
     pub next: Option<String>,
-    /// The hidden tools as a JSON array, on the first page.
+    /// The tools that are not listed because another tool has the same name, as a JSON array. Only
+    /// on the first page.
     pub hidden: Option<Arc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! Scripts in use cannot be deleted.
+//! Scripts in use cannot be deleted. The scripts of a deleted user are deleted.
 
 use std::time::Duration;
 

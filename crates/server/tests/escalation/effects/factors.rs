@@ -10,7 +10,8 @@ use crate::{
     world::Answer,
 };
 
-/// Applies a change. Returns the new credential, if the answer contains one.
+/// Applies the effect of an accepted request to the model. Returns the new credential, if the
+/// answer contains one.
 pub fn apply(
     model: &mut Model,
     caller: &Caller,
@@ -105,7 +106,7 @@ pub fn apply(
     None
 }
 
-/// Recovery codes of the answer replace earlier ones. An answer without codes keeps them.
+/// Recovery codes of the answer replace the earlier codes. An answer without codes changes nothing.
 fn set_codes(model: &mut Model, caller: &Caller, answer: &Answer) {
     let codes = answer.json["recovery_codes"].as_array();
     let codes = codes.into_iter().flatten().filter_map(|code| code.as_str());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{CredIx, Kind, Model, UserIx, indexes};
 
-/// How a user completes a login after the password.
+/// The second factors of a user, except passkeys.
 #[derive(Default)]
 pub struct Factors {
     pub app: Option<AuthApp>,
@@ -19,7 +19,7 @@ pub struct Factors {
 /// An authenticator app in use.
 pub struct AuthApp {
     pub secret: String,
-    /// The step of the last code.
+    /// The 30-second step of the last accepted code.
     pub last_step: i64,
     /// The user who has the app.
     pub holder: UserIx,
@@ -59,7 +59,7 @@ pub struct Challenge {
     pub ended: bool,
 }
 
-/// A login whose password was correct.
+/// A login whose password was correct and that waits for the second factor.
 pub struct PendingLogin {
     pub token: String,
     pub user: UserIx,
@@ -129,7 +129,7 @@ impl Model {
         of_user.for_each(|pending| pending.ended = true);
     }
 
-    /// Ends logins, enrolments and challenges that were not completed.
+    /// Ends the logins, enrolments and challenges of a user that were not completed.
     pub fn end_begun(&mut self, user: UserIx) {
         self.end_pending(user);
         self.users[user].factors.enrolment = None;
@@ -141,8 +141,8 @@ impl Model {
         of_user.for_each(|challenge| challenge.ended = true);
     }
 
-    /// After a factor was added: ends logins and sessions that were opened with the password alone.
-    /// The session of the request becomes a full session.
+    /// Called after a factor was added: ends logins that wait for a factor, and other sessions that
+    /// could only set up a factor. The session of the request becomes a full session.
     pub fn complete_enrolment(&mut self, user: UserIx, session: Option<CredIx>) {
         self.end_pending(user);
         for (index, cred) in self.creds.iter_mut().enumerate() {

@@ -44,7 +44,7 @@ async fn insert_all(store: &Store, events: Vec<Event>) {
     writing.await.expect("committed");
 }
 
-/// All pages of a list, by the numbers of the events.
+/// The numbers of the events on all pages of a list.
 async fn numbers(store: &Store, filter: &Filter, limit: u32) -> Vec<i64> {
     let (mut cursor, mut numbers) = (None::<String>, Vec::new());
     loop {
@@ -65,7 +65,8 @@ fn patterns(text: &str) -> Vec<Pattern> {
     Pattern::parse_list(text).expect("valid")
 }
 
-/// Inserts more events than are compared one by one, so that the indexes are used too.
+/// The list compares only the newest events one by one, and finds older events with an index. This
+/// test inserts enough events for both.
 async fn filters_find_all_matching_events_however_old(engine: &TestEngine) {
     let store = engine.open().await;
     let kinds = [
@@ -166,7 +167,7 @@ async fn explain(store: &Store, sql: String, values: Vec<Value>) -> String {
     explaining.await.expect("explained").join("\n")
 }
 
-/// In a query plan, SEARCH reads a part of an index, and SCAN reads a whole table.
+/// In a query plan, SEARCH reads a part of a table or index, and SCAN reads all of it.
 #[tokio::test]
 async fn no_filter_of_the_history_reads_the_whole_table() {
     let store = TestEngine::embedded().open().await;
