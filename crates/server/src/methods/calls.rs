@@ -226,7 +226,7 @@ impl Calls {
     }
 
     /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
-    /// requests are answered as unavailable.
+    /// requests get the error `Unavailable`.
     async fn prepare(&self, caller: &Caller, shared: &BodyState) {
         if let Ok(document) = self.openrpc.document(caller).await {
             let _ = shared.discovered.set(Box::new(document.into()));
