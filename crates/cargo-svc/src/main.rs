@@ -23,7 +23,7 @@ fn main() -> ExitCode {
              --path crates/svc` builds a fast svc."
         );
     }
-    // `cargo run` sets this variable to its own path.
+    // `cargo run` sets this variable to the path of cargo.
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command

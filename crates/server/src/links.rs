@@ -5,7 +5,7 @@
 //! links, `tickets` has the proof that a home server accepted a registration, `balance` spreads the
 //! home links over the servers of a zone. Frames, queues and heartbeats are in `svc_link`.
 //!
-//! In a zone, an agent has one home link and a side link to each of the other announced servers.
+//! In a zone, an agent has one home link, and side links to other servers.
 
 mod access;
 mod balance;

@@ -43,7 +43,7 @@ impl DeliveryPage {
         })
     }
 
-    /// Whether attempts include their exchanges.
+    /// Whether attempts include their exchanges: the stored requests and answers.
     pub fn with_exchanges(self, with_exchanges: bool) -> Self {
         Self {
             with_exchanges,
@@ -247,7 +247,7 @@ pub fn find(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<Option<Delivery>, S
     Ok(with_attempts(tx, lane, &rows, false)?.pop())
 }
 
-/// Newest first, with their attempts.
+/// Lists deliveries, newest first, with their attempts.
 pub fn list(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -34,7 +34,7 @@ use self::{
 
 /// The maximum number of bytes of a template.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
-/// The maximum number of bytes of a rendered body, and of every intermediate value.
+/// The maximum number of bytes of a rendered body, and of a text that a filter makes.
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 /// The maximum number of instructions of one rendering.
 const FUEL: u64 = 20_000;
@@ -76,7 +76,7 @@ pub enum TemplateError {
 pub struct Scope<'a> {
     pub event: &'a Event,
     pub space: EventSpace,
-    /// The custom fields of the template from which the space was created.
+    /// The custom fields of the space template from which the space was created.
     pub custom: &'a BTreeMap<String, String>,
 }
 

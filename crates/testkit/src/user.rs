@@ -124,7 +124,7 @@ impl TestUser {
         self.call_raw(request).await.expect(200).json()
     }
 
-    /// Makes one call. An error if no response arrives.
+    /// Makes one call. Returns an error if no response arrives.
     pub async fn try_call(&self, method: &str, params: Value) -> Result<Value, String> {
         let call = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
         let request = self

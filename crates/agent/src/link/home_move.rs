@@ -1,10 +1,10 @@
 //! Moves the agent's home to another server of the zone while the home link is up. An agent has one
-//! home link, to its home server, and a side link to each of the other servers. The home server
-//! requests the move if it has clearly more home links than other servers.
+//! home link, to its home server, and side links to other servers. The home server requests the
+//! move if it has clearly more home links than other servers.
 //!
 //! The new home link replaces the side link to the same server. The old home link stays up until a
-//! side link to its server is up. The old server then ends it when its calls are done, or after the
-//! drain time. So a move interrupts no call that ends within the drain time.
+//! side link to its server is up. Then that server ends the old home link when the calls on it are
+//! done, or after the drain time. So a move interrupts no call that ends within the drain time.
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 

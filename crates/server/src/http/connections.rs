@@ -3,8 +3,8 @@
 //!
 //! A connection without a valid credential must never keep other clients out. A full server closes
 //! connections in this order: those without a complete request head, those that never presented a
-//! valid credential, those that are idle. It never closes an agent's link, or a connection on which
-//! an authenticated caller has a request in progress.
+//! valid credential, those that are idle. To admit a new connection, it never closes an agent's
+//! link, or a connection on which an authenticated caller has a request in progress.
 
 mod evict;
 mod slot;

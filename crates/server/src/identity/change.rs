@@ -17,7 +17,8 @@ use super::{
 pub struct AffectedRecords {
     users: Vec<UserId>,
     spaces: Vec<SpaceId>,
-    /// The subset of `spaces` that lost a health check or agent token made by another user.
+    /// The subset of `spaces` that lost a health check or agent token made by a user other than the
+    /// owner.
     lapsed: Vec<SpaceId>,
     groups: bool,
 }
@@ -57,7 +58,7 @@ impl AffectedRecords {
         }
     }
 
-    /// Adds spaces that lost a health check or agent token made by another user.
+    /// Adds spaces that lost a health check or agent token made by a user other than the owner.
     pub fn and_lapsed(mut self, spaces: Vec<SpaceId>) -> Self {
         self.spaces.extend(&spaces);
         self.lapsed.extend(spaces);

@@ -1,5 +1,5 @@
-//! Parses the parts of the client's messages that the bridge needs. The messages are forwarded
-//! unchanged.
+//! Parses the parts of the client's messages that the bridge between stdio and HTTP needs. The
+//! messages are forwarded unchanged.
 
 use std::borrow::Cow;
 
