@@ -64,7 +64,8 @@ class Machine:
     def _find_leader(self) -> int:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for child in children.read_text().split() if children.exists() else []:
-            # The first process of the machine has the id 1 in its namespace. At first it is a copy of systemd-nspawn.
+            # The first process of the machine has the id 1 in its namespace. At first it is a copy of systemd-nspawn,
+            # so its name is checked, too.
             try:
                 status = Path(f"/proc/{child}/status").read_text()
             except FileNotFoundError:

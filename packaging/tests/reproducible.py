@@ -1,4 +1,4 @@
-"""Builds every package twice, from two copies of the sources, with two time zones and umasks. All bytes are equal."""
+"""Builds each package twice, from two copies of the sources, with two time zones and umasks. Expects equal bytes."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-// Apps that connect by OAuth: texts from strangers, codes of machines, addresses to return to.
+// Apps that connect by OAuth: names and scopes of apps, codes of machines, addresses to which the browser returns.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

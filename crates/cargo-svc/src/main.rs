@@ -23,15 +23,15 @@ fn main() -> ExitCode {
              --path crates/svc` builds a fast svc."
         );
     }
-    // `cargo run` sets this variable to its own path.
+    // `cargo run` sets this variable to the path of cargo.
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
         .args(["run", "--profile", PROFILE, "--ignore-rust-version"])
         .args(["--package", "svc", "--"])
         .args(env::args_os().skip(1));
-    // These variables describe this program. With them, cargo would build ring again after a plain
-    // `cargo build`.
+    // Cargo set these variables for this program. The build script of the crate `ring` depends on
+    // them: with them, cargo would build `ring` again after a plain `cargo build`.
     for (name, _) in env::vars_os() {
         let name_bytes = name.as_encoded_bytes();
         if name_bytes.starts_with(b"CARGO_PKG_") || name_bytes.starts_with(b"CARGO_MANIFEST_") {

@@ -1,9 +1,8 @@
-//! Sources: inbound requests of other services that become events.
+//! Sources: they turn inbound requests of other services into events.
 //!
 //! `settings` defines how a source verifies its requests. `rules` is a table with a row for each
 //! known service, such as GitHub. `verify` checks a request by a row of this table. `request` turns
-//! a verified request into the type and the data of an event. The time and the secrets are
-//! arguments.
+//! a verified request into the type and the data of an event.
 
 pub mod request;
 mod rules;
@@ -14,8 +13,8 @@ use thiserror::Error;
 
 use crate::name::is_segment;
 
-/// Prefix of the types of events from sources. Emitted types begin with `custom.`, so no user can fake
-/// such an event.
+/// Prefix of the types of events from sources. Users can emit only types that begin with `custom.`,
+/// so no user can fake an event from a source.
 pub const SOURCE_EVENTS: &str = "source.";
 
 /// Longest name of a source or a schedule. The name is a part of event types, which patterns of at

@@ -1,4 +1,4 @@
-//! The payload of a `Times` frame.
+//! The payload of a `Times` frame: how long a call waited and ran at the agent.
 
 use bytes::Bytes;
 use svc_core::journal::CallTimes;
@@ -13,7 +13,7 @@ pub fn times_frame(id: u64, times: CallTimes) -> Frame {
     Frame::new(id, FrameKind::Times, Bytes::copy_from_slice(&payload))
 }
 
-/// Reads the payload of a `Times` frame; `None` if it has another length.
+/// Reads the payload of a `Times` frame; `None` if it does not have 8 bytes.
 pub fn read_times(payload: &[u8]) -> Option<CallTimes> {
     let (queue, method) = payload.split_first_chunk()?;
     Some(CallTimes {

@@ -56,7 +56,7 @@ pub enum CallHistoryError {
 }
 
 impl CallHistory {
-    /// Newest first.
+    /// Lists calls, newest first.
     pub async fn list(
         &self,
         caller: &Caller,
@@ -125,7 +125,8 @@ impl CallHistory {
         })
     }
 
-    /// `None` if no call can match, because a user of the query does not exist.
+    /// The filter for a query. `None` if the query names a user who does not exist: no call can
+    /// match.
     fn filter(&self, caller: &Caller, query: CallQuery) -> Option<CallFilter> {
         let user = |reference: Option<String>| match reference {
             Some(reference) => self.find_user(&reference).map(Some),

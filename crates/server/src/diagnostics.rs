@@ -1,5 +1,5 @@
 //! The self-checks of a server: its database, its disk, its open files (`GET /api/diagnostics`).
-//! The checks only read, and end within seconds.
+//! The checks only read.
 
 use std::{
     fs, io,
@@ -11,15 +11,15 @@ use rustix::process::{Resource, getrlimit};
 use svc_protocol::api::Check;
 use svc_store::Store;
 
-/// How long a check waits for the database.
+/// How long the check of the database waits for an answer.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A read that takes longer than this slows every login and every emit.
+/// A slower read is a warning: logins and emits are slow, too.
 const SLOW_READ: Duration = Duration::from_millis(100);
 /// Less free space than this is an error: when the disk is full, the database accepts no writes.
 const DISK_FREE_MIN: u64 = 256 << 20;
 /// Less free space than this is a warning.
 const DISK_FREE_LOW: u64 = 2 << 30;
-/// A lower limit on open files is a warning: it is too low for a server with many agents.
+/// A limit on open files below this is a warning: it is too low for a server with many agents.
 const OPEN_FILES_FEW: u64 = 4_096;
 /// A warning if at least this share of the allowed files is open, in percent.
 const OPEN_FILES_USED_PERCENT: u64 = 80;

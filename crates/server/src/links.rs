@@ -2,8 +2,10 @@
 //!
 //! [`Links`] holds every [`LiveSpace`]. `session` serves one link from hello to goodbye, `reader`
 //! reads its frames, `control` handles the control messages of agents, `side` has the rules of side
-//! links, `tickets` the proof that a home server accepted a registration, `balance` spreads the home
-//! links over the servers of a zone. Frames, queues and heartbeats are in `svc_link`.
+//! links, `tickets` has the proof that a home server accepted a registration, `balance` spreads the
+//! home links over the servers of a zone. Frames, queues and heartbeats are in `svc_link`.
+//!
+//! In a zone, an agent has one home link, and side links to other servers.
 
 mod access;
 mod balance;
@@ -66,7 +68,7 @@ pub struct Links {
     /// Spaces with subscriptions in the store.
     declaring: Mutex<HashSet<SpaceId>>,
     keys: ZoneKeys,
-    /// The announced servers of the zone. `None` until they were read.
+    /// The servers of the zone that agents may link to. `None` until they were read.
     announced: RwLock<Option<AnnouncedServers>>,
 }
 

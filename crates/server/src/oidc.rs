@@ -48,7 +48,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Sign-ins that one address may begin within a minute.
 const STARTS_PER_MINUTE: u32 = 30;
-/// Answers of providers that are accepted from one address within a minute.
+/// Answers of providers that browsers at one address may bring within a minute.
 const ANSWERS_PER_MINUTE: u32 = 30;
 /// Logout tokens that are accepted from one address within a minute.
 const LOGOUTS_PER_MINUTE: u32 = 600;

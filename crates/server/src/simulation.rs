@@ -1,5 +1,6 @@
-//! Tools for simulations: a simulated time, random numbers of a seed, the trace of a run, and the
-//! search for seeds that break a promise. A run depends on its seed only.
+//! Tools for simulations: a simulated time, random numbers from a seed, the trace of a run, and the
+//! search for seeds that break a promise. A promise is a rule that every run must keep. A run
+//! depends on its seed only.
 //!
 //! - `SVC_SIMULATION_SEEDS=100000 cargo verify simulation_keeps` runs more seeds.
 //! - `SVC_SIMULATION_SEED=17 cargo verify simulation_keeps -- --nocapture` runs one seed again and
@@ -119,8 +120,8 @@ pub fn check_is_repeatable(simulate: impl Fn(u64) -> Run) {
     assert_ne!(simulate(0).trace, simulate(1).trace);
 }
 
-/// Checks that a planted fault breaks one of these promises, and that the same seed keeps all promises
-/// without the fault.
+/// Checks that a planted fault breaks one of these promises, and that the same seed keeps all
+/// promises without the fault.
 pub fn check_is_found(
     promises: &[&str],
     with_fault: impl Fn(u64) -> Run + Sync,

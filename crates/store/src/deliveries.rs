@@ -43,7 +43,7 @@ impl DeliveryPage {
         })
     }
 
-    /// Whether attempts include their exchanges.
+    /// Whether attempts include their exchanges: the stored requests and answers.
     pub fn with_exchanges(self, with_exchanges: bool) -> Self {
         Self {
             with_exchanges,
@@ -175,7 +175,8 @@ pub fn finish(
     )
 }
 
-/// Postpones a delivery of a lane that is ordered by a key, and counts its failed attempts.
+/// Postpones a delivery of a lane that is ordered by a key, and adds `failed` to the number of its
+/// failed attempts.
 pub fn postpone(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -226,8 +227,9 @@ pub fn insert_attempt(
     )
 }
 
-/// In a lane that is ordered by a key, each failed delivery has its own time of the next attempt.
-/// In other lanes only the first waiting delivery is tried, so the time of the lane applies to it.
+/// Deliveries, with the time of the next attempt after a failed one. In a lane that is ordered by a
+/// key, each delivery has its own time. In other lanes only the first waiting delivery is tried, so
+/// the time of the lane applies to it.
 const SELECT: &str = "SELECT n, event_id, event_type, state, resent_as, resend_of,
         CASE WHEN state <> 'pending' THEN NULL WHEN failures > 0 THEN retry_at
             ELSE (SELECT l.next_at FROM lanes l WHERE l.id = deliveries.lane_id
@@ -245,7 +247,7 @@ pub fn find(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<Option<Delivery>, S
     Ok(with_attempts(tx, lane, &rows, false)?.pop())
 }
 
-/// Newest first, with their attempts.
+/// Lists deliveries, newest first, with their attempts.
 pub fn list(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -261,7 +263,7 @@ pub fn list(
     conditions.add("n < ?", before);
     conditions.add_some("state = ?", state);
     if only_tried {
-        // Only the deliveries in the queue wait, and the queue is limited, so few rows are skipped.
+        // Skips at most the waiting deliveries, whose number is limited by the size of the queue.
         conditions.and(
             "(state <> 'pending' OR EXISTS (SELECT 1 FROM attempts a
                  WHERE a.lane_id = deliveries.lane_id AND a.n = deliveries.n))",
@@ -287,7 +289,7 @@ pub fn list(
     })
 }
 
-/// The sizes of the attempts of these deliveries, newest first.
+/// The number of each delivery, and the bytes of its attempts. `numbers` are sorted, newest first.
 fn sizes(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -342,8 +344,8 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
     )
 }
 
-/// Removes at most `limit` finished deliveries beyond the newest `keep` of their lane. Returns their
-/// number.
+/// Removes at most `limit` finished deliveries beyond the newest `keep` of their lane. Returns
+/// their number.
 pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, StoreError> {
     exchanges::count_removed(
         tx,

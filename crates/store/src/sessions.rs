@@ -38,7 +38,7 @@ pub fn find(tx: &mut Tx<'_>, id: SessionId) -> Result<Option<SessionRow>, StoreE
     tx.find_record("WHERE id = ?1", values![id])
 }
 
-/// Sessions that have not expired.
+/// Lists sessions of a user that have not expired.
 pub fn list(
     tx: &mut Tx<'_>,
     user: UserId,

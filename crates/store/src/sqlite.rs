@@ -1,5 +1,5 @@
-//! SQLite behind the port. Durable: WAL with `synchronous=FULL`, so that a commit that has returned
-//! survives kill -9 and the loss of power.
+//! SQLite, as one of the two databases of the store. It uses a write-ahead log (WAL) with
+//! `synchronous=FULL`, so that a commit that has returned survives kill -9 and the loss of power.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,14 +26,14 @@ use super::{
 
 /// The maximum number of prepared statements that a connection keeps.
 const STATEMENT_CACHE: usize = 128;
-/// The size to which the log is truncated after it has grown during a long read.
+/// The size to which the write-ahead log is truncated after it has grown during a long read.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 
 /// The file of the database, and the settings to open it.
 #[derive(Clone)]
 pub(super) struct DatabaseFile {
     pub(super) path: PathBuf,
-    /// How long to wait for another process that holds the file, such as a backup.
+    /// How long to wait for another process that has locked the file, such as a backup.
     pub(super) busy_timeout: Duration,
 }
 
@@ -56,8 +56,8 @@ impl Connection {
         let inner = rusqlite::Connection::open_with_flags(&file.path, flags)?;
         inner.busy_timeout(file.busy_timeout)?;
         inner.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-        // Plans must not depend on bound values: otherwise SQLite parses and plans a cached statement
-        // again for each execution.
+        // Plans must not depend on bound values: otherwise SQLite parses and plans a cached
+        // statement again for each execution.
         inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         inner.pragma_update(None, "journal_mode", "WAL")?;
         inner.pragma_update(None, "synchronous", "FULL")?;
@@ -119,7 +119,7 @@ impl connection::Connection for Connection {
     }
 }
 
-/// Whether an existing file is a database with this table. Does not change the file.
+/// Whether an existing database has this table. Does not create the file.
 pub(super) fn has_table(file: &Path, table: &str) -> Result<bool, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = rusqlite::Connection::open_with_flags(file, flags)?;

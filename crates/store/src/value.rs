@@ -235,7 +235,7 @@ as_uuid_text!(
     ScheduleId
 );
 
-/// Types without fields, stored as the word that they have in JSON.
+/// Enums without fields, stored as the word that they have in JSON.
 macro_rules! as_word {
     ($($word:ident),*) => {$(
         impl $crate::value::ColumnValue for $word {

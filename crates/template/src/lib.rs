@@ -1,4 +1,4 @@
-//! Body templates: render any event as valid JSON.
+//! Body templates render any event as valid JSON. The module `expression` has filters and keys.
 //!
 //! This crate owns the language (the part of minijinja that templates may use), its limits, and the
 //! escaping rule. The value of an expression inside a JSON string becomes part of that string. At
@@ -34,7 +34,7 @@ use self::{
 
 /// The maximum number of bytes of a template.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
-/// The maximum number of bytes of a rendered body, and of every intermediate value.
+/// The maximum number of bytes of a rendered body, and of a text that a filter makes.
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 /// The maximum number of instructions of one rendering.
 const FUEL: u64 = 20_000;
@@ -76,7 +76,7 @@ pub enum TemplateError {
 pub struct Scope<'a> {
     pub event: &'a Event,
     pub space: EventSpace,
-    /// The custom fields of the template from which the space was created.
+    /// The custom fields of the space template from which the space was created.
     pub custom: &'a BTreeMap<String, String>,
 }
 
@@ -93,7 +93,8 @@ pub fn compile(source: &str) -> Result<Template, TemplateError> {
     Ok(template)
 }
 
-/// Parses a template that [`compile`] accepted before, without rendering sample events again.
+/// Parses and checks a template, without rendering sample events: for a template that [`compile`]
+/// accepted before.
 pub fn load(source: &str) -> Result<Template, TemplateError> {
     if source.len() > SOURCE_BYTES_MAX {
         return Err(TemplateError::TooLong(source.len()));
@@ -211,7 +212,7 @@ fn render_error(error: minijinja::Error) -> TemplateError {
         ErrorKind::TooManyArguments | ErrorKind::MissingArgument => {
             "a filter or test has too many or too few arguments"
         }
-        // This error is raised by this module. Other errors of this kind are handled below.
+        // This crate raises this error. Other errors of this kind are handled below.
         ErrorKind::InvalidOperation if error.detail() == Some(BEHIND_BACKSLASH) => BEHIND_BACKSLASH,
         ErrorKind::BadSerialization => "a value has no JSON form",
         _ => {

@@ -138,7 +138,7 @@ impl TestSpace {
         self.spawn_command(folder, command)
     }
 
-    /// Starts another agent beside a running one, in its own folder.
+    /// Starts another agent beside a running one. The new agent has a folder of its own.
     pub fn spawn_second_agent(&self) -> TestAgent {
         let folder = self.owner.site.home.join("second");
         std::fs::create_dir(&folder).expect("only one second agent is started");
@@ -284,7 +284,7 @@ impl TestAgent {
         self.process.kill9();
     }
 
-    /// SIGTERM; returns the exit status.
+    /// Sends SIGTERM and returns the exit status.
     pub async fn stop(&mut self) -> ExitStatus {
         self.process.terminate().await
     }

@@ -22,7 +22,7 @@ pub struct TestUser {
     pub id: String,
     pub name: String,
     pub password: String,
-    /// An unrestricted API token.
+    /// An unrestricted API token, unless [`with_token`](Self::with_token) has replaced it.
     pub token: String,
     pub(crate) site: Site,
 }
@@ -124,7 +124,7 @@ impl TestUser {
         self.call_raw(request).await.expect(200).json()
     }
 
-    /// Makes one call. An error if no response arrives.
+    /// Makes one call. Returns an error if no response arrives.
     pub async fn try_call(&self, method: &str, params: Value) -> Result<Value, String> {
         let call = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
         let request = self
@@ -136,7 +136,7 @@ impl TestUser {
         Ok(answer.expect(200).json())
     }
 
-    /// One call whose response is awaited later.
+    /// Starts a call. The test awaits the response later.
     pub fn start_call(&self, method: &str, params: Value) -> JoinHandle<Value> {
         let (user, method) = (self.clone(), method.to_owned());
         tokio::spawn(async move { user.call(&method, params).await })
@@ -161,7 +161,7 @@ impl TestUser {
         .await;
     }
 
-    /// One notification.
+    /// Sends a notification.
     pub async fn notify(&self, method: &str, params: Value) -> Answer {
         self.call_raw(json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await
@@ -229,7 +229,7 @@ impl TestUser {
 
     /// The same user with the access token of an app that they connect, for `/mcp`.
     pub async fn connect_app(&self) -> Self {
-        // RFC 7636, appendix B.
+        // The example of RFC 7636, appendix B.
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
         let (http, cookie) = (self.http(), self.login().await);

@@ -7,5 +7,5 @@ use svc_server::web::WebFile;
 /// Every file, by path.
 pub const FILES: &[WebFile] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
-/// The version of all files together, the first folder of their addresses.
+/// The version of all files together. It is the first folder of their addresses below `/web`.
 pub const VERSION: &str = include!(concat!(env!("OUT_DIR"), "/version.rs"));

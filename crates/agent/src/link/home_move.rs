@@ -1,8 +1,10 @@
-//! Moves the home to another server while the home link is up. The home server requests the move if
-//! it has clearly more home links than other servers.
+//! Moves the agent's home to another server of the zone while the home link is up. An agent has one
+//! home link, to its home server, and side links to other servers. The home server requests the
+//! move if it has clearly more home links than other servers.
 //!
 //! The new home link replaces the side link to the same server. The old home link stays up until a
-//! side link to its server is up and the calls on the old link are done. So no call fails.
+//! side link to its server is up. Then that server ends the old home link when the calls on it are
+//! done, or after the drain time. So a move interrupts no call that ends within the drain time.
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 
@@ -36,7 +38,8 @@ impl Link {
                 return std::future::pending().await;
             }
             let asked = *moves.borrow_and_update();
-            // Without a side link, the server may be unreachable, or not allowed for this agent.
+            // The agent moves only to a server to which it has a side link. Another server may be
+            // unreachable, or refuse this agent.
             let Some(target) = asked.and_then(|server| self.find_side(server)) else {
                 continue;
             };

@@ -121,8 +121,8 @@ impl SideLinkTask {
     }
 }
 
-/// The entry of an open side link in `Link::sides`. Dropping this value, also by a panic, removes the
-/// entry, closes the link's outbox and forgets the link's routes.
+/// The entry of an open side link in `Link::sides`. Dropping this value, also by a panic, removes
+/// the entry, closes the link's outbox and forgets the link's routes.
 struct RegisteredSide<'a> {
     link: &'a Link,
     number: u64,

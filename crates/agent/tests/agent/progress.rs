@@ -11,8 +11,8 @@ use crate::{
     test_agent::TestAgent,
 };
 
-/// `steps` reports three times, `flood` reports as often as possible, and `noise` sends reports
-/// that belong to no request.
+/// `steps` reports three times. `flood` reports 3,000 times without a pause. `noise` sends a report
+/// of an unknown call, a report whose id has the wrong type, and a report whose progress is text.
 const METHODS: &str = r#"
 [server]
 command = "sh"

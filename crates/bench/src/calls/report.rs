@@ -21,7 +21,7 @@ pub struct Report {
     pub registration: Option<Vec<f64>>,
     /// Sorted by the number of links.
     pub links: Vec<Links>,
-    /// Sentences about the assignment of cores.
+    /// Sentences about the cores on which the processes ran.
     pub notes: Vec<String>,
 }
 

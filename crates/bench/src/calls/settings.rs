@@ -10,11 +10,11 @@ pub struct Settings {
     pub only: Option<String>,
     /// Also measures many methods, many links and a reconnect storm.
     pub scale: bool,
-    /// Pins the process that serves HTTP to its own core.
+    /// Pins the measured HTTP servers to one core, and all other processes to another core.
     pub pin: bool,
     /// Counts instructions per call with callgrind, instead of measuring time.
     pub instructions: bool,
-    /// A document in which the tables are replaced.
+    /// A document whose tables are replaced by the results.
     pub document: Option<PathBuf>,
 }
 

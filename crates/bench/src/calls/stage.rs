@@ -1,4 +1,4 @@
-//! Starts the services and references whose calls are measured.
+//! Starts the services whose calls are measured, and the reference programs to compare them with.
 
 use svc_testkit::{
     RegistrationToml, SimulatedAgents, TestAgent, TestServer, TestServerBuilder, TestSpace,

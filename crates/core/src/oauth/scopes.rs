@@ -1,4 +1,5 @@
-//! Scopes of grants. Unlike [`Scopes`], they are never empty: a token of an app is never unrestricted.
+//! Scopes of grants. A grant lets an app act for a user. Empty [`Scopes`] mean no restriction;
+//! scopes of a grant are never empty.
 
 use std::fmt;
 
@@ -57,7 +58,8 @@ impl OAuthScopes {
         self.0.contains(&scope)
     }
 
-    /// The requested scopes; `None` if one of them is not among these scopes.
+    /// The scopes that [`choose`](Self::choose) takes from a request; `None` if one of them is not
+    /// among these scopes.
     pub fn narrow(&self, requested: &str) -> Option<Self> {
         let asked = Self::choose(requested);
         asked
@@ -67,8 +69,8 @@ impl OAuthScopes {
             .then_some(asked)
     }
 
-    /// The routes that a token with these scopes reaches. `None` for the command line, which gets an
-    /// API token instead.
+    /// The routes that a token with these scopes reaches. `None` for the command line, which gets
+    /// an API token instead.
     pub fn routes(&self) -> Option<Scopes> {
         let scopes: Option<Vec<_>> = self
             .0

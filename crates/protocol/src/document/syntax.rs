@@ -1,4 +1,4 @@
-//! Text that is not JSON: the position of the fault, and what to write instead.
+//! Describes why a text is not JSON: the position of the fault, and what to write instead.
 
 use crate::jsonrpc::is_too_deep;
 
@@ -34,7 +34,8 @@ pub fn not_json(text: &[u8], error: &serde_json::Error) -> String {
         .take(error.line().saturating_sub(1))
         .map(str::len)
         .sum::<usize>();
-    // serde_json counts bytes, and names the last byte that it has read.
+    // The column of a serde_json error is the number of bytes that were read in the line, so the
+    // last of them is the fault.
     let mut at = (line_start + error.column().saturating_sub(1)).min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

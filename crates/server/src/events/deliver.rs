@@ -1,4 +1,5 @@
-//! Makes one attempt to deliver an event to one receiver: a webhook, a script or a subscribed method.
+//! Makes one attempt to deliver an event to one receiver: a webhook, a script or a subscribed
+//! method.
 //!
 //! Never retries and never changes the queue: the delivery engine does both.
 
@@ -152,8 +153,8 @@ pub enum RenderError {
 /// For whom a body is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RenderPurpose {
-    /// A delivery of this user. The rendering waits as long as necessary, because the engine limits
-    /// the number of deliveries.
+    /// A delivery of this user. The rendering waits for a thread as long as necessary, because
+    /// other limits apply to the number of deliveries in progress.
     Delivery(UserId),
     /// A request of this user. It is refused if the user, or the whole server, has too many
     /// computations in progress.
@@ -180,8 +181,9 @@ impl From<PoolError> for RenderError {
 }
 
 impl Deliverers {
-    /// `waiting` identifies a queued delivery, so that the engine can wake it up when a script slot
-    /// is free. `None` for a test delivery, which waits for the slot here.
+    /// Makes one attempt at a sink. `waiting` identifies a queued delivery, so that the engine can
+    /// wake it up when a script slot is free. `None` for a test delivery, which waits for the slot
+    /// here.
     pub(super) async fn deliver_to_sink(
         &self,
         sink: &SinkRow,
@@ -269,9 +271,9 @@ impl Deliverers {
         Ok(self.webhook.send(request).await)
     }
 
-    /// Whether the exchange of an attempt is kept. The sink's policy must have `keep_exchanges`,
-    /// and the owner's quota of event bytes must not be used up. For a global sink, the limit is
-    /// half of `server_event_bytes`.
+    /// Whether to store the exchange of an attempt: its request and the answer. The sink's policy
+    /// must have `keep_exchanges`, and the owner's quota of event bytes must not be used up. For a
+    /// global sink, the limit is half of `server_event_bytes`.
     async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
         if !sink.policy.keep_exchanges {
             return false;
@@ -289,7 +291,7 @@ impl Deliverers {
             };
             Ok(events::usage::bytes_of(tx, owner)? < limit)
         });
-        // An attempt never fails because its exchange cannot be stored.
+        // If the read fails, the attempt is made without storing its exchange.
         reading.await.unwrap_or(false)
     }
 
@@ -304,8 +306,8 @@ impl Deliverers {
             .collect()
     }
 
-    /// Renders the body of a webhook's request. In a format of CloudEvents, the template renders the
-    /// data.
+    /// Renders the body of a webhook's request. In a CloudEvents format, the template renders the
+    /// data of the CloudEvent.
     pub async fn render_webhook(
         &self,
         format: WebhookFormat,

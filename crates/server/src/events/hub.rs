@@ -98,9 +98,9 @@ impl Hub {
         if self.has_streams() {
             events.iter().for_each(|event| self.show(event));
         }
-        // After an emit, the emitter wakes the refiller if a lane holds the event. Events of other
-        // types than `custom.*` are rarer, and most of them do not come from the emitter, so they
-        // always wake the refiller.
+        // After a user's emit, `emit` wakes the refiller only if a lane could not queue the event.
+        // Events of other types than `custom.*` are rarer, and most of them do not come from
+        // `emit`, so they always wake the refiller.
         if events
             .iter()
             .any(|event| !event.r#type.starts_with("custom."))

@@ -3,8 +3,8 @@
 //!
 //! A connection without a valid credential must never keep other clients out. A full server closes
 //! connections in this order: those without a complete request head, those that never presented a
-//! valid credential, those that are idle. It never closes an agent's link, or a connection on which
-//! an authenticated caller has a request in progress.
+//! valid credential, those that are idle. To admit a new connection, it never closes an agent's
+//! link, or a connection on which an authenticated caller has a request in progress.
 
 mod evict;
 mod slot;
@@ -42,10 +42,10 @@ pub struct ConnectionLimits {
     pub total: usize,
     /// Connections of one client address, agents' links excluded.
     pub per_address: usize,
-    /// Time from the start of a connection to its first complete request head, and time an HTTP/2
-    /// connection may be idle.
+    /// The longest time from the start of a connection to its first complete request head, and the
+    /// longest time that an HTTP/2 connection may be idle.
     pub head: Duration,
-    /// Addresses without a limit: all clients of a proxy share its address.
+    /// Addresses without the limit per address: all clients of a proxy share its address.
     pub trusted_proxies: Vec<IpNet>,
 }
 
@@ -125,7 +125,8 @@ impl Connections {
         Ok(Some(Registration::new(slot, key)))
     }
 
-    /// This machine and trusted proxies connect on behalf of many clients.
+    /// Whether an address has no limit: this machine, or a trusted proxy, whose connections may
+    /// belong to many clients.
     fn is_exempt(&self, address: IpAddr) -> bool {
         let proxies = &self.0.limits.trusted_proxies;
         address.is_loopback() || proxies.iter().any(|net| net.contains(&address))

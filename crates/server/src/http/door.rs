@@ -55,7 +55,7 @@ impl Door {
         }
     }
 
-    /// Checks the access and the content type. The head is dropped before the call starts.
+    /// Checks the access and the content type.
     fn admit(
         &self,
         request: &Request<Incoming>,
@@ -101,8 +101,8 @@ impl Door {
         let answering = self.router.clone().call(request);
         Box::pin(async move {
             let mut response = answering.await?;
-            // A path that does not exist has no methods. `Allow` would also show a difference between
-            // the URL of a source and other unknown paths.
+            // A path that does not exist allows no methods. With `Allow`, the 404 for the URL of a
+            // source would also differ from the 404 for other paths.
             if response.status() == StatusCode::NOT_FOUND {
                 response.headers_mut().remove(header::ALLOW);
             }
@@ -110,8 +110,8 @@ impl Door {
         })
     }
 
-    /// Warns once about a proxy that is not configured: all its clients have the proxy's address, so
-    /// the limits on logins and connections apply to all of them together.
+    /// Warns once about a proxy that is not configured: all its clients have the proxy's address,
+    /// so the limits on logins and connections apply to all of them together.
     fn warn_of_unknown_proxy(&self, headers: &HeaderMap, peer: Peer) {
         let warned = &self.app.warned_of_proxy;
         if !self.app.trusted_proxies.is_empty() || warned.load(Ordering::Relaxed) {

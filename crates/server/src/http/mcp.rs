@@ -185,7 +185,7 @@ fn message_stream(messages: impl Stream<Item = String> + Send + 'static) -> Resp
     event_stream(lines).into_response()
 }
 
-/// Rejects a request that a browser sent for a page of another site.
+/// Rejects a request that a browser sent for a page of another origin.
 fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     let host = host(parts);
     let is_local = app.loopback_only && is_direct(app, parts);

@@ -1,5 +1,5 @@
-//! The web interface: its files under `/web`, and its single page for every other path that a
-//! browser opens.
+//! The web interface: its files under `/web`, and its single page for other paths that a browser
+//! opens.
 
 use axum::{
     body::Body,
@@ -53,8 +53,8 @@ const HEADERS: [(HeaderName, &str); 8] = [
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-origin",
     ),
-    // Browsers revalidate each time and mostly get 304, so that a new version is used at once.
-    // Files with their version in the address are immutable.
+    // Browsers ask each time whether a file has changed, so they use a new version at once. Mostly
+    // the answer is 304. `send` replaces this value for files with their version in the address.
     (header::CACHE_CONTROL, "no-cache"),
     (header::VARY, "accept-encoding"),
 ];
@@ -141,7 +141,8 @@ fn content(found: WebAsset, headers: &HeaderMap) -> Response {
     }
 }
 
-/// Whether a list header contains an item with a weight other than 0.
+/// Whether a header, which is a list separated by commas, contains `wanted` with a weight other
+/// than 0.
 fn list_contains(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
     headers
         .get_all(name)

@@ -1,4 +1,5 @@
-//! Makes changes: first the transaction, then the update of the directory, then the answer.
+//! Changes users, groups, tokens and sessions: first in the database, then in the directory, which
+//! holds them in memory. The caller gets the answer after both.
 
 use svc_core::{SpaceId, UserId};
 use svc_store::{
@@ -16,7 +17,8 @@ use super::{
 pub struct AffectedRecords {
     users: Vec<UserId>,
     spaces: Vec<SpaceId>,
-    /// The subset of `spaces` that lost a health check or agent token made by another user.
+    /// The subset of `spaces` that lost a health check or agent token made by a user other than the
+    /// owner.
     lapsed: Vec<SpaceId>,
     groups: bool,
 }
@@ -56,7 +58,7 @@ impl AffectedRecords {
         }
     }
 
-    /// Adds spaces that lost a health check or agent token made by another user.
+    /// Adds spaces that lost a health check or agent token made by a user other than the owner.
     pub fn and_lapsed(mut self, spaces: Vec<SpaceId>) -> Self {
         self.spaces.extend(&spaces);
         self.lapsed.extend(spaces);
@@ -112,8 +114,8 @@ impl Identity {
     }
 
     /// Makes a change without a caller, such as a login; changes of callers use
-    /// [`change_as`](Self::change_as). `work` is one transaction and returns the affected records of
-    /// the directory. When this returns `Ok`, the change is durable and in effect.
+    /// [`change_as`](Self::change_as). `work` is one transaction and returns the affected records
+    /// of the directory. When this returns `Ok`, the change is durable, and in effect on this server.
     ///
     /// The change completes even if the request is dropped. Otherwise the directory would still
     /// accept a credential whose revocation is committed.

@@ -1,5 +1,5 @@
-//! Emits the event of a space's transition, inside the transaction. No other code emits these
-//! events.
+//! Emits the event of a space's transition, in the transaction that changes the space. No other
+//! code emits these events.
 
 use std::sync::Arc;
 

@@ -170,7 +170,7 @@ impl Calls {
         reply
     }
 
-    /// Answers one item; `None` for a notification (spec 4.1, calls 2 and 3).
+    /// Answers one item; `None` for a notification (spec 4.1, rules 2 and 3 of the call endpoint).
     async fn answer_one(
         &self,
         caller: &Caller,
@@ -225,8 +225,8 @@ impl Calls {
         Some(out)
     }
 
-    /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
-    /// requests are answered as unavailable.
+    /// Builds the answer to the `rpc.discover` requests of a body, once for all of them. If this
+    /// fails, they get the error `Unavailable`.
     async fn prepare(&self, caller: &Caller, shared: &BodyState) {
         if let Ok(document) = self.openrpc.document(caller).await {
             let _ = shared.discovered.set(Box::new(document.into()));

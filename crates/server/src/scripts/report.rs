@@ -1,15 +1,15 @@
-//! Reports of a script's failure: one line for a log, the full report for its author. All text
-//! comes from the script, so its length is limited.
+//! Reports of a script's failure: a short text, and the full report for the script's author. The
+//! texts come from the script, so their length is limited.
 
 use svc_protocol::api::{ScriptFault, ScriptKind};
 use svc_script::ScriptError;
 
 /// Bytes kept of a script's output, and of each text of its failure.
 pub const OUTPUT_BYTES_MAX: usize = 16 * 1024;
-/// Characters of a one-line failure.
+/// Characters kept of the message in a short text.
 const LINE_MAX: usize = 2_000;
 
-/// One line, such as `notes.py:3: ValueError: no such note`.
+/// A short text, such as `notes.py:3: ValueError: no such note`.
 pub fn outline(error: &ScriptError) -> String {
     let message: String = error.message.chars().take(LINE_MAX).collect();
     match error.place() {

@@ -12,7 +12,8 @@ use svc_store::{
 use super::{DEAD_AFTER, ZoneHandles, log_failure};
 use crate::links::HomeCount;
 
-/// Interval of reading the list again. A server that starts or stops also writes a zone change.
+/// Interval of reading the list again. A server that starts or stops also writes a zone change, so
+/// that the other servers read the list at once.
 const READ_EVERY: Duration = Duration::from_secs(2);
 
 /// Passes the list of announced servers to the links until the server stops.
@@ -21,7 +22,8 @@ pub(super) async fn run(handles: &ZoneHandles) {
     loop {
         match read(handles).await {
             Ok(servers) => {
-                // Not after each change: `spread_homes` moves only a part of the links at a time.
+                // Not after each change of the list: each call of `spread_homes` moves a part of
+                // the surplus, so many calls in a short time would move too many links.
                 if spread_at.elapsed() >= READ_EVERY {
                     spread_at = Instant::now();
                     handles.links.spread_homes(&count_homes(&servers));

@@ -1,8 +1,8 @@
 //! Exchanges the use of limits among the servers of the zone: each server writes a report of its
 //! busy users and reads the reports of the others.
 //!
-//! Reports are written only while there is something to report. While the database is unavailable,
-//! each server allows an equal part of the rates.
+//! A server that has reported no use writes no more reports until a user is busy again. While the
+//! database is unavailable, each server allows an equal part of the rates of calls and emits.
 
 use std::{
     sync::Arc,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 const EXCHANGE_EVERY: Duration = Duration::from_millis(500);
-/// An unchanged report is written again after this time.
+/// An unchanged report that is not empty is written again after this time.
 const RENEW_AFTER: Duration = Duration::from_secs(1);
 /// An older report does not count: its server has nothing to report, or is gone.
 const REPORT_VALID: Duration = Duration::from_secs(3);
@@ -36,7 +36,7 @@ pub struct ZoneLimits {
     pub streams: Streams,
 }
 
-/// The use of one server. A report of another version of svc may have other fields.
+/// The use of limits at one server. A report of another version of svc may have other fields.
 #[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default)]
 struct Report {

@@ -53,7 +53,7 @@ pub fn redeem(
     )
 }
 
-/// Deletes the oldest codes of a user, so that at most `keep` are left.
+/// Keeps the newest `keep` codes of a user. Deletes the others, at most 1,000 in one call.
 pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE user_id = ?1

@@ -221,7 +221,8 @@ fn fields(detail: &CallDetail) -> Fields {
     fields
 }
 
-/// Recorded params, or a recorded result or error. `None` if nothing is known about them.
+/// Recorded params, or a recorded result or error, or the reason why they were omitted. `None` if
+/// there is neither.
 fn payload(json: Option<&RawValue>, omitted: Option<PayloadOmission>) -> Option<String> {
     let why = match (json, omitted) {
         (Some(json), _) => return Some(json.get().to_owned()),

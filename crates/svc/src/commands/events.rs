@@ -67,7 +67,7 @@ pub struct Filter {
     text: Option<String>,
 }
 
-/// Checks a text to search for before any request.
+/// Checks the value of `--text` before a request is sent.
 fn parse_text(text: &str) -> Result<String, String> {
     match text.len() {
         1..=SEARCH_TEXT_MAX => Ok(text.to_owned()),
@@ -77,14 +77,14 @@ fn parse_text(text: &str) -> Result<String, String> {
     }
 }
 
-/// Checks a pattern before any request.
+/// Checks a pattern before a request is sent.
 fn parse_pattern(text: &str) -> Result<String, String> {
     Pattern::parse(text, 1)
         .map(|pattern| pattern.to_string())
         .map_err(|error| error.to_string())
 }
 
-/// Checks several patterns, separated by commas, before any request.
+/// Checks several patterns, separated by commas, before a request is sent.
 pub fn parse_patterns(text: &str) -> Result<String, String> {
     Pattern::parse_list(text)
         .map(joined)
@@ -115,7 +115,8 @@ async fn list(shell: &Shell, filter: Filter, args: ListArgs) -> Outcome {
         text: filter.text,
     };
     let document: Events = client.events(&args.page(), &query).await?;
-    // The server limits how many events it reads for a page, so an empty page may have a successor.
+    // The server limits how many events it reads for a page, so a page may be empty although later
+    // pages have matching events.
     if let Some(cursor) = document
         .next_cursor
         .as_ref()

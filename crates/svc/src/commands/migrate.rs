@@ -131,7 +131,7 @@ fn failure(error: MigrateError) -> Failure {
         MigrateError::Transfer(error) => exit_of(error),
     };
     let failure = Failure::of_error(exit, &error);
-    // The database has tables of another program.
+    // The migrations failed, usually because the database has tables of another program.
     if let MigrateError::Transfer(TransferError::Target {
         source: OpenError::Migration { .. },
         ..

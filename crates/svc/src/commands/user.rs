@@ -103,7 +103,7 @@ pub struct Membership {
     groups: Vec<String>,
 }
 
-/// `sinks=500`, or `sinks=default`.
+/// Parses `sinks=500`, or `sinks=default`, which is `None`.
 fn parse_quota(text: &str) -> Result<(Quota, Option<u64>), String> {
     let (name, value) = text
         .split_once('=')

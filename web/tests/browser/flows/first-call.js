@@ -98,7 +98,7 @@ async function call(page) {
   await json.press('Control+Enter');
   await see(outcome.getByText('3', { exact: true }));
 
-  // The call as snippets for other tools.
+  // The page shows the call as snippets for other tools.
   for (const [tab, holds] of [
     ['curl', '/api/methods/call'],
     ['CLI', 'svc method call orders.total'],

@@ -65,7 +65,7 @@ export default async function session(scene) {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await seePage(page, 'There is nothing here');
   assert.ok(!(await page.content()).includes('of Ann'));
-  // The page of Ben requests the script repeatedly.
+  // Ben's page requests the script repeatedly, and each answer is 404.
   await scene.leave();
   scene.expectNoErrors(/the server responded with a status of (401|404)/);
   await otherTabs(scene);

@@ -19,7 +19,7 @@ impl TracedEmit {
         }
     }
 
-    /// The emit after it has ended.
+    /// The span of the emit, which has just ended.
     pub(super) fn ended(
         self,
         began: Instant,

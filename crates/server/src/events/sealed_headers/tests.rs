@@ -66,7 +66,8 @@ fn header_values_are_encrypted_for_one_sink() {
     let as_secret = sealed.sealed_headers.clone().expect("sealed");
     assert!(key.decrypt(&as_secret, sealed.id.0.as_bytes()).is_err());
 
-    // An earlier version replaced one value, and removed the other header.
+    // The row after a change by an earlier version of svc, which writes plain values: one value is
+    // new, and the other header is removed.
     sealed.config = row(1, &[("Authorization", "Bearer new")]).config;
     let newer = headers(&[("Authorization", "Bearer new")]);
     assert_eq!(open(&key, &sealed).expect("opened"), newer);
@@ -125,7 +126,7 @@ async fn plain_values_are_encrypted_once_by_concurrent_servers(store: Store) {
     let rows = [
         row(1, &[("Authorization", "Bearer abc")]),
         row(2, &[]),
-        // The mask itself may be a value.
+        // A plain value may be equal to the mask.
         row(3, &[("X-Team", MASK)]),
     ];
     store

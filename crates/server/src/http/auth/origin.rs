@@ -1,4 +1,4 @@
-//! Checks where a request comes from: another site, or this machine.
+//! Checks where a request comes from: a page of another origin, or this machine.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,8 @@ use crate::{
     http::{error::ApiError, host::names_this_machine, listen::Peer},
 };
 
-/// Rejects a changing request that a browser sent for a page of another site.
+/// Rejects a request that a browser sent for a page of another origin, unless its method is GET,
+/// HEAD or OPTIONS.
 pub(super) fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
     if matches!(*head.method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
@@ -22,7 +23,7 @@ pub(super) fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), Ap
     let origin_is_foreign = text("origin").is_some_and(|origin| {
         let host = text("host").or_else(|| head.uri.authority().map(|a| a.as_str()));
         let authority = origin.split_once("://").map(|(_, authority)| authority);
-        // Behind a proxy that rewrites `Host`, the browser uses the public address.
+        // Behind a proxy that rewrites `Host`, `Origin` still has the public address.
         let public = gate.app.public_authority.as_deref();
         !authority.is_some_and(|authority| {
             [host, public]
@@ -45,8 +46,8 @@ pub fn is_direct_loopback(app: &App, peer: Option<Peer>, headers: &HeaderMap) ->
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
     let peer = peer.map(|peer| peer.address.ip().to_canonical());
     let is_proxy = |peer: IpAddr| app.trusted_proxies.iter().any(|net| net.contains(&peer));
-    // The host name is checked again: the listener may also accept configured names, and a foreign
-    // page could use one of them.
+    // The host name is checked again, because the listener may also accept configured names. A page
+    // of another site could reach this server under such a name.
     peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
         && names_this_machine(headers)
         && !forwarded.iter().any(|name| headers.contains_key(*name))

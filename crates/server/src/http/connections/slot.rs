@@ -23,8 +23,8 @@ pub enum Order {
     Close = 2,
 }
 
-/// The state of a connection, shared by its parts. Over HTTP/1, each change on the path of a
-/// call is a single relaxed store.
+/// The state of a connection. Times are milliseconds since the table was created. Over HTTP/1, a
+/// call uses only relaxed loads and stores, which are cheap.
 pub struct Slot {
     client: IpAddr,
     accepted_at: u64,
@@ -156,7 +156,7 @@ impl Slot {
         }
     }
 
-    /// Completes when an order is given; each order completes one wait.
+    /// Completes when an order is given, or at once if an order was given since the last wait.
     pub async fn wait_for_order(&self) {
         self.order_given.notified().await;
     }
@@ -167,8 +167,8 @@ impl Slot {
         }
     }
 
-    /// The order for a connection that exceeds a time limit. The HTTP/1 code closes idle
-    /// connections itself, so the limits on idle time only affect HTTP/2.
+    /// The order for a connection that exceeds a time limit. `hyper` itself closes idle HTTP/1
+    /// connections, so the limits on idle time are for HTTP/2.
     pub(super) fn order_if_overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
         if self.is_link() {
             return None;

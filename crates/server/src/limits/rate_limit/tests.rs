@@ -44,7 +44,9 @@ struct Zone {
 }
 
 const LIMIT: u32 = 100;
+/// Milliseconds between two steps of the simulated time.
 const STEP: u64 = 5;
+/// Milliseconds between two exchanges of reports.
 const EXCHANGE_EVERY: u64 = 500;
 
 impl Zone {
@@ -59,7 +61,8 @@ impl Zone {
         }
     }
 
-    /// Requests at each server between two times in milliseconds. Returns how many were granted.
+    /// Sends requests to each server from one time until another, in milliseconds. `per_second` has
+    /// the rate of requests for each server. Returns how many were granted.
     fn run(&self, from: u64, until: u64, per_second: &[f64]) -> u32 {
         let (mut granted, mut due) = (0, vec![0.0; per_second.len()]);
         for millis in (from..until).step_by(STEP as usize) {
@@ -160,7 +163,8 @@ fn without_reports_each_server_has_an_equal_part() {
         .map(|millis| zone.start + Duration::from_millis(millis))
         .filter(|now| limit.take(UserId::NIL, 1, *now).is_ok());
     assert_near(granted.count() as u32, LIMIT / 2 * 11);
-    // The whole limit returns with the reports.
+    // After the next exchange of reports, the server has the whole limit again: the other server
+    // reports no use.
     limit.follow(
         [],
         Duration::from_millis(500),

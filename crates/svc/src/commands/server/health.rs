@@ -15,9 +15,9 @@ use crate::{
     output::Format,
 };
 
-/// Time for the whole check. Health checks of containers usually end after 5 s or more.
+/// Time for the whole check. Container engines usually allow 5 s or more.
 const TIMEOUT: Duration = Duration::from_secs(4);
-/// The largest answer that is read. The answer of a server has less than 1 KiB.
+/// The largest answer that is read. A usual answer has less than 1 KiB.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 /// Longest reason that is shown, in characters.
 const REASON_MAX: usize = 300;
@@ -31,7 +31,7 @@ pub struct Args {
     url: Option<String>,
 }
 
-/// What is printed with `-o json`.
+/// What is printed with `-o json` and `-o yaml`.
 #[derive(Serialize)]
 struct Report {
     url: String,
@@ -51,7 +51,7 @@ struct Readiness {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    // Container engines reserve other exit codes of a health check.
+    // Every failure has exit code 1: container engines reserve the other codes of a health check.
     let target = target(shell, args.url.as_deref()).map_err(|failure| Failure {
         exit: Exit::Failure,
         ..failure

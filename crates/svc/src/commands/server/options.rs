@@ -28,7 +28,6 @@ use crate::{
 /// Longest `advertise_url`. Every agent of the zone gets it.
 const ADVERTISE_URL_BYTES_MAX: usize = 500;
 
-/// The server's options, from the whole configuration.
 pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
     let server = &config.server;
     let tls = match (&server.tls_cert, &server.tls_key) {
@@ -83,7 +82,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
     })
 }
 
-/// Reads the file of headers, whose values are secrets.
+/// The options of traces. The headers come from a file, because their values are secrets.
 fn traces(config: &config::Traces) -> Result<TraceOptions, Failure> {
     let headers = match &config.headers_file {
         Some(path) => {
@@ -107,8 +106,8 @@ fn traces(config: &config::Traces) -> Result<TraceOptions, Failure> {
     })
 }
 
-/// The address that is announced to agents. It is checked at the start, because agents could not
-/// use a wrong address.
+/// The address that is announced to agents. It is checked when the server starts, because agents
+/// could not use a wrong address.
 fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
     let Some(url) = &server.advertise_url else {
         return Ok(None);

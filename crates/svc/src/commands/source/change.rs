@@ -250,7 +250,7 @@ pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     records::update::<Source>(shell, &args.source, &patch).await
 }
 
-/// `Name: value`
+/// Parses `Name: value`.
 pub fn parse_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')

@@ -1,4 +1,4 @@
-// The OpenAPI document: a linter, and a generator of TypeScript types whose output must compile.
+// Checks the OpenAPI document with a linter, and generates TypeScript types from it, which must compile.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -16,7 +16,7 @@ const config = await createConfig({
     'no-ambiguous-paths': 'off',
     // The document names the server as `/`: clients use the address that they read it from.
     'no-server-example.com': 'off',
-    // Health checks fail with 503 only, and the link of an agent succeeds with 101.
+    // Health checks fail with 503, not with 4xx. The link of an agent succeeds with 101, not with 2xx.
     'operation-4xx-response': 'off',
     'operation-2xx-response': 'off',
   },

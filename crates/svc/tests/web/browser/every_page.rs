@@ -48,7 +48,7 @@ async fn markup_from_outside_is_text_on_every_page() {
     run(&browser, "hostile", &site.server, &site.facts).await;
 }
 
-/// Not a test: with `SVC_SCREENSHOTS=<folder>` it stores a picture of every page there.
+/// Not a test: with `SVC_SCREENSHOTS=<folder>`, stores a picture of every page in that folder.
 #[tokio::test]
 async fn screenshots_of_every_page() {
     let Ok(folder) = std::env::var("SVC_SCREENSHOTS") else {

@@ -17,7 +17,8 @@ use tokio::{
 
 use super::install::{Browser, folder};
 
-/// The longest flow looks at every page twice; the machine may be busy.
+/// The longest time that a test waits for a flow to pause or end. The longest flow looks at every
+/// page twice, and the machine may be busy.
 const FLOW_LIMIT: Duration = Duration::from_secs(420);
 
 /// Lines of a flow that begin with this mark are for the test. All other lines are for people.
@@ -28,7 +29,7 @@ pub struct Flow {
     process: Child,
     stdin: ChildStdin,
     stdout: Lines<BufReader<ChildStdout>>,
-    /// The log of the flow, and screenshots of where it failed.
+    /// The folder with the log of the flow, and with screenshots if the flow failed.
     results: PathBuf,
 }
 

@@ -1,5 +1,5 @@
-//! Installs the npm packages that drive a browser into the target folder. They are installed again
-//! only when `package.json` or its lock file changes.
+//! Installs the npm packages that drive a browser. They are in the target folder, and are installed
+//! again only when `package.json` or its lock file changes.
 
 use std::{
     fs::{self, File},

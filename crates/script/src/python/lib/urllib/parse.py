@@ -88,7 +88,7 @@ def parse_qs(qs, keep_blank_values=False, strict_parsing=False, **options):
 
 
 class Result:
-    """A tuple with names, and the parts of the network location."""
+    """The parts of a URL, by name and by index, and the parts of its network location, by name."""
 
     def __init__(self, kind, names, values):
         self._kind = kind
@@ -112,7 +112,7 @@ class Result:
             self.port = None
         elif port.isdigit() and port.isascii() and int(port) <= 65535:
             self.port = int(port)
-        # Otherwise there is no `port`: reading it raises an error in CPython, too.
+        # An invalid port is not set, so that reading `port` raises an error, as in CPython.
 
     def geturl(self):
         return urlunsplit(self) if self._kind == "SplitResult" else urlunparse(self)
@@ -135,7 +135,7 @@ class Result:
 
 
 def check_address(host):
-    """Accepts only an IPv6 address, or an address of a later version, between the brackets."""
+    """Raises an error unless the text between brackets looks like an address of IPv6 or of a later version."""
     plain = host.partition("%")[0]
     if host[:1] == "v" or plain.count(":") > 1 and all([letter in "0123456789abcdefABCDEF:." for letter in plain]):
         return

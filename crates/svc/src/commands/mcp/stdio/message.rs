@@ -1,5 +1,5 @@
-//! Parses the parts of the client's messages that the bridge needs. The messages are forwarded
-//! unchanged.
+//! Parses the parts of the client's messages that the bridge between stdio and HTTP needs. The
+//! messages are forwarded unchanged.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub struct Message {
     pub tool: Option<String>,
     /// The arguments of a `tools/call`, as JSON.
     pub arguments: Option<String>,
-    /// The request that a cancellation names, as JSON.
+    /// The id of the request that a cancellation names, as JSON.
     pub cancels: Option<String>,
 }
 
@@ -132,8 +132,8 @@ impl Message {
         }
     }
 
-    /// The headers that repeat parts of the message. `legacy` is the version that `initialize`
-    /// agreed on.
+    /// The HTTP headers: `accept`, and headers that repeat parts of the message. `legacy` is the
+    /// protocol version that `initialize` agreed on.
     pub fn headers(&self, legacy: Option<&str>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         let mut put = |name: &'static str, value: Option<&str>| {
@@ -176,7 +176,7 @@ pub fn error_line(id: Option<&str>, code: i64, message: &str) -> Vec<u8> {
 pub enum FromServer {
     Notification(String),
     Response,
-    /// Not a message of JSON-RPC.
+    /// A request, or not a message of JSON-RPC.
     Other,
 }
 
