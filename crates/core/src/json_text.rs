@@ -70,8 +70,8 @@ impl JsonText {
     }
 }
 
-/// Removes the white space from valid JSON, and checks the rules that the JSON grammar does not
-/// have: depth, repeated members, escapes.
+/// Removes the white space outside strings from valid JSON. Checks the rules that the JSON grammar
+/// does not have: depth, repeated members, escapes.
 fn compact(text: &str) -> Result<String, JsonTextError> {
     let bytes = text.as_bytes();
     let mut compact = String::with_capacity(text.len());
@@ -118,7 +118,7 @@ pub fn string_end(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The text of a string token, which includes its quotation marks.
+/// The text that a string token encodes. The token has quotation marks, the text has none.
 pub fn read_string(token: &str) -> Result<Cow<'_, str>, JsonTextError> {
     if !token.contains('\\') {
         return Ok(Cow::Borrowed(&token[1..token.len() - 1]));

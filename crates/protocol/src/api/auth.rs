@@ -57,7 +57,7 @@ pub struct Me {
     /// for a session that may only set up a second factor, because a role requires one.
     #[schemars(extend("enum" = ["token", "session", "app", "agent", "script", "enrolment"]))]
     pub credential: String,
-    /// The token's scopes; empty for other credentials.
+    /// The scopes of a token or an app; empty for other credentials.
     pub scopes: Scopes,
     /// The space of an agent token.
     pub space_id: Option<SpaceId>,

@@ -30,7 +30,7 @@ pub struct OidcProvider {
     /// The claim with the groups of a user: its name, or a path such as `realm_access.roles`.
     pub groups_claim: Option<String>,
     pub mappings: Vec<ClaimMapping>,
-    /// Number of users who are linked to the provider.
+    /// Number of accounts at the provider that are linked to users.
     pub identities: u64,
     pub created_at: Timestamp,
 }

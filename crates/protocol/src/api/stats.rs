@@ -103,7 +103,7 @@ pub struct MethodStatsPoint {
 /// Query parameters of `GET /api/methods/{name}/stats`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MethodStatsQuery {
-    /// `1h` if absent. `1h` has a point for each minute, `24h` for each quarter of an hour, `7d`
-    /// for each hour, `30d` for each six hours.
+    /// `1h` if absent. `1h` has a point for every minute, `24h` for every quarter of an hour, `7d`
+    /// for every hour, `30d` for every six hours.
     pub range: Option<StatsRange>,
 }

@@ -243,7 +243,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Replaces the shown agent token, and ends the link of the old token.
+    /// Replaces the agent token that was shown to a user, and ends the link of the old token.
     pub async fn rotate_agent_token(
         &self,
         caller: &Caller,

@@ -92,7 +92,7 @@ def _api(argument: Any) -> Any:
 
 
 def _trace(_argument: Any) -> Dict[str, str]:
-    """The trace that requests continue: of the handled request, or of the environment."""
+    """The trace context for new requests: from the handled request, or from the environment."""
     found = trace.get()
     if found is not None:
         return dict(found)

@@ -333,7 +333,7 @@ fn add_feed(
     Ok(lanes::add_feed(tx, lane, selection, &position)?)
 }
 
-/// Queues events until the queue is full. Returns their number.
+/// Queues events until the queue is full. Returns how many were queued.
 fn queue_until_full(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -106,8 +106,8 @@ class Server:
         that nothing is known.
 
         `journal` is what the server records of each call: "none", its "outcome", or "payloads", which
-        adds params, results and errors. Callers see it. `journal_redact` are JSON pointers to values
-        that are not recorded.
+        adds params, results and errors. Callers see this setting. `journal_redact` are JSON pointers
+        to values that are not recorded.
         """
         _refuse("method", unknown)
         if description is None:

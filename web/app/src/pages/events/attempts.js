@@ -68,7 +68,7 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
   `;
 }
 
-/** "HTTP 503"; for scripts and methods, which have no status, a word. @param {Attempt} attempt */
+/** "HTTP 503"; a word for an attempt without a status, as of scripts and methods. @param {Attempt} attempt */
 export function outcomeOf(attempt) {
   if (attempt.status !== null) return `HTTP ${attempt.status}`;
   return attempt.error ? 'Failed' : 'Succeeded';

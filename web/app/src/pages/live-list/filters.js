@@ -96,7 +96,7 @@ export function SpaceChoice() {
 }
 
 /**
- * The filters of a page, and a button that removes them. On a phone they are folded.
+ * The filters of a page, and a button that removes them. On a phone, a second button shows and hides them.
  * @param {{label: string, names: string[], dense?: boolean, children: any}} props `names`: in the query string;
  *   `dense`: narrow fields with short labels
  */
