@@ -48,7 +48,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub struct Policy {
     /// Time to connect, TLS included.
     pub connect_timeout: Duration,
-    /// Time for a request, from the connection to the last byte of the answer.
+    /// Time for a request, from the start of connecting to the last byte of the answer.
     pub answer_timeout: Duration,
     /// Time for a method call. Longer than `answer_timeout`, because the timeout of a method may be
     /// an hour (spec 8).

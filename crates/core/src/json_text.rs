@@ -1,5 +1,5 @@
-//! JSON that is checked once and then passed on as text, so that every receiver gets the tokens that
-//! the sender wrote: numbers of any size, the order of members, escapes in strings.
+//! JSON that is checked once and then passed on as text. So every receiver gets exactly what the
+//! sender wrote: numbers of any size, the order of members, escapes in strings.
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
@@ -10,8 +10,8 @@ use thiserror::Error;
 /// The maximum nesting depth of a text.
 pub const DEPTH_MAX: usize = 128;
 
-/// One JSON value on one line: no white space outside strings, no member twice in an object, at most
-/// [`DEPTH_MAX`] levels.
+/// One JSON value on one line: no white space outside strings, no member twice in an object, at
+/// most [`DEPTH_MAX`] levels.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct JsonText(Box<RawValue>);

@@ -3,8 +3,8 @@
 //! Recording a call is one push under a lock, and does not wait for the database. If the process is
 //! killed, the rows that were not written yet are lost. `call_history` reads the journal.
 //!
-//! Params and answers are copied only for methods with `journal = "payloads"`. They are written with
-//! the row of their call, and never logged.
+//! Params and answers are copied only for methods with `journal = "payloads"`. They are written
+//! with the row of their call, and never logged.
 
 mod payloads;
 mod writer;
@@ -34,11 +34,12 @@ const WRITE_AT: usize = 4_096;
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOptions {
     pub enabled: bool,
-    /// Rows that are kept for each owner of methods.
+    /// Rows that are kept for each owner of methods. Whole blocks are removed, so up to one block
+    /// more is kept.
     pub rows_per_owner: u64,
     /// How long rows are kept.
     pub keep: Duration,
-    /// The largest params and the largest answer that are recorded. 0: none are recorded.
+    /// The maximum size of params and of an answer that are recorded. With 0, none are recorded.
     pub payload_bytes: usize,
     /// Bytes of params and answers that are kept for each owner of methods.
     pub payload_bytes_per_owner: u64,

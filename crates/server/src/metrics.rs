@@ -45,7 +45,7 @@ pub enum CallOutcome {
     Invalid,
     Notification,
     NotificationDropped,
-    /// The caller left before the answer.
+    /// The caller disconnected or cancelled the call before the answer.
     Cancelled,
 }
 

@@ -107,7 +107,7 @@ pub struct RotateSource {
     /// The new secret; a generated one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// How long requests with the old secret are accepted too; 24 if absent.
+    /// For how many hours requests with the old secret are accepted too; 24 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = OVERLAP_HOURS_MAX))]
     pub overlap_hours: Option<u32>,
@@ -120,7 +120,7 @@ pub struct SourceRotation {
     /// The new secret, if it was generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// The new URL.
+    /// The new URL, if the request asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Until when requests with the old secret are accepted too.

@@ -74,8 +74,8 @@ mod tests {
             readers: 4,
             poll_only: false,
         });
-        // In addition to the readers: two for deliveries, one for lists, one writer, one listener, one
-        // for the heartbeat.
+        // Four readers, and six other connections: two for deliveries, one for lists, one writer,
+        // one listener, one for the heartbeat.
         assert_eq!(reserve(&options) - embedded, 4 + 6);
     }
 

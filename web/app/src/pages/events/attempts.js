@@ -68,7 +68,7 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
   `;
 }
 
-/** "HTTP 503"; a word for an attempt without a status, as of scripts and methods. @param {Attempt} attempt */
+/** Returns "HTTP 503", or a word if there is no status, as for scripts and methods. @param {Attempt} attempt */
 export function outcomeOf(attempt) {
   if (attempt.status !== null) return `HTTP ${attempt.status}`;
   return attempt.error ? 'Failed' : 'Succeeded';
