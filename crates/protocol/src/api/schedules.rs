@@ -27,7 +27,7 @@ pub struct Schedule {
     pub payload: Box<RawValue>,
     pub missed: MissedPolicy,
     pub active: bool,
-    /// The next run; `None` if the schedule is not active.
+    /// The next run; `None` if the schedule is not active or has no further run.
     pub next_at: Option<Timestamp>,
     /// When a run last emitted an event.
     pub last_at: Option<Timestamp>,

@@ -17,12 +17,12 @@ pub struct Stats {
     pub minutes: Vec<CallMinute>,
     /// Null if the scope is not `server`.
     pub calls_in_flight: Option<u64>,
-    /// Null if the caller may not use spaces.
+    /// Null if the scope is `caller` and the caller may not use spaces.
     pub spaces: Option<SpaceCounts>,
     pub methods: usize,
     /// Linked spaces that offer at least one of the counted methods.
     pub providers: usize,
-    /// Null if the caller may not manage sinks.
+    /// Null if the scope is `caller` and the caller may not manage sinks.
     pub sinks: Option<SinkCounts>,
     /// Counted up to 10,000.
     pub events_last_hour: u64,

@@ -1,8 +1,8 @@
 """Performs the operations of the library on CPython.
 
 The engine inside `svc` replaces this module with another one that has the same `call`. This module
-sends requests to the space's agent over its Unix socket. Outside a space, it sends them to the
-server, with `SVC_URL` and `SVC_TOKEN`.
+sends requests to the space's agent over its Unix socket. Outside a space, it sends events and API
+requests to the server, with `SVC_URL` and `SVC_TOKEN`, and rejects registrations.
 """
 
 from __future__ import annotations
