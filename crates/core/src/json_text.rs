@@ -1,5 +1,5 @@
-//! JSON that is checked once and then passed on as text. So every receiver gets exactly what the
-//! sender wrote: numbers of any size, the order of members, escapes in strings.
+//! JSON that is checked once and then passed on as text. Every receiver gets the numbers, the order
+//! of members and the escapes in strings as the sender wrote them.
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 

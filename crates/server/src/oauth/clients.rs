@@ -25,8 +25,8 @@ use super::{
 use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
 
 /// The maximum number of apps that no user has connected. Blocked apps and apps that administrators
-/// added do not count. A new app replaces the oldest of them: if new apps were rejected instead, a
-/// stranger could block all other apps.
+/// added do not count. A new app replaces the oldest unconnected app: if new apps were rejected
+/// instead, a stranger could keep out all other apps.
 pub const UNUSED_MAX: u32 = 1_000;
 
 /// How an app identifies itself in a request for tokens.
