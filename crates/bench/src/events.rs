@@ -98,8 +98,8 @@ async fn emit(connection: &mut Connection, body: &Bytes) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures emits of many clients without a sink, each with one emit in flight. `users` has one
-/// user for each server.
+/// Measures emits without a sink. Each client has one emit in flight. `users` has one user for each
+/// server.
 pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> {
     let mut running = JoinSet::new();
     let begun = Instant::now();

@@ -21,7 +21,7 @@ use tokio_rustls::rustls::{
 };
 use x509_cert::der::Decode;
 
-/// The time after which a certificate is not valid. `None` if the certificate cannot be read.
+/// The time at which a certificate expires. `None` if the certificate cannot be read.
 pub fn end(certificate: &CertificateDer<'_>) -> Option<Timestamp> {
     let certificate = x509_cert::Certificate::from_der(certificate).ok()?;
     let end = certificate.tbs_certificate.validity.not_after;

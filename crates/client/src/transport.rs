@@ -1,7 +1,7 @@
 //! Sends a request over HTTP/1.1 and reads the answer, with limits for time and size.
 //!
-//! Open connections are kept and used again. A request is sent on another connection only if the
-//! kept connection was closed before any byte of the request was sent.
+//! Open connections are kept and used again. If a kept connection turns out to be closed, the
+//! request is sent on another connection only if no byte of it was sent.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -48,10 +48,10 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub struct Policy {
     /// Time to connect, TLS included.
     pub connect_timeout: Duration,
-    /// Time for a request, from the connection to the last byte of the answer.
+    /// Time for a request, from the start of connecting to the last byte of the answer.
     pub answer_timeout: Duration,
-    /// Time for a method call. It is longer, because the timeout of a method may be an hour (spec
-    /// 8).
+    /// Time for a method call. Longer than `answer_timeout`, because the timeout of a method may be
+    /// an hour (spec 8).
     pub call_timeout: Duration,
     /// The maximum size of an answer.
     pub answer_bytes_max: usize,
@@ -100,8 +100,8 @@ pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
     }
 }
 
-/// The time when the certificate of the server ends. `None` without TLS, or if the certificate
-/// cannot be read.
+/// The time at which the certificate of the server expires. `None` without TLS, or if the
+/// certificate cannot be read.
 pub async fn certificate_end(target: &Target) -> io::Result<Option<Timestamp>> {
     let Address::Tls { host, port, config } = &target.address else {
         return Ok(None);
@@ -133,7 +133,7 @@ async fn connect_tcp(proxy: Option<&Proxy>, host: &str, port: u16) -> io::Result
     Ok(stream)
 }
 
-/// The host without the brackets of an IPv6 address, which only URLs have.
+/// The host without the brackets that a URL has around an IPv6 address.
 pub fn bare_host(host: &str) -> &str {
     host.strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))

@@ -1,5 +1,5 @@
-//! JSON that is checked once and then passed on as text, so that every receiver gets the tokens that
-//! the sender wrote: numbers of any size, the order of members, escapes in strings.
+//! JSON that is checked once and then passed on as text. Every receiver gets the numbers, the order
+//! of members and the escapes in strings as the sender wrote them.
 
 use std::{borrow::Cow, collections::HashSet, fmt};
 
@@ -10,8 +10,8 @@ use thiserror::Error;
 /// The maximum nesting depth of a text.
 pub const DEPTH_MAX: usize = 128;
 
-/// One JSON value on one line: no white space outside strings, no member twice in an object, at most
-/// [`DEPTH_MAX`] levels.
+/// One JSON value on one line: no white space outside strings, no member twice in an object, at
+/// most [`DEPTH_MAX`] levels.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
 pub struct JsonText(Box<RawValue>);
@@ -70,8 +70,8 @@ impl JsonText {
     }
 }
 
-/// Removes the white space from valid JSON, and checks the rules that the JSON grammar does not
-/// have: depth, repeated members, escapes.
+/// Removes the white space outside strings from valid JSON. Checks the rules that the JSON grammar
+/// does not have: depth, repeated members, escapes.
 fn compact(text: &str) -> Result<String, JsonTextError> {
     let bytes = text.as_bytes();
     let mut compact = String::with_capacity(text.len());
@@ -118,7 +118,7 @@ pub fn string_end(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The text of a string token, which includes its quotation marks.
+/// The text that a string token encodes. The token has quotation marks, the text has none.
 pub fn read_string(token: &str) -> Result<Cow<'_, str>, JsonTextError> {
     if !token.contains('\\') {
         return Ok(Cow::Borrowed(&token[1..token.len() - 1]));

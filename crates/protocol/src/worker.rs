@@ -1,8 +1,9 @@
 //! The frames between a script worker and its parent: a length of 4 bytes (little endian), then
 //! JSON.
 //!
-//! The parent sends work and the worker answers with `Done`. Before that, the worker may send
-//! requests to the host. Each side rejects a length over the limit.
+//! The parent sends work and the worker answers with `Done`. The *host* performs operations for a
+//! script. For `Run`, the host is the parent: before `Done`, the worker may send it requests. For a
+//! loaded snapshot, the host is in the worker. Each side rejects a length over the limit.
 
 use std::io::{self, Read, Write};
 
@@ -55,7 +56,7 @@ pub enum ToWorker {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trace: Option<String>,
     },
-    /// Try operations that a sandboxed worker must not be able to do. The result is a [`Probe`].
+    /// Try operations that must fail in a sandboxed worker. The result is a [`Probe`].
     Probe,
     /// The answer to a `Call`, or an error for a `Library`.
     Answer(Result<Option<String>, Raise>),
@@ -150,7 +151,7 @@ impl ToWorker {
     }
 }
 
-/// A whole frame.
+/// Encodes a message as one frame.
 pub fn encode(message: &impl Serialize, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut body = Body {
         frame: vec![0; LENGTH_BYTES],
@@ -185,7 +186,7 @@ impl Write for Body {
     }
 }
 
-/// The number of bytes that follow.
+/// The number of bytes that follow the prefix.
 pub fn decode_length(prefix: [u8; LENGTH_BYTES], bytes_max: usize) -> io::Result<usize> {
     let length = u32::from_le_bytes(prefix) as usize;
     if length > bytes_max {
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(refused(&over.to_le_bytes()), io::ErrorKind::InvalidData);
         assert_eq!(refused(&u32::MAX.to_le_bytes()), io::ErrorKind::InvalidData);
         assert_eq!(refused(&[9, 0, 0, 0, b'{']), io::ErrorKind::UnexpectedEof);
-        // A whole frame with an incomplete body is not an end of the input.
+        // A complete frame with incomplete JSON is invalid data, not the end of the input.
         assert_eq!(refused(&[1, 0, 0, 0, b'{']), io::ErrorKind::InvalidData);
         assert_eq!(
             refused(&[2, 0, 0, 0, b'{', b'}']),

@@ -1,10 +1,10 @@
 //! The call journal: collects a row for each call in memory, and writes the rows in groups.
 //!
-//! Recording a call is one push under a lock, and never waits. If the process is killed, the rows
-//! that were not written yet are lost. `call_history` reads the journal.
+//! Recording a call is one push under a lock, and does not wait for the database. If the process is
+//! killed, the rows that were not written yet are lost. `call_history` reads the journal.
 //!
-//! Params and answers are copied only for methods with `journal = "payloads"`. They are written with
-//! the row of their call, and never logged.
+//! Params and answers are copied only for methods with `journal = "payloads"`. They are written
+//! with the row of their call, and never logged.
 
 mod payloads;
 mod writer;
@@ -28,17 +28,18 @@ use crate::{metrics::Metrics, random_key::RandomKeyMap};
 const WAITING_MAX: usize = 65_536;
 /// Rows of one owner that may wait. One owner cannot fill the whole queue.
 const WAITING_OF_OWNER_MAX: usize = WAITING_MAX / 4;
-/// If one owner has this many waiting rows, they are written at once and not at the next second.
+/// Rows are written every second, and at once when one owner has this many waiting rows.
 const WRITE_AT: usize = 4_096;
 
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOptions {
     pub enabled: bool,
-    /// Rows that are kept for each owner of methods.
+    /// Rows that are kept for each owner of methods. Whole blocks are removed, so up to one block
+    /// more is kept.
     pub rows_per_owner: u64,
     /// How long rows are kept.
     pub keep: Duration,
-    /// The largest params and the largest answer that are recorded. 0: none are recorded.
+    /// The maximum size of params and of an answer that are recorded. With 0, none are recorded.
     pub payload_bytes: usize,
     /// Bytes of params and answers that are kept for each owner of methods.
     pub payload_bytes_per_owner: u64,

@@ -45,7 +45,7 @@ pub enum CallOutcome {
     Invalid,
     Notification,
     NotificationDropped,
-    /// The caller left before the answer.
+    /// The caller disconnected or cancelled the call before the answer.
     Cancelled,
 }
 
@@ -74,7 +74,7 @@ impl CallOutcome {
         }
     }
 
-    /// The corresponding outcome in the call journal; `None` for requests that are not calls.
+    /// The corresponding outcome in the call journal; `None` for an invalid request.
     pub fn end(self) -> Option<CallEnd> {
         Some(match self {
             Self::Ok => CallEnd::Ok,
@@ -122,9 +122,9 @@ struct OutcomeLabel {
 /// Which series the metrics have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MetricsOptions {
-    /// Methods that have series of their own.
+    /// The maximum number of methods that have series of their own.
     pub methods: usize,
-    /// Receivers of events that have series of their own.
+    /// The maximum number of receivers of events that have series of their own.
     pub receivers: usize,
     /// Whether the series of methods have the labels `owner` and `space`.
     pub owner_label: bool,

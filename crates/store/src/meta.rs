@@ -50,7 +50,8 @@ pub(crate) fn find_svc_version(tx: &mut Tx<'_>) -> Result<Option<String>, StoreE
     find(tx, SVC_VERSION)
 }
 
-/// Stores the version of this program, for the message of an older program that refuses this database.
+/// Stores the version of this program, for the message of an older program that refuses this
+/// database.
 pub fn record_svc_version(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     if find_svc_version(tx)?.as_deref() == Some(OWN_VERSION) {
         return Ok(());

@@ -81,7 +81,7 @@ impl Drop for TlsReceiver {
 }
 
 impl TlsReceiver {
-    /// Offers HTTP/2 and HTTP/1.1, and responds with 200 to every request.
+    /// Offers HTTP/2 and HTTP/1.1, and asks for no client certificate.
     pub async fn start(certificate: &TestCertificate) -> Self {
         Self::start_with(certificate, None, &["h2", "http/1.1"]).await
     }

@@ -37,7 +37,8 @@ impl Headers for HeaderList {
     }
 }
 
-/// The first byte chooses the sender. The headers are lines `name: value`, up to a zero byte.
+/// The first byte chooses the type of verification. Headers follow, as lines `name: value`, then a
+/// zero byte and the body.
 pub fn request(data: &[u8]) {
     let Some((kind, rest)) = data.split_first() else {
         return;
@@ -66,7 +67,7 @@ pub fn request(data: &[u8]) {
         verified.is_err() || is_open || knows_secret,
         "a forged request"
     );
-    // The sender's own signature must be accepted.
+    // A request that is signed with the secret must be accepted.
     let signed = sign(&verification, SECRET, "delivery-1", body, NOW);
     headers
         .0

@@ -69,7 +69,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 self.searched = self.buffer.len();
                 if self.discarded.is_some() || self.searched > self.line_bytes_max {
                     *self.discarded.get_or_insert(0) += self.searched;
-                    // A new buffer: the old one has grown to the size of the line.
+                    // A new buffer: the old buffer may have grown to more than the limit.
                     self.buffer = BytesMut::new();
                     self.searched = 0;
                 }

@@ -1,8 +1,9 @@
 //! Writes lines to a method server's stdin, and keeps few unread bytes in the pipe.
 //!
-//! Lines in the pipe cannot be reordered or cancelled. Therefore the pipe has one page, and the
-//! writer takes the next lines from the call table only when the pipe has room. A pipe of one page
-//! is writable exactly when it is empty, so the writer can detect that its lines were read.
+//! Lines in the pipe cannot be reordered or cancelled. Therefore the writer takes the next lines
+//! from the call table only when the pipe has room. Where the system permits it, the pipe is small:
+//! one page, except while large lines are written. A pipe of one page is writable exactly when it
+//! is empty, so the writer can detect that its lines were read.
 
 use std::{
     io,
@@ -36,8 +37,8 @@ const BUFFER_KEPT: usize = 1024 * 1024;
 /// While several users call, the pipe holds about as many bytes as the method server reads in this
 /// time.
 const READ_TARGET: Duration = Duration::from_millis(2);
-/// The limit of the pipe is at least this many bytes, unless the method server is slow. With a
-/// lower limit, the agent would wake up too often.
+/// While several users call, the limit of the pipe is at least this many bytes, unless the method
+/// server is slow. With a lower limit, the agent would wake up too often.
 const SHARED_BYTES_MIN: usize = 512;
 /// A method server that takes at least this long to read a line gets one line at a time.
 const SLOW_LINE: Duration = Duration::from_millis(2);
@@ -83,8 +84,8 @@ fn put_lines(lines: &[Line], buffer: &mut Vec<u8>) {
 
 struct StdinPipe {
     fd: Arc<OwnedFd>,
-    /// Registered only while the writer waits for the pipe. Otherwise every read by the method
-    /// server would wake the agent.
+    /// Created when the writer must wait for the pipe, and dropped when no line waits: while it
+    /// exists, every read by the method server wakes the agent.
     waiter: Option<AsyncFd<Arc<OwnedFd>>>,
     /// Bytes and lines written since the pipe was last known to be empty.
     written: usize,
@@ -216,8 +217,8 @@ fn register(fd: &Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
 
 /// The number of bytes that the pipe may hold while several users call. `took` is the time in which
 /// the method server has read `written` bytes in `lines` lines. A slow method server gets one line
-/// at a time. A fast method server that only waits for a processor must get enough lines, because
-/// otherwise it would wait again after every few lines.
+/// at a time. The limit for other method servers has a minimum: a fast method server may take long
+/// only because it waits for a free processor. With few lines, it would have to wait again soon.
 fn next_bytes_max(current: usize, written: usize, lines: usize, took: Duration) -> usize {
     let per_line = took / u32::try_from(lines.max(1)).unwrap_or(u32::MAX);
     if per_line >= SLOW_LINE {
@@ -267,12 +268,13 @@ mod tests {
             let next = next_bytes_max(current, written, lines, took);
             assert_eq!(next, expected, "{current} {written} {lines} {micros}");
         };
-        // A fast method server: the limit doubles.
+        // A fast method server: the limit doubles, between its minimum and its maximum.
         check(512, 500, 5, 50, 1_024);
         check(1, 100, 1, 50, SHARED_BYTES_MIN);
         check(4_096, 4_000, 40, 400, PIPE_BYTES);
         // 1 ms for each line: two lines would be enough, but the minimum applies.
         check(4_096, 4_000, 40, 40_000, SHARED_BYTES_MIN);
+        // 0.2 ms for each line: ten lines.
         check(2_048, 2_000, 20, 4_000, 1_000);
         // 20 ms for each line: one line at a time.
         check(4_096, 4_000, 40, 800_000, 1);

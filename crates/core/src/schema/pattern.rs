@@ -6,8 +6,9 @@ use regex_syntax::{
 };
 
 /// Checks a regular expression's syntax without compiling it: an expression of a few bytes can
-/// compile to gigabytes. Look-around and back-references are accepted, because JSON Schema uses the
-/// syntax of ECMA 262.
+/// compile to gigabytes. The parser does not know look-around and back-references. JSON Schema
+/// permits them, because it uses the syntax of ECMA 262. After the first of them, the rest of the
+/// expression is not checked.
 pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
     let error = match Parser::new().parse(pattern).map_err(Error::from) {
         Err(Error::Parse(error)) => error,

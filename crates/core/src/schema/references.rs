@@ -18,11 +18,11 @@ const POINTER_BYTES_MAX: usize = 1024 * 1024;
 /// The subschemas of a schema and its references.
 pub(super) struct Scan<'a> {
     root: &'a Value,
-    /// Every subschema that is an object, and its position.
+    /// The position of each subschema that is an object.
     positions: Vec<Position<'a>>,
     by_address: HashMap<*const Value, usize>,
-    /// The root, then every schema with an `$id`. A pointer in a reference begins at the nearest
-    /// enclosing resource.
+    /// The root, then the schemas with an `$id`. If a reference names no resource, its pointer
+    /// begins at the resource that encloses the reference.
     resources: Vec<Resource<'a>>,
     resource_ids: HashMap<&'a str, usize>,
     /// Anchors by name and resource.
@@ -168,7 +168,7 @@ impl<'a> Scan<'a> {
         self.by_address.insert(ptr::from_ref(schema), this);
         let text = |keyword: &str| object.get(keyword).and_then(Value::as_str);
         match text("$id").or_else(|| text("id")) {
-            // Before 2019-09, an `$id` of this form was an anchor.
+            // In drafts before 2019-09, an `$id` that begins with `#` is an anchor.
             Some(id) if id.len() > 1 && id.starts_with('#') => {
                 self.anchor(&id[1..], resource, this);
             }

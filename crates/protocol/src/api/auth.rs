@@ -53,11 +53,11 @@ pub struct Me {
     pub roles: Vec<String>,
     pub groups: Vec<String>,
     pub permissions: Permissions,
-    /// `token`, `session`, `app` or `agent`; `script` for a script that the server runs; `enrolment`
-    /// for a session that may only set up a second factor, because a role requires one.
+    /// `token`, `session`, `app` or `agent`; `script` for a script that the server runs;
+    /// `enrolment` for a session that may only set up a second factor, because a role requires one.
     #[schemars(extend("enum" = ["token", "session", "app", "agent", "script", "enrolment"]))]
     pub credential: String,
-    /// The token's scopes; empty for other credentials.
+    /// The scopes of a token or an app; empty for other credentials.
     pub scopes: Scopes,
     /// The space of an agent token.
     pub space_id: Option<SpaceId>,
@@ -92,7 +92,7 @@ pub struct ChangePassword {
 /// The query of lists of sessions, tokens, connected apps and linked accounts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CredentialQuery {
-    /// The list of this user, for administrators; your own if absent.
+    /// The user whose list is returned; you if absent. For another user, you need `manage_users`.
     pub user: Option<UserId>,
 }
 

@@ -22,7 +22,7 @@ pub struct Check {
     /// Such as `database` or `disk`.
     pub name: String,
     pub status: CheckStatus,
-    /// The measured fact.
+    /// What the check found.
     pub detail: String,
     /// How to solve the problem. Absent if there is no problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]

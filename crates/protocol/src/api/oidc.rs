@@ -24,13 +24,13 @@ pub struct OidcProvider {
     pub enabled: bool,
     /// Whether unknown users get an account.
     pub create_users: bool,
-    /// The accepted values of each claim. An unknown user gets an account only if every claim listed
-    /// here has an accepted value.
+    /// The accepted values of each claim. An unknown user gets an account only if every claim
+    /// listed here has an accepted value.
     pub required_claims: BTreeMap<String, Vec<String>>,
     /// The claim with the groups of a user: its name, or a path such as `realm_access.roles`.
     pub groups_claim: Option<String>,
     pub mappings: Vec<ClaimMapping>,
-    /// Number of users who are linked to the provider.
+    /// Number of accounts at the provider that are linked to users.
     pub identities: u64,
     pub created_at: Timestamp,
 }
@@ -54,8 +54,8 @@ pub struct ClaimMapping {
     "mappings": [{"value": "svc-admins", "role": "admin"}],
 }))]
 pub struct NewOidcProvider {
-    /// Lower-case letters, digits and single hyphens. The name cannot be changed, because the URLs of
-    /// this server that are configured at the provider contain it.
+    /// Lower-case letters, digits and single hyphens. The name cannot be changed, because it is in
+    /// the URLs of this server that are configured at the provider.
     #[schemars(with = "UserName")]
     pub name: String,
     /// The text of the button; the name if absent.

@@ -9,7 +9,7 @@ use super::{
     Source, Space, Template, Token, User,
 };
 
-/// One page of a list.
+/// Query parameters that select one page of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PageQuery {
     /// Records on the page; 100 if absent.

@@ -27,9 +27,9 @@ pub struct Schedule {
     pub payload: Box<RawValue>,
     pub missed: MissedPolicy,
     pub active: bool,
-    /// The next run; `None` if the schedule is not active.
+    /// The next run; `None` if the schedule is not active or has no further run.
     pub next_at: Option<Timestamp>,
-    /// The last run that emitted an event.
+    /// When a run last emitted an event.
     pub last_at: Option<Timestamp>,
     pub last_event_id: Option<EventId>,
     /// Why the last run emitted no event.
@@ -51,7 +51,7 @@ pub struct NewSchedule {
     /// Minute, hour, day of month, month, day of week.
     #[schemars(length(max = CRON_MAX))]
     pub cron: String,
-    /// A name of the IANA database.
+    /// A name of the IANA time zone database; `UTC` if absent.
     #[serde(default = "utc")]
     #[schemars(length(max = TIMEZONE_MAX))]
     pub timezone: String,

@@ -18,7 +18,8 @@ use super::{
     patch::{set, yes},
 };
 
-/// A URL at which another service sends requests, which become events `source.<name>.<type>`.
+/// A URL to which another service sends requests. An accepted request becomes an event
+/// `source.<name>.<type>`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
     pub id: SourceId,
@@ -27,7 +28,8 @@ pub struct Source {
     pub owner_id: UserId,
     pub verify: Verification,
     pub event_type: TypeRule,
-    /// Headers of requests that are copied into `_source`, in addition to the provider's.
+    /// Headers of requests that are copied into `_source` of the event's data, in addition to those
+    /// of the provider.
     pub headers: Vec<String>,
     pub active: bool,
     /// Present only in the answer to the request that creates the URL, because the URL contains a
@@ -71,8 +73,8 @@ pub struct NewSource {
     pub active: bool,
 }
 
-/// A merge patch. The type of the verification never changes, and its secret is changed by `rotate`.
-/// `verify` and `event_type` are merged member by member (`null` removes a member).
+/// A merge patch. `verify` and `event_type` are merged member by member (`null` removes a member).
+/// The type of the verification cannot be changed. Its secret is changed by `rotate`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"active": false}))]
@@ -105,7 +107,7 @@ pub struct RotateSource {
     /// The new secret; a generated one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// How long requests with the old secret are accepted too; 24 if absent.
+    /// For how many hours requests with the old secret are accepted too; 24 if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = OVERLAP_HOURS_MAX))]
     pub overlap_hours: Option<u32>,
@@ -118,7 +120,7 @@ pub struct SourceRotation {
     /// The new secret, if it was generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// The new URL.
+    /// The new URL, if the request asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Until when requests with the old secret are accepted too.
@@ -154,7 +156,8 @@ pub struct SourceRequest {
     pub event_id: Option<EventId>,
 }
 
-/// `GET /api/sources/{id}/requests`, newest first: the last requests that the answering server received.
+/// `GET /api/sources/{id}/requests`: the last requests that the answering server received, newest
+/// first.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SourceRequests {
     pub requests: Vec<SourceRequest>,
@@ -181,7 +184,7 @@ pub struct SourceTestResult {
     /// Why the request was rejected.
     pub reason: Option<String>,
     pub event_type: Option<String>,
-    /// `None` for a dry run.
+    /// The emitted event; `None` for a dry run or a rejected request.
     pub event_id: Option<EventId>,
     #[schemars(with = "Option<Value>")]
     pub data: Option<Box<RawValue>>,

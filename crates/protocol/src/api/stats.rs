@@ -17,12 +17,12 @@ pub struct Stats {
     pub minutes: Vec<CallMinute>,
     /// Null if the scope is not `server`.
     pub calls_in_flight: Option<u64>,
-    /// Null if the caller may not use spaces.
+    /// Null if the scope is `caller` and the caller may not use spaces.
     pub spaces: Option<SpaceCounts>,
     pub methods: usize,
     /// Linked spaces that offer at least one of the counted methods.
     pub providers: usize,
-    /// Null if the caller may not manage sinks.
+    /// Null if the scope is `caller` and the caller may not manage sinks.
     pub sinks: Option<SinkCounts>,
     /// Counted up to 10,000.
     pub events_last_hour: u64,
@@ -103,7 +103,7 @@ pub struct MethodStatsPoint {
 /// Query parameters of `GET /api/methods/{name}/stats`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MethodStatsQuery {
-    /// `1h` if absent. `1h` has a point for each minute, `24h` for each quarter of an hour, `7d`
-    /// for each hour, `30d` for each six hours.
+    /// `1h` if absent. `1h` has a point for every minute, `24h` for every quarter of an hour, `7d`
+    /// for every hour, `30d` for every six hours.
     pub range: Option<StatsRange>,
 }

@@ -21,7 +21,8 @@ use super::{
 };
 use crate::{ErrorKind, Exception, Host, Raise, RpcFault, ScriptError, Source, os};
 
-/// The function by which the loader calls the evaluator. Scripts cannot reach it.
+/// The function by which the loader (the Python code that imports modules) calls the evaluator.
+/// Scripts cannot reach it.
 pub(super) const HOST_FUNCTION: &str = "__svc_host__";
 
 /// State of a run that is kept here, because an exception of the engine holds only a text.
@@ -247,7 +248,7 @@ fn resume(
     match progress {
         ReplProgress::FunctionCall(call) => call.resume(result, print),
         ReplProgress::OsCall(call) => call.resume(result, print),
-        // A script has only the names that it binds itself. `Undefined` becomes a `NameError`.
+        // The name is neither bound nor built in. `Undefined` becomes a `NameError`.
         ReplProgress::NameLookup(lookup) => lookup.resume(NameLookupResult::Undefined, print),
         done @ (ReplProgress::ResolveFutures(_) | ReplProgress::Complete { .. }) => Ok(done),
     }

@@ -22,7 +22,7 @@ pub struct Modules(Arc<HashMap<String, Kind>>);
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Kind {
-    /// A module with a text.
+    /// A module with source code.
     Text,
     /// A folder without `__init__.py`, which only contains modules.
     Folder,
@@ -134,7 +134,7 @@ impl Evaluator {
         Ok(found.or_else(|| modules::library(module)))
     }
 
-    /// File and code of one module of a path.
+    /// Returns the file name and the code of one module.
     pub(super) fn module(&mut self, module: &str, host: &mut dyn Host) -> Reply {
         if self.modules.kind(module) == Some(Kind::Folder) {
             return return_source(String::new(), String::new(), false);

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{ScriptError, Setting};
 
-/// An evaluator as bytes. Keep them in memory only, because they are not authenticated.
+/// An evaluator as bytes. Do not store the bytes: nothing detects whether they were changed.
 #[derive(Clone)]
 pub struct Snapshot {
     engine: Arc<[u8]>,

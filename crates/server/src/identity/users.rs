@@ -1,8 +1,8 @@
 //! Users: create, change, delete.
 //!
 //! Acting on a user requires every permission that the user holds. Otherwise any user with
-//! `manage_users` could reset the password of an administrator and act as one. Changing the members
-//! of a group also requires `manage_groups` or membership in that group.
+//! `manage_users` could set a new password for an administrator and log in with it. Changing the
+//! members of a group also requires `manage_groups` or membership in that group.
 
 use serde_json::{Map, Value, json};
 use svc_core::{

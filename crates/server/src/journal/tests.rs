@@ -208,7 +208,7 @@ async fn a_flood_of_payloads_drops_only_payloads_of_its_owner() {
     let dropped = Payload::Omitted(PayloadOmission::Dropped);
     let of_flooding: Vec<_> = fixture.payloads(flooding).await;
     let of_flooding: Vec<_> = of_flooding.into_iter().map(params).rev().collect();
-    // Half of 16 MiB, and every row.
+    // Every row is written. One owner may use half of the 16 MiB of payloads in a second.
     assert_eq!(of_flooding.len(), 20);
     assert!(of_flooding[..8].iter().all(|params| *params == text));
     assert!(of_flooding[8..].iter().all(|params| *params == dropped));

@@ -24,9 +24,9 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
 
-/// The maximum number of apps that no user has connected, not counting the apps that administrators
-/// added. A new app replaces the oldest one: if new apps were rejected instead, a stranger could
-/// block all other apps.
+/// The maximum number of apps that no user has connected. Blocked apps and apps that administrators
+/// added do not count. A new app replaces the oldest unconnected app: if new apps were rejected
+/// instead, a stranger could keep out all other apps.
 pub const UNUSED_MAX: u32 = 1_000;
 
 /// How an app identifies itself in a request for tokens.

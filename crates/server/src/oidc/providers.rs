@@ -13,14 +13,14 @@ use uuid::Uuid;
 use super::{Oidc, OidcError, endpoints::unusable, requests::check_address};
 use crate::identity::{Caller, IdentityError};
 
-/// Bytes of a client id or a client secret.
+/// The maximum size of a client id and of a client secret, in bytes.
 const CLIENT_MAX: usize = 1_024;
 const ISSUER_MAX: usize = 1_024;
 const SCOPES_MAX: usize = 20;
 const MAPPINGS_MAX: usize = 200;
 /// The maximum number of required claims, and of accepted values for each claim.
 const REQUIRED_MAX: usize = 20;
-/// Bytes of a scope, and of the name, path or value of a claim.
+/// The maximum size of a scope, and of the name, path or value of a claim, in bytes.
 const CLAIM_MAX: usize = 255;
 
 impl Oidc {
@@ -67,7 +67,7 @@ impl Oidc {
         caller: &Caller,
         new: api::NewOidcProvider,
     ) -> Result<api::OidcProvider, IdentityError> {
-        // The rule for user names applies, because the name is a part of addresses.
+        // The rule for user names applies, because the name is a part of URLs.
         let name = UserName::parse(&new.name).map_err(|error| {
             let message = error.to_string().replace("user name", "provider name");
             IdentityError::invalid("invalid_name", message)

@@ -1,5 +1,5 @@
-//! Recovery for users who lost the device: recovery codes, and a reset by an administrator or on
-//! the server's machine.
+//! Recovery for users who lost the device of their second factor: recovery codes, and a reset by an
+//! administrator or on the server's machine.
 
 use std::net::IpAddr;
 
@@ -121,7 +121,7 @@ pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreE
                     detail: json!({"on_host": true}),
                 },
             )?;
-            // For servers of the zone that are running.
+            // Running servers of the zone read this change.
             zone_changes::append(tx, &ZoneChange::User(user.id))?;
             Ok(true)
         })

@@ -43,7 +43,7 @@ fn fit(files: usize, reserve: usize) -> usize {
     files.saturating_sub(reserve).max(files / 2).max(1)
 }
 
-/// Sets the soft limit to the hard one; `None` if there is no limit.
+/// Raises the soft limit to the hard limit. Returns the soft limit; `None` if there is no limit.
 fn raise() -> Option<usize> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -74,8 +74,8 @@ mod tests {
             readers: 4,
             poll_only: false,
         });
-        // In addition to the readers: two for deliveries, one for lists, one writer, one listener, one
-        // for the heartbeat.
+        // Four readers, and six other connections: two for deliveries, one for lists, one writer,
+        // one listener, one for the heartbeat.
         assert_eq!(reserve(&options) - embedded, 4 + 6);
     }
 

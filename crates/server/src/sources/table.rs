@@ -97,7 +97,8 @@ impl SourceTable {
         }
     }
 
-    /// Finds the source of a URL. Takes the same time for a known and an unknown secret.
+    /// Finds the source with this secret in its URL. Looks up the hash of the secret, so the time
+    /// that this takes does not help to guess a secret.
     pub fn find(&self, secret: &str) -> Option<Arc<KnownSource>> {
         let key = hash_secret(secret);
         self.state.read().by_token.get(&key).cloned()

@@ -190,7 +190,7 @@ impl Spaces {
                 }
                 spaces::set_stop_reason(tx, id, None)?;
                 append_audit(tx, caller, "space.started", &row)?;
-                // The agent token of the space is accepted again.
+                // The space is affected, because its agent token is accepted again.
                 Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
@@ -209,7 +209,7 @@ impl Spaces {
                 let by = caller.actor();
                 let events = lifecycle::stop(tx, id, StopReason::Requested, by)?;
                 append_audit(tx, caller, "space.stopped", &row)?;
-                // The agent token of the space is no longer accepted.
+                // The space is affected, because its agent token is no longer accepted.
                 let affected = AffectedRecords::space(id);
                 Ok::<_, SpaceError>(((spaces::get(tx, id)?, events), affected))
             })
@@ -243,7 +243,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Replaces the shown agent token, and ends the link of the old token.
+    /// Replaces the agent token that was shown to a user, and ends the link of the old token.
     pub async fn rotate_agent_token(
         &self,
         caller: &Caller,

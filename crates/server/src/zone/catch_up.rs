@@ -34,7 +34,8 @@ pub struct CatchUp {
 }
 
 impl CatchUp {
-    /// Waits for a look that begins after this call. Returns whether the look was complete in time.
+    /// Waits for a look that begins after this call. Returns whether such a look read every change
+    /// in time.
     pub async fn now(&self) -> bool {
         let next = self.begun.load(Ordering::Acquire) + 1;
         let mut done = self.done.subscribe();

@@ -1,8 +1,8 @@
 //! One turn of work on a lane: reads the lane and its next deliveries, and writes the lane once at
 //! the end.
 //!
-//! [`read`] is one round trip for any number of lanes. Transactions that write run one at a time, so
-//! nothing that is read here changes before the transaction writes.
+//! [`read`] is one round trip for any number of lanes. Transactions that write run one at a time,
+//! so nothing that is read here changes before the transaction writes.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,8 @@ pub struct TurnReading {
     pub heads: Vec<QueueHead>,
 }
 
-/// Reads lanes for their turns. `None` for a lane that was claimed again, released or removed since.
+/// Reads lanes for their turns. `None` for a lane that was claimed again, released or removed after
+/// it was leased.
 pub fn read(
     tx: &mut Tx<'_>,
     requests: &[TurnRequest],

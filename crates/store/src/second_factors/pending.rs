@@ -31,7 +31,7 @@ pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<PendingLoginRow>, Sto
     tx.find_record("WHERE hash = ?1", values![hash])
 }
 
-/// Counts a try. Returns false if `max` tries were made before.
+/// Counts a try. Returns false if `max` tries were made before, or if the login does not exist.
 pub fn count_try(tx: &mut Tx<'_>, hash: &Hash, max: u32) -> Result<bool, StoreError> {
     tx.changes(
         "UPDATE pending_logins SET tries = tries + 1 WHERE hash = ?1 AND tries < ?2",

@@ -12,7 +12,7 @@ use crate::{
 pub struct TotpRow {
     pub user_id: UserId,
     pub secret: Vec<u8>,
-    /// The step of the last accepted code.
+    /// The time step (of 30 seconds) of the last accepted code.
     pub last_step: i64,
     /// Wrong codes since the last accepted one.
     pub wrong_codes: u32,

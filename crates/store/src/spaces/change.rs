@@ -1,4 +1,4 @@
-//! Changes to spaces. A deleted space never changes.
+//! Changes to spaces. The state, the health and the settings of a deleted space do not change.
 
 use std::num::NonZeroU32;
 

@@ -59,7 +59,7 @@ async fn kill_nine_loses_no_acknowledged_write() {
 async fn write_until_killed(folder: &Path) {
     let store = Store::open(folder).expect("the store opens");
     for n in 0.. {
-        // Several at once, so that some commits have more than one command.
+        // Several writes at once, so that some commits contain more than one write.
         let keys: Vec<String> = (0..4).map(|part| format!("{n}.{part}")).collect();
         let writes: Vec<_> = keys
             .iter()

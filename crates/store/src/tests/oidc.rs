@@ -1,4 +1,5 @@
-//! A logout at a provider finds everything that comes from its session.
+//! A logout at a provider finds the identities whose grants or pending codes come from the session
+//! that ended.
 
 use std::collections::BTreeMap;
 

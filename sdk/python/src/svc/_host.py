@@ -1,8 +1,8 @@
 """Performs the operations of the library on CPython.
 
 The engine inside `svc` replaces this module with another one that has the same `call`. This module
-sends requests to the space's agent over its Unix socket. Outside a space, it sends them to the
-server, with `SVC_URL` and `SVC_TOKEN`.
+sends requests to the space's agent over its Unix socket. Outside a space, it sends events and API
+requests to the server, with `SVC_URL` and `SVC_TOKEN`, and rejects registrations.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _api(argument: Any) -> Any:
 
 
 def _trace(_argument: Any) -> Dict[str, str]:
-    """The trace that requests continue: of the handled request, or of the environment."""
+    """The trace context for new requests: from the handled request, or from the environment."""
     found = trace.get()
     if found is not None:
         return dict(found)

@@ -1,4 +1,4 @@
-/** All methods that the user can see, searched by the server, filtered here. */
+/** All methods that the user can see. The server searches them; this page filters them by owner and scope. */
 import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';

@@ -64,7 +64,7 @@ export default function NewSinkPage() {
 /** A link with other first values has a draft of its own. @param {Draft} initial */
 const nameOf = ({ patterns, type, scriptId }) => `sink-new.${type}.${scriptId}.${patterns}`;
 
-/** Other pages link here with `?pattern=` and `?type=`. @param {ReturnType<typeof useQuery>} query */
+/** Other pages link here with `?pattern=`, `?type=` or `?script=`. @param {ReturnType<typeof useQuery>} query */
 function firstDraft(query) {
   const type = /** @type {Draft['type']} */ (
     Object.hasOwn(TYPE_NAMES, query.get('type')) ? query.get('type') : 'webhook'

@@ -9,9 +9,9 @@ use svc_link::FrameKind;
 use super::{Answer, CallTable, Effects};
 use crate::outbox::Caller;
 
-/// Interval between the reports of a call, after its initial burst. At most 20 reports of a call
-/// are sent in a second: a burst of nine, ten at this interval, and the held report that is sent
-/// before the answer.
+/// Interval between the reports of a call after a burst. At most 20 reports of a call are sent in
+/// a second: a burst of nine, ten at this interval, and the held report that is sent before the
+/// answer.
 const EVERY: Duration = Duration::from_millis(100);
 /// How long before its scheduled time a report may be sent. 800 ms are eight intervals, so a burst
 /// may have nine reports.

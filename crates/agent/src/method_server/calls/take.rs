@@ -3,7 +3,8 @@
 //! Lines in the pipe cannot be reordered: the call of another user would have to wait until the
 //! method server has read all of them. Therefore the pipe holds few bytes: up to [`PIPE_BYTES`]
 //! while a single user calls. While several users call, the limit is [`Pipe::shared_bytes_max`],
-//! which the writer adapts to how fast the method server reads.
+//! which the writer adapts to how fast the method server reads. A line over the limit waits until
+//! the pipe is empty, or follows another large line (see [`LARGE_LINE_BYTES`]).
 
 use std::{
     sync::atomic::Ordering,
@@ -18,7 +19,7 @@ pub const PIPE_BYTES: usize = 4 * 1024;
 pub const LARGE_LINE_BYTES: usize = 16 * 1024;
 /// Maximum number of lines taken at a time.
 const LINES_MAX: usize = 256;
-/// Bytes of a line after its JSON: an id, the closing brace and the line break.
+/// Bytes that are counted for the end of a line: an id, the closing brace and the line break.
 const LINE_END_BYTES: usize = 20;
 /// Several users count as active until one user has been the only caller for this long.
 const SEVERAL_USERS: Duration = Duration::from_secs(60);
@@ -42,7 +43,7 @@ pub enum Take {
     Lines { was_read: bool },
     /// A line waits, but the method server must read the pipe first.
     PipeFull,
-    /// No line may be written now.
+    /// No line waits, or no line may be written now.
     Nothing,
 }
 
@@ -71,12 +72,12 @@ impl Users {
 }
 
 impl CallTable {
-    /// Whether a waiting line may be written.
+    /// Whether a line waits that may be written as soon as the pipe has room.
     pub fn has_next(&self) -> bool {
         !self.waiting.is_empty() && self.may_send()
     }
 
-    /// Moves the next lines to `lines`, as many as the pipe has room for.
+    /// Moves waiting lines to `lines`, as many as the limits allow.
     pub fn take(&mut self, pipe: Pipe, now: Instant, lines: &mut Vec<Line>) -> Take {
         let was_read = pipe.last_call.is_some_and(|id| id < self.read_below);
         let mut written = if was_read { 0 } else { pipe.written };
@@ -117,6 +118,7 @@ impl CallTable {
         let Some(item) = self.waiting.pop() else {
             return;
         };
+        // A notification has no caller. It gets no answer, so it needs no id and occupies no slot.
         let id = item.caller.map(|caller| {
             let id = self.ids.fetch_add(1, Ordering::Relaxed);
             self.states.insert(caller, CallState::Sent(id));
@@ -132,7 +134,6 @@ impl CallTable {
             self.sent.insert(id, sent);
             id
         });
-        // A notification occupies no slot, because it gets no answer.
         lines.push(Line {
             id,
             json: item.json,

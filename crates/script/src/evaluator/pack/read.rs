@@ -1,4 +1,4 @@
-//! Reads values from bytes.
+//! Reads values from the bytes that `write` made.
 
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,

@@ -52,7 +52,7 @@ impl Fixture {
         }
     }
 
-    /// A user with a token, created if necessary.
+    /// A user with a new token. Creates the user, except `admin`, which exists.
     async fn caller(&self, name: &str) -> Caller {
         let directory = &self.history.directory;
         let admin = directory.find_user_by_name("admin").expect("there");

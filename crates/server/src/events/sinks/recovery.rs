@@ -102,8 +102,9 @@ impl SinksService {
         });
         let (lane, row) = found.await??;
         if row.policy.filter.is_some() {
-            // With a filter, a replay may take as long as a backtest, because the filter is
-            // evaluated for every past event that matches. So the same limit applies.
+            // With a filter, a replay may take as long as a test of the sink with past events,
+            // because the filter is evaluated for every past event that matches the patterns. So
+            // the limit of such tests applies.
             self.tests
                 .take(caller.user.id, Instant::now())
                 .map_err(SinkError::TooManyTests)?;
@@ -360,7 +361,7 @@ fn add_feed(
     Ok(lanes::add_feed(tx, lane, selection, &position)?)
 }
 
-/// Queues events until the queue is full. Returns their number.
+/// Queues events until the queue is full. Returns how many were queued.
 fn queue_until_full(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -81,7 +81,7 @@ fn of_identity(error: IdentityError) -> Response {
 }
 
 fn answer(status: StatusCode, code: &str, description: &str, wait: Option<u64>) -> Response {
-    // RFC 6749 allows printable ASCII without quotes and backslashes.
+    // RFC 6749 permits only printable ASCII without double quotes and backslashes.
     let description: String = description
         .chars()
         .map(|character| match character {

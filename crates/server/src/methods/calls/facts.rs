@@ -19,7 +19,7 @@ pub struct CallFacts<'a> {
 }
 
 impl<'a> CallFacts<'a> {
-    /// Begins the trace of the call.
+    /// Collects the facts of a call, and begins its trace.
     pub(super) fn of(
         calls: &Calls,
         caller: &'a Caller,

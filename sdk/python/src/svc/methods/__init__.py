@@ -105,9 +105,9 @@ class Server:
         the keys "read_only", "destructive", "idempotent" and "open_world"; an absent key means
         that nothing is known.
 
-        `journal` is what the server records of each call: "none", its "outcome", or "payloads", which
-        adds params, results and errors. Callers see it. `journal_redact` are JSON pointers to values
-        that are not recorded.
+        `journal` is what the server records of each call: "none", its "outcome", or "payloads",
+        which adds params, results and errors. Callers see this setting. `journal_redact` are JSON
+        pointers to values that are not recorded.
         """
         _refuse("method", unknown)
         if description is None:

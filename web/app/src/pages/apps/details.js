@@ -16,7 +16,7 @@ import { Origin, QuotedName } from './identity.js';
  */
 export function AppDrawer({ app, onClose, onBlock, onUnblock, onDelete }) {
   const unblock = useAction(onUnblock);
-  // Apps that are part of svc cannot be deleted.
+  // No button for an app that is part of svc: the server would add it again at its next use.
   const footer = html`
     ${app.kind !== 'builtin' && html`<${Button} icon="trash" onClick=${onDelete}>Delete</${Button}>`}
     ${

@@ -6,7 +6,7 @@ import { useResource } from '../../lib/resource.js';
 /** @typedef {import('./target.js').Entry} Entry */
 
 /**
- * Lists that have names by id: address, name of the list, and the permissions to read it.
+ * Lists that have names by id: address, name of the list, and the permissions of which the user needs one to read it.
  * @type {[path: string, list: string, permissions: string[]][]}
  */
 const LISTS = [

@@ -68,7 +68,7 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
   `;
 }
 
-/** "HTTP 503"; for scripts and methods, which have no status, a word. @param {Attempt} attempt */
+/** Returns "HTTP 503", or a word if there is no status, as for scripts and methods. @param {Attempt} attempt */
 export function outcomeOf(attempt) {
   if (attempt.status !== null) return `HTTP ${attempt.status}`;
   return attempt.error ? 'Failed' : 'Succeeded';

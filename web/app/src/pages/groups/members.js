@@ -1,4 +1,4 @@
-/** The members of a group, saved together. */
+/** The members of a group. One button saves all changes. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
@@ -66,7 +66,7 @@ export function Members({ group, users, onDone, onClose }) {
 }
 
 /**
- * The API replaces the whole list of a user's groups, so the current one is read first.
+ * The API replaces the whole list of a user's groups, so the current list is read first.
  * @param {string} id
  * @param {string} group
  * @param {boolean} member

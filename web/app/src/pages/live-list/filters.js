@@ -55,9 +55,9 @@ function Moment({ name, label }) {
 }
 
 /**
- * A field for a word that the server compares. The word is passed on when typing pauses.
+ * A text field for a filter that the server applies. The text is passed on when typing pauses.
  * @param {{name: string, label: string, words?: string[], onPause?: (text: string) => void, [attribute: string]:
- *   any}} props `words`: suggestions; `onPause`: receives the word, which is then not put into the query
+ *   any}} props `words`: suggestions; `onPause`: receives the text, which is then not put into the query
  */
 export function Word({ name, label, words, onPause, ...rest }) {
   const query = useQuery();
@@ -74,7 +74,7 @@ export function Word({ name, label, words, onPause, ...rest }) {
 }
 
 /**
- * A choice of a few words. If the address has another word, this word is added to the choice.
+ * A choice of a few words. If the query string has another word, this word is added to the choice.
  * @param {{name: string, label: string, options: (string | {value: string, label: string})[]}} props
  */
 export function Choice({ name, label, options }) {
@@ -96,7 +96,7 @@ export function SpaceChoice() {
 }
 
 /**
- * The filters of a page, and a button that removes them. On a phone they are folded.
+ * The filters of a page, and a button that removes them. On a phone, a second button shows and hides them.
  * @param {{label: string, names: string[], dense?: boolean, children: any}} props `names`: in the query string;
  *   `dense`: narrow fields with short labels
  */

@@ -1,4 +1,7 @@
-/** State of a tail: merges pages of a list with the records of its stream, in any order of arrival. */
+/**
+ * State of a tail, which is a list that grows while it is shown. Merges pages of the list with the records of its
+ * stream, in any order of arrival.
+ */
 
 /** Limit of rows, shown and held together, for pages that stay open for days. */
 export const MOST_ROWS = 400;

@@ -1,4 +1,4 @@
-/** Checks of `format`. Only a hint: the method itself validates params. */
+/** Checks of the keyword `format` of JSON Schema. Only a hint: the method itself validates params. */
 
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const DATE_TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,12})?([Zz]|[+-]\d\d:\d\d)$/;

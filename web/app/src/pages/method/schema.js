@@ -152,7 +152,8 @@ const MOST_VARIANTS = 50;
 const known = new WeakMap();
 
 /**
- * The variants of a schema, each joined with the keywords that stand beside `anyOf` or `oneOf`.
+ * The variants of a schema, each joined with the keywords beside `anyOf` or `oneOf`, except descriptive keywords such
+ * as `title`, and `default`.
  * @param {Schema} schema of the kind `variants`
  * @param {Schema} root
  * @returns {any[]}
@@ -263,8 +264,8 @@ const FIRST_ITEMS = 3;
 const FIRST_PARTS = 500;
 
 /**
- * The initial value of a field: the default, or the smallest value that can be valid. Undefined if only the user can
- * know it.
+ * The initial value of a field: the default, or a small value of its type, which may be invalid. Undefined if only the
+ * user can know it.
  * @param {any} part
  * @param {Schema} root
  * @returns {any}

@@ -1,5 +1,5 @@
 /**
- * A method of `GET /api/methods`; fields for the owner are null or empty for other users.
+ * A method of `GET /api/methods`; fields that only the owner may see are null or empty for other users.
  * @typedef {object} Method
  * @property {string} name
  * @property {string | null} title

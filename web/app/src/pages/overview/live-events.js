@@ -6,7 +6,7 @@ import { useEffect, useState } from '../../lib/preact.js';
  */
 
 /**
- * The newest events, followed by live events. The list is reloaded when the stream opens or falls behind, so that no
+ * The newest events; live events are added. The list is read when the stream opens or falls behind, so that no recent
  * event is missing.
  * @param {number} limit
  */

@@ -87,7 +87,7 @@ export function sampleOf(schema, depth = 0) {
   for (const known of [schema.default, schema.examples?.[0], schema.enum?.[0], schema.const])
     if (known !== undefined) return known;
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  // A schema may be recursive.
+  // Deeply nested members are left out.
   if (type === 'object' || schema.properties || depth === 0) {
     const members = depth > 4 ? [] : Object.entries(schema.properties ?? {});
     return Object.fromEntries(members.map(([name, member]) => [name, sampleOf(member, depth + 1)]));

@@ -55,7 +55,7 @@ export function CodeInput({ value, onInput, label, hint }) {
 }
 
 /**
- * Asks for the user's own password, which every change of how the user signs in needs.
+ * Asks for the user's own password, before a change of how the user signs in.
  * @param {object} props
  * @param {any} props.submit
  * @param {(password: string) => Promise<any>} props.onPassword

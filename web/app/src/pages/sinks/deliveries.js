@@ -39,17 +39,17 @@ const STATES = [
   { value: 'delivered', label: 'Delivered' },
   { value: 'dead', label: 'Dead' },
 ];
-/** Deliveries that one request may send again. */
+/** The maximum number of deliveries that one request may send again. */
 const MOST_RESENT = 1_000;
 
-/** @param {{sink: Sink, still: boolean, onChange: () => void}} props `still`: the log is not polled */
+/** @param {{sink: Sink, still: boolean, onChange: () => void}} props `still`: the log is not requested */
 export function Deliveries({ sink, still, onChange }) {
   const query = useQuery();
   const state = query.get('state');
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
   const [resending, setResending] = useState(false);
   const list = useList(still ? null : `/api/event-sinks/${sink.id}/deliveries`, 'deliveries', {
-    // Waiting deliveries would hide the failing one: they are listed only on request.
+    // Many waiting deliveries would hide a failing one. They are listed only if the user chooses a state.
     query: { state, tried: state ? null : true },
     every: REFRESH_MS,
     id: (/** @type {Delivery} */ one) => String(one.n),

@@ -1,4 +1,4 @@
-/** Type and health of a sink as texts and badges, shared by all pages. */
+/** Type and health of a sink as texts and badges, for all pages that show sinks. */
 import { relativeTime } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { isFailing, unrecovered } from '../../lib/sinks.js';
@@ -14,7 +14,7 @@ export const QUEUE_CAPACITY = 100;
 /** @type {Record<SinkType, string>} */
 export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'JSON-RPC' };
 
-/** A formatter for methods has no queue. @param {Sink} sink */
+/** Whether a sink has a queue: a JSON-RPC sink only formats events for methods. @param {Sink} sink */
 export const hasQueue = (sink) => sink.type !== 'json-rpc';
 
 /** @param {Sink} sink @returns {'inactive' | 'retrying' | 'failing' | 'undelivered' | 'active'} */

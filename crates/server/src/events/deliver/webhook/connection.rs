@@ -1,6 +1,6 @@
 //! A connection to a receiver, used for one request at a time.
 //!
-//! The attempt that uses a connection also drives it: nothing is read from an idle HTTP/1.1
+//! The attempt that uses a connection also drives it, so no task reads from an idle HTTP/1.1
 //! connection. HTTP/2 needs tasks, which end with the connection.
 
 use std::{
@@ -74,8 +74,8 @@ pub(super) struct ConnectionSettings {
 /// Why a request got no complete answer.
 pub(super) struct ExchangeError {
     pub(super) why: String,
-    /// `false` only if the receiver closed the connection or refused the request, and no part of
-    /// an answer arrived. Then the request may be sent once more.
+    /// `false` if the connection failed, or the receiver refused the request, before an answer
+    /// arrived. Then the request may be sent once more.
     pub(super) is_answered: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The record of an exchange: the request, the head of the answer, and how long each part took.
-//! Signatures, cookies and the values of custom headers are masked. All parts have a limit, because
-//! an owner may store many exchanges.
+//! Signatures, cookies of the answer and the values of custom headers are masked. Long bodies and
+//! long headers of answers are cut, because an owner may store many exchanges.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -111,7 +111,7 @@ fn fields(
     fields
 }
 
-/// Rounded to one decimal place.
+/// Milliseconds, rounded to one decimal place.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10_000.0).round() / 10.0
 }

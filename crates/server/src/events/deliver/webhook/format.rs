@@ -16,7 +16,7 @@ pub fn body_of(format: WebhookFormat, event: &Event, rendered: Option<String>) -
     }
 }
 
-/// The maximum size of all attributes except the type, in bytes.
+/// Bytes that a structured body needs at most besides its data and the type of the event.
 const ATTRIBUTES_BYTES: usize = 320;
 
 fn structured(event: &Event, rendered: Option<&str>) -> String {

@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::{WebhookRequest, format, signature, url::Location};
 use crate::traces::put_trace;
 
-/// Limit of the custom headers of a sink.
+/// The maximum number of custom headers of a sink.
 const HEADERS_MAX: usize = 20;
 const NAME_BYTES_MAX: usize = 128;
 const VALUE_BYTES_MAX: usize = 4_096;
