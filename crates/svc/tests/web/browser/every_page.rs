@@ -29,8 +29,8 @@ async fn no_page_scrolls_sideways_on_a_phone() {
 }
 
 #[tokio::test]
-async fn the_overview_makes_few_requests_and_none_to_other_hosts() {
-    look_at_shop("first-paint", embedded()).await;
+async fn every_page_works_with_the_files_of_the_binary() {
+    look_at_shop("every-page", embedded()).await;
 }
 
 #[tokio::test]
