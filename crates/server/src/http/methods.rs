@@ -37,6 +37,12 @@ pub async fn list(
     let page = MethodPage::parse(query.cursor, query.limit)?;
     let filter = Filter::new(query.name, query.q.as_deref())
         .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
+    let filter = Filter {
+        owner: query.owner,
+        scope: query.scope,
+        space: query.space,
+        ..filter
+    };
     let methods = app.discovery.list_json(&caller, filter, page).await?;
     Ok(JsonBytes::new(methods))
 }
