@@ -28,7 +28,8 @@ async fn with_many_methods_events_and_calls_every_page_stays_small() {
     let Some(browser) = Browser::find() else {
         return;
     };
-    let server = embedded().start().await;
+    let server = embedded().config_table("events", "emits_per_second = 100000");
+    let server = server.start().await;
     let ann = server.user_with("ann", &["admin"], &[]).await;
     let _agents = publish(&server, &ann).await;
     let receiver = TestReceiver::start().await;
