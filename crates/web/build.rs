@@ -4,24 +4,27 @@
 //!
 //! The files are also prepared for a fast first load: see `build/first_load.rs`.
 
+#[path = "build/bundle.rs"]
+mod bundle;
 #[path = "build/first_load.rs"]
 mod first_load;
+#[path = "build/mask.rs"]
+mod mask;
+#[path = "build/module.rs"]
+mod module;
 
 use std::{
-    collections::BTreeMap,
     env, fs,
     io::{self, Write},
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 
+use bundle::Files;
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
-/// The contents of each file by its path in a URL. Sorted as texts, because the server looks them
-/// up as texts: as paths, `a/b.js` would come before `a.js`.
-type Files = BTreeMap<String, Vec<u8>>;
-
-fn main() -> io::Result<()> {
+fn main() -> io::Result<ExitCode> {
     let variable = |name| PathBuf::from(env::var_os(name).expect("cargo sets this variable"));
     let folder = variable("CARGO_MANIFEST_DIR").join("../../web/app");
     let out = variable("OUT_DIR");
@@ -31,7 +34,10 @@ fn main() -> io::Result<()> {
     let mut files = Files::new();
     read(&folder, &folder, &mut files)?;
     let version = hash_all(&files);
-    first_load::prepare(&mut files, &version);
+    if let Err(message) = first_load::prepare(&mut files, &version) {
+        println!("cargo::error={message}");
+        return Ok(ExitCode::FAILURE);
+    }
 
     let mut table = String::from("&[\n");
     for (number, (path, bytes)) in files.iter().enumerate() {
@@ -39,7 +45,8 @@ fn main() -> io::Result<()> {
     }
     table += "]";
     fs::write(out.join("files.rs"), table)?;
-    fs::write(out.join("version.rs"), format!("{version:?}"))
+    fs::write(out.join("version.rs"), format!("{version:?}"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn read(root: &Path, folder: &Path, files: &mut Files) -> io::Result<()> {
@@ -69,7 +76,14 @@ fn shown(folder: &Path, file: &Path) -> String {
 /// One hash of all paths and contents, and of the code that prepares them.
 fn hash_all(files: &Files) -> String {
     let mut hash = Sha256::new();
-    hash.update(include_bytes!("build/first_load.rs"));
+    for code in [
+        include_str!("build/bundle.rs"),
+        include_str!("build/first_load.rs"),
+        include_str!("build/mask.rs"),
+        include_str!("build/module.rs"),
+    ] {
+        hash.update(code);
+    }
     for (path, bytes) in files {
         hash.update(path);
         hash.update([0]);

@@ -1,156 +1,147 @@
-//! Prepares the files of the web interface for a fast first load. The files also work without this
-//! step, as in development.
+//! Prepares the files for a fast first load. The files also work without this step, as in
+//! development.
 //!
-//! - Every address contains the version of all files: `/web/<version>/src/main.js`. The file at
-//!   such an address never changes, so browsers keep it without asking again. In the HTML file and
-//!   in modules, addresses that begin with `/web/` get the version. Relative paths, by which most
-//!   modules import each other, stay as they are.
-//! - The HTML file preloads every module that `main.js` imports. For each page of the interface, a
-//!   list (`page-files.js`) has the other modules and stylesheets that the page needs. Otherwise a
-//!   browser would find a module only after it has loaded the module that imports it.
-//! - The stylesheets of the HTML file become one file.
+//! - The modules become a few bundles: see `bundle.rs`.
+//! - All stylesheets become one file.
+//! - For each page, a list (`page-files.js`) has the bundles that the page needs, so that a
+//!   browser requests them together.
+//! - Every address in the HTML file gets the version of all files as its first folder,
+//!   `/web/<version>/src/main.js`. Such a file never changes, so browsers keep it without asking
+//!   again. The bundles load each other by relative paths, and so from the same folder.
 
-use std::collections::BTreeSet;
-
-use super::Files;
+use super::bundle::{Bundles, Files, Names, text};
 
 const PAGE: &str = "index.html";
-const MAIN: &str = "src/main.js";
-const FIRST_STYLES: &str = "styles/first.css";
-/// The list of the files that each page loads; empty in `web/app`.
+const NAMES: Names = Names {
+    main: "src/main.js",
+    shared: "src/shared.js",
+    worker: "src/stream-worker.js",
+};
+/// A script without imports that runs before the first paint; not a module.
+const BOOT: &str = "src/boot.js";
+/// The files of each page. In `web/app` it says that the files are separate.
 const PAGE_FILES: &str = "src/lib/page-files.js";
+const STYLES: &str = "styles/all.css";
 const STYLESHEET: &str = "<link rel=\"stylesheet\" href=\"/web/";
-const PRELOAD: &str = "<link rel=\"modulepreload\" ";
 
-pub fn prepare(files: &mut Files, version: &str) {
-    let base = format!("/web/{version}/");
-    let first = graph(files, MAIN);
-    let page_files = page_files(files, &first);
-    files.insert(PAGE_FILES.to_owned(), page_files.into_bytes());
-    let page = prepare_page(files, &first, &base);
+pub fn prepare(files: &mut Files, version: &str) -> Result<(), String> {
+    join_modules(files)?;
+    let sheets = join_styles(files)?;
+    let page = sheets.replace("\"/web/", &format!("\"/web/{version}/"));
     files.insert(PAGE.to_owned(), page.into_bytes());
-    let modules: Vec<String> = files
-        .keys()
-        .filter(|path| path.ends_with(".js"))
-        .cloned()
-        .collect();
-    for path in modules {
-        let text = text(files, &path).replace("'/web/", &format!("'{base}"));
+    Ok(())
+}
+
+/// Replaces the modules by bundles.
+fn join_modules(files: &mut Files) -> Result<(), String> {
+    let is_module = |path: &&String| path.ends_with(".js") && *path != BOOT;
+    let paths: Vec<String> = files.keys().filter(is_module).cloned().collect();
+    let mut bundles = Bundles::plan(files, &paths, NAMES)?;
+    let list = page_files(&bundles, &paths)?;
+    bundles.replace(PAGE_FILES, &list)?;
+    files.retain(|path, _| !paths.contains(path));
+    for (path, text) in bundles.write()? {
         files.insert(path, text.into_bytes());
     }
+    Ok(())
 }
 
-/// The HTML file with versioned addresses, one stylesheet, and preloads of the modules that
-/// `main.js` imports.
-fn prepare_page(files: &mut Files, first: &BTreeSet<String>, base: &str) -> String {
-    let page = text(files, PAGE);
-    let mut styles = String::new();
-    let mut lines = Vec::new();
-    for line in page.lines() {
-        if let Some(rest) = line.strip_prefix(STYLESHEET) {
-            let path = rest.split('"').next().unwrap_or_default();
-            if styles.is_empty() {
-                lines.push(format!("{STYLESHEET}{FIRST_STYLES}\">"));
-            }
-            styles += &text(files, path);
-        } else if line.starts_with("</head>") {
-            let imported = first.iter().filter(|path| *path != MAIN);
-            lines.extend(imported.map(|path| format!("{PRELOAD}href=\"/web/{path}\">")));
-            lines.push(line.to_owned());
-        } else {
-            lines.push(line.to_owned());
+/// The module that has the list of the files of each page.
+fn page_files(bundles: &Bundles, paths: &[String]) -> Result<String, String> {
+    let mut list =
+        String::from("export const STYLES_ARE_JOINED = true;\nexport const PAGE_FILES = {\n");
+    for path in paths {
+        let name = path
+            .strip_prefix("src/pages/")
+            .and_then(|name| name.strip_suffix(".js"));
+        if let Some(name) = name.filter(|name| !name.contains('/')) {
+            list += &format!("{name:?}: {:?},\n", bundles.needed_by(path)?);
         }
     }
-    assert!(
-        !styles.is_empty(),
-        "{PAGE} has no line that starts with `{STYLESHEET}`"
-    );
-    files.insert(FIRST_STYLES.to_owned(), styles.into_bytes());
-    (lines.join("\n") + "\n").replace("\"/web/", &format!("\"{base}"))
+    Ok(list + "};\n")
 }
 
-/// For each page: the modules and stylesheets that the first load does not contain.
-fn page_files(files: &Files, first: &BTreeSet<String>) -> String {
-    let mut list = String::from("export const PAGE_FILES = {\n");
-    for path in files.keys() {
-        let Some(name) = path
-            .strip_prefix("src/pages/")
-            .and_then(|name| name.strip_suffix(".js"))
-        else {
+/// Replaces the stylesheets by one: first those of the HTML file, in its order, then those of
+/// pages. Returns the HTML file with that sheet.
+fn join_styles(files: &mut Files) -> Result<String, String> {
+    let mut first = Vec::new();
+    let mut lines = Vec::new();
+    for line in text(files, PAGE)?.lines() {
+        let Some(rest) = line.strip_prefix(STYLESHEET) else {
+            lines.push(line.to_owned());
             continue;
         };
-        if name.contains('/') {
-            continue;
+        if first.is_empty() {
+            lines.push(format!("{STYLESHEET}{STYLES}\">"));
         }
-        let modules = graph(files, path);
-        let styles = modules
-            .iter()
-            .flat_map(|path| styles_of(&text(files, path)));
-        let needed: BTreeSet<String> = modules.iter().cloned().chain(styles).collect();
-        let needed: Vec<String> = needed
-            .difference(first)
-            .map(|path| format!("{path:?}"))
-            .collect();
-        list += &format!("{name:?}: [{}],\n", needed.join(","));
+        first.push(rest.split('"').next().unwrap_or_default().to_owned());
     }
-    list + "};\n"
-}
-
-/// A module and all modules that it imports statically, directly or through other modules.
-fn graph(files: &Files, from: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut open = vec![from.to_owned()];
-    while let Some(path) = open.pop() {
-        if !files.contains_key(&path) || !found.insert(path.clone()) {
-            continue;
-        }
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let text = text(files, &path);
-        open.extend(imports_of(&text).map(|specifier| resolve(folder, specifier)));
+    if first.is_empty() {
+        return Err(format!(
+            "web/app/{PAGE} has no line that starts with `{STYLESHEET}`"
+        ));
     }
-    found
-}
-
-/// The specifiers of `import … from '…'` and `export … from '…'`.
-fn imports_of(text: &str) -> impl Iterator<Item = &str> {
-    text.split("from").skip(1).filter_map(|rest| {
-        let rest = rest.trim_start();
-        let quote = rest
-            .chars()
-            .next()
-            .filter(|first| matches!(first, '\'' | '"'))?;
-        let (specifier, _) = rest[1..].split_once(quote)?;
-        specifier.ends_with(".js").then_some(specifier)
-    })
-}
-
-/// The stylesheets that a module loads with `loadStyles`.
-fn styles_of(text: &str) -> Vec<String> {
-    let calls = text.split("await loadStyles('").skip(1);
-    calls
-        .filter_map(|rest| Some(format!("styles/{}", rest.split_once('\'')?.0)))
-        .collect()
-}
-
-/// The path that a specifier in a file of `folder` means.
-fn resolve(folder: &str, specifier: &str) -> String {
-    if let Some(path) = specifier.strip_prefix("/web/") {
-        return path.to_owned();
+    let is_other = |path: &&String| path.ends_with(".css") && !first.contains(path);
+    let others: Vec<String> = files.keys().filter(is_other).cloned().collect();
+    let mut joined = String::new();
+    for path in first.iter().chain(&others) {
+        joined += &text(files, path)?;
+        files.remove(path);
     }
-    let mut parts: Vec<&str> = folder.split('/').collect();
-    for part in specifier.split('/') {
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            name => parts.push(name),
-        }
-    }
-    parts.join("/")
+    files.insert(STYLES.to_owned(), joined.into_bytes());
+    Ok(lines.join("\n") + "\n")
 }
 
-fn text(files: &Files, path: &str) -> String {
-    let bytes = files
-        .get(path)
-        .unwrap_or_else(|| panic!("web/app has no file {path}"));
-    String::from_utf8(bytes.clone()).unwrap_or_else(|_| panic!("{path} is not UTF-8"))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_become_bundles_and_one_stylesheet_with_versioned_addresses() {
+        let page = "<link rel=\"stylesheet\" href=\"/web/styles/z.css\">\n\
+                    <link rel=\"stylesheet\" href=\"/web/styles/b.css\">\n\
+                    <script type=\"module\" src=\"/web/src/main.js\"></script>\n";
+        let mut files: Files = [
+            ("index.html", page),
+            ("icon.svg", "<svg/>"),
+            ("styles/a.css", "a{}\n"),
+            ("styles/b.css", "b{}\n"),
+            ("styles/z.css", "z{}\n"),
+            ("src/boot.js", "boot();\n"),
+            (
+                "src/main.js",
+                "import { PAGE_FILES } from './lib/page-files.js';\nimport(`./pages/${name}.js`);\n",
+            ),
+            ("src/lib/page-files.js", "export const PAGE_FILES = {};\n"),
+            ("src/pages/x.js", "export default function X() {}\n"),
+            ("src/stream-worker.js", "work();\n"),
+        ]
+        .map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()))
+        .into();
+        prepare(&mut files, "0123456789abcdef").expect("the files are valid");
+        let paths: Vec<&str> = files.keys().map(String::as_str).collect();
+        assert_eq!(
+            paths,
+            [
+                "icon.svg",
+                "index.html",
+                "src/boot.js",
+                "src/main.js",
+                "src/pages/x.js",
+                "src/shared.js",
+                "src/stream-worker.js",
+                "styles/all.css",
+            ]
+        );
+        let text = |path| text(&files, path).expect("the file exists");
+        assert_eq!(
+            text("index.html"),
+            "<link rel=\"stylesheet\" href=\"/web/0123456789abcdef/styles/all.css\">\n\
+             <script type=\"module\" src=\"/web/0123456789abcdef/src/main.js\"></script>\n"
+        );
+        assert_eq!(text("styles/all.css"), "z{}\nb{}\na{}\n");
+        let main = text("src/main.js");
+        assert!(main.contains("\"x\": [\"src/pages/x.js\"],"), "{main}");
+        assert!(main.contains("const STYLES_ARE_JOINED = true;"), "{main}");
+    }
 }

@@ -9,3 +9,17 @@ pub const FILES: &[WebFile] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// The version of all files together. It is the first folder of their addresses below `/web`.
 pub const VERSION: &str = include!(concat!(env!("OUT_DIR"), "/version.rs"));
+
+// The bundler runs in the build; its tests run with the tests of this crate.
+#[cfg(test)]
+#[path = "../build/bundle.rs"]
+mod bundle;
+#[cfg(test)]
+#[path = "../build/first_load.rs"]
+mod first_load;
+#[cfg(test)]
+#[path = "../build/mask.rs"]
+mod mask;
+#[cfg(test)]
+#[path = "../build/module.rs"]
+mod module;

@@ -154,8 +154,10 @@ export async function visit(page, place) {
 export async function expectEveryRoute(page, all) {
   /** @type {string[]} */
   const routes = await page.evaluate(async () => {
-    const address = '/web/src/routes.js';
-    const { ROUTES } = await import(address);
+    // The main bundle of the binary has all its modules as exports; in a folder, each module is a file.
+    const main = /** @type {HTMLScriptElement} */ (document.querySelector('script[type="module"]')).src;
+    const { $src_routes: bundled } = await import(main);
+    const { ROUTES } = bundled ?? (await import(new URL('routes.js', main).href));
     return ROUTES.map((/** @type {{path: string}} */ row) => row.path);
   });
   const missing = routes.filter((route) => !all.some((place) => place.route === route));

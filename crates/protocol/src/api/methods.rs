@@ -102,6 +102,11 @@ pub struct MethodQuery {
     pub name: Option<String>,
     /// Words to search for in name, description and keywords.
     pub q: Option<String>,
+    /// Only methods of this user.
+    pub owner: Option<String>,
+    pub scope: Option<MethodScope>,
+    /// Only the caller's own methods that this space offers.
+    pub space: Option<SpaceId>,
     #[schemars(range(min = 1, max = PAGE_MAX))]
     pub limit: Option<u32>,
     pub cursor: Option<String>,

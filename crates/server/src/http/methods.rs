@@ -35,8 +35,11 @@ pub async fn list(
     Query(query): Query<MethodQuery>,
 ) -> ApiResult<JsonBytes<Methods>> {
     let page = MethodPage::parse(query.cursor, query.limit)?;
-    let filter = Filter::new(query.name, query.q.as_deref())
+    let mut filter = Filter::new(query.name, query.q.as_deref())
         .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
+    filter.owner = query.owner;
+    filter.scope = query.scope;
+    filter.space = query.space;
     let methods = app.discovery.list_json(&caller, filter, page).await?;
     Ok(JsonBytes::new(methods))
 }

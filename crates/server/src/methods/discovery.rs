@@ -5,10 +5,10 @@ mod page;
 use std::sync::{Arc, atomic::Ordering};
 
 use svc_core::{
-    GroupId, Permission, UserId,
+    GroupId, Permission, SpaceId, UserId,
     delivery_policy::Overflow,
     name::tool_name,
-    visibility::{resolve, visible_name},
+    visibility::{MethodScope, resolve, visible_name},
 };
 use svc_protocol::api::{AccessibleMethod, Method, Methods, Provider, SharedThrough};
 use thiserror::Error;
@@ -39,6 +39,11 @@ pub struct Filter {
     name: Option<String>,
     /// Words in lower case. Each must occur in the name, the description or a keyword.
     words: Vec<String>,
+    /// The name of the owner.
+    pub owner: Option<String>,
+    pub scope: Option<MethodScope>,
+    /// A space that offers the method. Only the owner of a method sees its spaces.
+    pub space: Option<SpaceId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -54,8 +59,21 @@ impl Filter {
             _ => Ok(Self {
                 name,
                 words: words.map(str::to_lowercase).collect(),
+                ..Self::default()
             }),
         }
+    }
+
+    /// Whether a definition of this owner can match.
+    fn accepts(&self, owner: &User, definition: &Definition) -> bool {
+        self.owner.as_ref().is_none_or(|name| owner.name.as_str() == name)
+            && self.scope.is_none_or(|scope| definition.scope == scope)
+    }
+
+    /// Whether one of the spaces that offer a method matches.
+    fn accepts_spaces(&self, method: &Method) -> bool {
+        let is_in = |space| method.providers.iter().any(|one| one.space_id == space);
+        self.space.is_none_or(is_in)
     }
 }
 
@@ -107,8 +125,9 @@ impl Discovery {
         let mut methods: Vec<_> = visible
             .iter()
             .take_while(|_| !cancelled.is_set())
-            .filter(|(owner, entry)| self.is_mentioned(caller, *owner, entry, &filter.words))
+            .filter(|(owner, entry)| self.is_wanted(caller, *owner, entry, filter))
             .filter_map(|(owner, entry)| self.describe(caller, *owner, entry))
+            .filter(|method| filter.accepts_spaces(method))
             .collect();
         methods.sort_by(|a, b| a.name.cmp(&b.name));
         Methods {
@@ -118,22 +137,13 @@ impl Discovery {
         }
     }
 
-    /// Whether each word occurs in the name, the description or a keyword of a method.
-    fn is_mentioned(
-        &self,
-        caller: &Caller,
-        owner: UserId,
-        entry: &Entry,
-        words: &[String],
-    ) -> bool {
-        if words.is_empty() {
-            return true;
-        }
+    /// Whether a method matches the words, the owner and the scope of a filter.
+    fn is_wanted(&self, caller: &Caller, owner: UserId, entry: &Entry, filter: &Filter) -> bool {
         let definition = &entry.definition;
         let owner = self.directory.find_user(owner);
         owner.is_some_and(|owner| {
             let name = visible_name(caller.user.id, owner.as_owner(), &definition.name);
-            mentions(&name, definition, words)
+            filter.accepts(&owner, definition) && mentions(&name, definition, &filter.words)
         })
     }
 

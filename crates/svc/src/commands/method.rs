@@ -58,6 +58,7 @@ async fn list(
         q: search,
         limit: page.limit,
         cursor: page.cursor,
+        ..MethodQuery::default()
     };
     let bytes = connection.client.methods_raw(&query).await?;
     let unreadable =

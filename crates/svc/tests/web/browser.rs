@@ -13,6 +13,7 @@ mod first_call;
 mod flow;
 mod form;
 mod install;
+mod large;
 mod oauth;
 mod oidc;
 mod scripts;

@@ -1,6 +1,12 @@
 /**
- * The files of each page: modules and stylesheets by the name of the page. Empty here; the build of the binary fills
- * it, so that a browser requests all files of a page at once (`preloadPage`).
+ * How the files are served. These are the values of separate files; the build of the binary joins the files and
+ * replaces this module.
+ */
+
+/** The files of each page by its name, so that a browser requests them together (`preloadPage`).
  * @type {Record<string, string[]>}
  */
 export const PAGE_FILES = {};
+
+/** Whether one stylesheet has the rules of all pages. @type {boolean} */
+export const STYLES_ARE_JOINED = false;

@@ -1,5 +1,5 @@
 /** Loads the stylesheets of pages, and requests all files of a page early. */
-import { PAGE_FILES } from './page-files.js';
+import { PAGE_FILES, STYLES_ARE_JOINED } from './page-files.js';
 
 /** @type {Map<string, Promise<void>>} */
 const loaded = new Map();
@@ -12,6 +12,7 @@ const requested = new Set();
  * @param {string} name a file in styles/
  */
 export function loadStyles(name) {
+  if (STYLES_ARE_JOINED) return Promise.resolve();
   let ready = loaded.get(name);
   if (!ready) {
     ready = new Promise((resolve) => {
@@ -29,7 +30,7 @@ export function loadStyles(name) {
 }
 
 /**
- * Requests all files of a page at once. Otherwise the browser would find the imports of the page one level at a time.
+ * Requests all files of a page at once. Without it, the browser would find the imports of a page after the page.
  * @param {string} page
  */
 export function preloadPage(page) {
@@ -38,8 +39,7 @@ export function preloadPage(page) {
     if (requested.has(href)) continue;
     requested.add(href);
     const link = document.createElement('link');
-    link.rel = path.endsWith('.css') ? 'preload' : 'modulepreload';
-    if (path.endsWith('.css')) link.as = 'style';
+    link.rel = 'modulepreload';
     link.href = href;
     document.head.append(link);
   }

@@ -1,10 +1,9 @@
-/** All methods that the user can see. The server searches them; this page filters them by owner and scope. */
+/** All methods that the user can see, searched and filtered by the server, page by page. */
 import { withQuery } from '../lib/api.js';
-import { formatNumber, plural } from '../lib/format.js';
+import { useCursorPages } from '../lib/cursor-pages.js';
+import { plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
-import { sortRows } from '../lib/order.js';
-import { Fragment, html, useState } from '../lib/preact.js';
-import { useResource } from '../lib/resource.js';
+import { Fragment, html, useRef } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery, useSorting } from '../router.js';
 import { Badge, Status } from '../ui/badge.js';
@@ -13,6 +12,7 @@ import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select } from '../ui/field.js';
+import { PageButtons } from '../ui/page-buttons.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Table } from '../ui/table.js';
 import { inFlight } from './method/types.js';
@@ -21,50 +21,46 @@ await loadStyles('methods.css');
 
 /** @typedef {import('./method/types.js').Method} Method */
 
-/** Rows rendered at once: the server returns all methods in one page. */
-const PIECE = 200;
+/** Methods of one page. */
+const PAGE = 200;
 
 export default function MethodsPage() {
   const query = useQuery();
-  const q = query.get('q');
-  const resource = useResource(withQuery('/api/methods', { q }), { every: 4_000 });
-  const filters = { owner: query.get('owner'), scope: query.get('scope') };
-  const all = /** @type {Method[] | null} */ (resource.data?.methods ?? null);
-  const rows =
-    all?.filter(
-      (method) =>
-        (!filters.owner || method.owner === filters.owner) && (!filters.scope || method.scope === filters.scope),
-    ) ?? [];
-  const searching = Boolean(q || filters.owner || filters.scope);
+  const filters = { q: query.get('q'), owner: query.get('owner'), scope: query.get('scope') };
+  const pages = useCursorPages(withQuery('/api/methods', { ...filters, limit: PAGE }), { every: 4_000 });
+  const { resource } = pages;
+  const rows = /** @type {Method[]} */ (resource.data?.methods ?? []);
+  /** @type {number | null} */
+  const count = resource.data?.count ?? null;
+  const owners = useOwners(rows, filters.owner);
+  const searching = Boolean(filters.q || filters.owner || filters.scope);
   const clear = () => query.set({ q: null, owner: null, scope: null });
   return html`
     <${PageHeader} title="Methods"
       description="The methods you can call: your own, and those that others share with you." />
-    ${
-      (searching || (all && all.length > 0)) &&
-      html`<${Filters} query=${query} owners=${ownersOf(all ?? [], filters.owner)} shown=${all ? rows.length : null} />`
-    }
+    ${(searching || Boolean(count)) && html`<${Filters} query=${query} owners=${owners} shown=${count} />`}
     ${resource.data && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
     ${
       pendingOf(resource) ??
       html`
         <${Card} flush>
           ${
-            rows.length === 0
+            rows.length === 0 && pages.complete
               ? html`<${NoMethods} searching=${searching} onClear=${clear} />`
-              : html`<${Rows} key=${q} rows=${rows} />`
+              : html`<${Rows} rows=${rows} complete=${pages.complete} />`
           }
+          <${PageButtons} pages=${pages} size=${PAGE} count=${count ?? 0} />
         </${Card}>
       `
     }
   `;
 }
 
-/** @param {Method[]} methods @param {string} chosen */
-function ownersOf(methods, chosen) {
-  const names = new Set(methods.map((method) => method.owner));
-  if (chosen) names.add(chosen);
-  return [...names].sort();
+/** The owners of all methods that were shown so far. @param {Method[]} methods @param {string} chosen */
+function useOwners(methods, chosen) {
+  const known = useRef(/** @type {Set<string>} */ (new Set()));
+  for (const { owner } of methods) known.current.add(owner);
+  return [...new Set(known.current).add(chosen)].filter(Boolean).sort();
 }
 
 /** @param {{query: ReturnType<typeof useQuery>, owners: string[], shown: number | null}} props */
@@ -88,9 +84,8 @@ function Filters({ query, owners, shown }) {
   `;
 }
 
-/** @param {{rows: Method[]}} props */
-function Rows({ rows }) {
-  const [limit, setLimit] = useState(PIECE);
+/** @param {{rows: Method[], complete: boolean}} props `complete`: there is no other page, so the rows can be sorted */
+function Rows({ rows, complete }) {
   const sorting = useSorting();
   const columns = [
     {
@@ -148,20 +143,9 @@ function Rows({ rows }) {
     },
   ];
   return html`
-    <${Table} label="Methods" choosable="methods" columns=${columns} sorting=${sorting}
-      rows=${sortRows(rows, columns, sorting.order).slice(0, limit)}
+    <${Table} label="Methods" choosable="methods" columns=${columns} sorting=${complete ? sorting : null} rows=${rows}
       rowKey=${(/** @type {Method} */ method) => method.name}
       rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} />
-    ${
-      rows.length > limit &&
-      html`
-        <div class="pagination">
-          <${Button} onClick=${() => setLimit(limit + PIECE)}>
-            Show more (${formatNumber(rows.length - limit)} left)
-          </${Button}>
-        </div>
-      `
-    }
   `;
 }
 

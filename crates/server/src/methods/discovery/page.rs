@@ -82,13 +82,13 @@ impl Discovery {
             names: BinaryHeap::new(),
             count: 0,
         };
-        match &filter.name {
-            Some(_) => {
+        match (&filter.name, filter.space) {
+            (Some(_), _) | (_, Some(_)) => {
                 for method in self.list(caller, filter, cancelled).methods {
                     selection.add(method.name.into());
                 }
             }
-            None => self.select(caller, filter, &mut selection, cancelled),
+            (None, None) => self.select(caller, filter, &mut selection, cancelled),
         }
         let Selection { names, count, .. } = selection;
         let mut names = names.into_sorted_vec();
@@ -126,7 +126,7 @@ impl Discovery {
             });
             let Some(owner) = owner else { continue };
             let name = visible_name(caller.user.id, owner.as_owner(), &definition.name);
-            if mentions(&name, &definition, &filter.words) {
+            if filter.accepts(owner, &definition) && mentions(&name, &definition, &filter.words) {
                 selection.add(name);
             }
         }

@@ -315,4 +315,14 @@ async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
     assert_eq!(found("/api/methods?q=FIND").await, 1);
     assert_eq!(found("/api/methods?q=query").await, 1);
     assert_eq!(found("/api/methods?q=nowhere").await, 0);
+    assert_eq!(found("/api/methods?owner=ann").await, 1);
+    assert_eq!(found("/api/methods?owner=ben&limit=5").await, 0);
+    assert_eq!(found("/api/methods?scope=shared&limit=5").await, 1);
+    assert_eq!(found("/api/methods?scope=private").await, 0);
+    ann.get("/api/methods?scope=other").await.expect(400);
+    for (user, page, expected) in [(&ann, "", 1), (&ann, "&limit=5", 1), (&ben, "&limit=5", 0)] {
+        let path = format!("/api/methods?space={}{page}", space.id);
+        let listed = user.get(&path).await.expect(200).json();
+        assert_eq!(listed["count"], expected, "{} {path}", user.name);
+    }
 }

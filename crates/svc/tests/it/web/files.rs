@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use svc_server::web::WebFile;
 use svc_testkit::{Answer, TempDir, TestServer};
+use svc_web::FILES;
 
 /// The header with which a browser requests a page.
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
@@ -232,11 +234,29 @@ async fn every_file_of_the_interface_is_in_the_binary() {
     let server = TestServer::start().await;
     for file in files {
         let path = file.strip_prefix(&folder).unwrap().to_str().unwrap();
-        let answer = get(&server, &format!("/web/{path}"), &[]).await.expect(200);
-        // The build of the binary prepares these files, and copies all others.
-        let is_prepared =
-            ["index.html", "src/lib/page-files.js", "src/lib/preact.js"].contains(&path);
-        let is_same = answer.body == std::fs::read(&file).unwrap();
-        assert_eq!(is_same, !is_prepared, "{path}");
+        let text = std::fs::read(&file).unwrap();
+        // The build of the binary joins modules and stylesheets, and copies all other files.
+        let is_in =
+            |bundle: &WebFile, part: &str| str::from_utf8(bundle.bytes).unwrap().contains(part);
+        if path.ends_with(".css") {
+            let joined = FILES
+                .iter()
+                .find(|file| file.path == "styles/all.css")
+                .unwrap();
+            assert!(is_in(joined, str::from_utf8(&text).unwrap()), "{path}");
+        } else if path.ends_with(".js") && path != "src/boot.js" {
+            let heading = format!(" // {path}\n");
+            let bundles = FILES.iter().filter(|file| file.path.ends_with(".js"));
+            let count = bundles.filter(|bundle| is_in(bundle, &heading)).count();
+            // The worker has copies of the modules that it imports.
+            assert!(matches!(count, 1 | 2), "{path} is in {count} bundles");
+        } else {
+            let answer = get(&server, &format!("/web/{path}"), &[]).await.expect(200);
+            assert_eq!(answer.body == text, path != "index.html", "{path}");
+        }
+    }
+    for file in FILES {
+        let answer = get(&server, &format!("/web/{}", file.path), &[]).await;
+        assert_eq!(answer.expect(200).body, file.bytes, "{}", file.path);
     }
 }

@@ -29,8 +29,8 @@ async fn no_page_scrolls_sideways_on_a_phone() {
 }
 
 #[tokio::test]
-async fn the_overview_makes_few_requests_and_none_to_other_hosts() {
-    look_at_shop("first-paint", embedded()).await;
+async fn every_page_works_with_the_files_of_the_binary() {
+    look_at_shop("every-page", embedded()).await;
 }
 
 #[tokio::test]
@@ -61,4 +61,36 @@ async fn screenshots_of_every_page() {
     let mut site = Site::shop(server()).await;
     site.facts["folder"] = json!(folder);
     run(&browser, "screenshots", &site.server, &site.facts).await;
+}
+
+/// Not a test: with `SVC_PICTURES=<folder>` it writes the pictures of the README there.
+#[tokio::test]
+async fn pictures_of_the_readme() {
+    let Ok(folder) = std::env::var("SVC_PICTURES") else {
+        eprintln!("SKIPPED: SVC_PICTURES names no folder for the pictures");
+        return;
+    };
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut site = Site::shop(server()).await;
+    for (event_type, payload) in [
+        (
+            "deploy.done",
+            json!({"commit": "49e067c", "environment": "production"}),
+        ),
+        (
+            "build.failed",
+            json!({"commit": "6f2ac2d", "step": "test", "exit_code": 101}),
+        ),
+        (
+            "order.placed",
+            json!({"order": "A-4", "customer": "ada@example.org", "total": 48.5}),
+        ),
+        ("stock.low", json!({"sku": "BK-1024", "left": 3})),
+    ] {
+        site.ann.emit(event_type, payload).await;
+    }
+    site.facts["folder"] = json!(folder);
+    run(&browser, "pictures", &site.server, &site.facts).await;
 }

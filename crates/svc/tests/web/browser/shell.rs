@@ -81,7 +81,7 @@ async fn the_frame_of_a_page_helps_with_slow_servers_keys_and_failures() {
 }
 
 #[tokio::test]
-async fn a_second_visit_requests_no_file_again() {
+async fn the_first_visit_makes_few_requests_and_the_second_requests_no_file() {
     let Some(browser) = Browser::find() else {
         return;
     };

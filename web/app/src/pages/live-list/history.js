@@ -48,7 +48,7 @@ function Pages({ address, name, table, notes, class: className }) {
       ${notes?.(loaded.data)}
       <${Card} flush class=${className}>
         ${table(records, none)}
-        <nav class="history-pages" aria-label="Pages">
+        <nav class="page-buttons" aria-label="Pages">
           <${Button} disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>
             Newer
           </${Button}>

@@ -26,6 +26,8 @@ import { Table } from '../../ui/table.js';
 /** Origins by tool name; more than one if names collide. @typedef {Record<string, Origin[]>} Origins */
 
 const EVERY_MS = 5_000;
+/** Limit of rows; further tools are found by a search. */
+const MOST_ROWS = 200;
 
 export function ToolsCard() {
   const query = useQuery();
@@ -50,10 +52,14 @@ export function ToolsCard() {
         html`
           <${ErrorNotice} error=${resource.error} />
           <${NameCollisions} origins=${origins} />
-          <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name}
+          <${Table} label="Tools" rows=${shown.slice(0, MOST_ROWS)} rowKey=${(/** @type {Tool} */ tool) => tool.name}
             onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
             selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)}
             empty=${html`<${Empty} filtered=${tools.length > 0} />`} />
+          ${
+            shown.length > MOST_ROWS &&
+            html`<p class="card-note muted">${plural(shown.length - MOST_ROWS, 'more tool')}: search to find them.</p>`
+          }
         `
       }
       ${open && html`<${ToolDrawer} tool=${open} origins=${origins[open.name] ?? []} onClose=${() => show(null)} />`}

@@ -2,7 +2,6 @@
 import { html, useContext } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { inlineMarkdown } from '../../ui/markdown.js';
-import { SchemaField } from './fields.js';
 import { FormContext } from './form-context.js';
 import { Group } from './group.js';
 import { initialOf, itemSchema, propertiesOf, shapeOf } from './schema.js';
@@ -34,6 +33,7 @@ const MOST_FIELDS = 200;
  * @param {{path: string, schema: import('./schema.js').Schema, value: any, onChange: (value: any) => void}} props
  */
 export function Members({ path, schema, value, onChange }) {
+  const { Field } = useContext(FormContext);
   const rows = propertiesOf(schema);
   const known = new Set(rows.map(([name]) => name));
   const others = Object.keys(value ?? {}).filter((name) => !known.has(name));
@@ -41,7 +41,7 @@ export function Members({ path, schema, value, onChange }) {
   return html`
     ${rows.slice(0, MOST_FIELDS).map(
       ([name, part, required]) => html`
-        <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
+        <${Field} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
           value=${value && Object.hasOwn(value, name) ? value[name] : undefined}
           onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />
       `,
@@ -83,7 +83,7 @@ const MOST_ITEMS = 100;
 
 /** @param {Props & {isNull?: boolean}} props */
 export function ArrayField({ name, path, shape, required, value, onChange, error, isNull }) {
-  const { root } = useContext(FormContext);
+  const { root, Field } = useContext(FormContext);
   const { schema } = shape;
   const items = value ?? [];
   const add = () => onChange([...items, initialOf(itemSchema(schema, items.length), root) ?? null]);
@@ -101,7 +101,7 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
         (/** @type {any} */ item, /** @type {number} */ index) => html`
           <div class="schema-item" key=${index}>
             <div class="grow">
-              <${SchemaField} name=${`${name} ${index + 1}`} path=${`${path}/${index}`}
+              <${Field} name=${`${name} ${index + 1}`} path=${`${path}/${index}`}
                 part=${itemSchema(schema, index)} required value=${itemValue(item, itemSchema(schema, index), root)}
                 onChange=${(/** @type {any} */ next) => replace(index, next)} />
             </div>

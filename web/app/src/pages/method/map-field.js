@@ -2,7 +2,6 @@
 import { html, useContext, useState } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { TextInput } from '../../ui/field.js';
-import { SchemaField } from './fields.js';
 import { FormContext } from './form-context.js';
 import { Group } from './group.js';
 import { initialOf } from './schema.js';
@@ -12,7 +11,7 @@ const MOST_ROWS = 100;
 
 /** @param {import('./fields.js').FieldProps} props */
 export function MapField({ name, path, shape, required, value, onChange, error }) {
-  const { root } = useContext(FormContext);
+  const { root, Field } = useContext(FormContext);
   const [key, setKey] = useState('');
   const part = shape.schema.additionalProperties;
   const members = Object.entries(value ?? {});
@@ -29,7 +28,7 @@ export function MapField({ name, path, shape, required, value, onChange, error }
         ([known, one]) => html`
           <div class="schema-item" key=${known}>
             <div class="grow">
-              <${SchemaField} name=${known} path=${`${path}/${known}`} part=${part} required value=${one}
+              <${Field} name=${known} path=${`${path}/${known}`} part=${part} required value=${one}
                 onChange=${(/** @type {any} */ next) =>
                   write(members.map(([at, old]) => [at, at === known ? (next ?? null) : old]))} />
             </div>

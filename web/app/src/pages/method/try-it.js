@@ -48,7 +48,7 @@ export function TryIt({ method }) {
   const form =
     params.shape &&
     html`
-      <${FormContext.Provider} value=${{ root: params.schema, tried, report }}>
+      <${FormContext.Provider} value=${{ root: params.schema, tried, Field: SchemaField, report }}>
         <div class="try-form stack" role="group" aria-label="Params">
           <${Fields} shape=${params.shape} value=${params.value} onChange=${params.change} />
         </div>

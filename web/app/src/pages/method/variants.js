@@ -4,14 +4,13 @@ import { html, useContext, useState } from '../../lib/preact.js';
 import { Select } from '../../ui/field.js';
 import { Icon } from '../../ui/icon.js';
 import { typeText } from './check.js';
-import { SchemaField } from './fields.js';
 import { FormContext } from './form-context.js';
 import { Hint } from './hint.js';
 import { initialOf, resolve, variantAt, variantsOf } from './schema.js';
 
 /** The user picks a schema by its label, and fills in its field. @param {import('./fields.js').FieldProps} props */
 export function VariantField({ name, path, shape, required, value, onChange, error }) {
-  const { root } = useContext(FormContext);
+  const { root, Field } = useContext(FormContext);
   const variants = variantsOf(shape.schema, root);
   const [picked, setPicked] = useState(-1);
   // The chosen variant stays selected while the value matches it. The JSON editor may change the value to another
@@ -35,7 +34,7 @@ export function VariantField({ name, path, shape, required, value, onChange, err
       ${
         at >= 0 &&
         html`
-          <${SchemaField} key=${at} name=${`${name}: ${labelOf(variants[at], at, root)}`} path=${`${path}/${at}`}
+          <${Field} key=${at} name=${`${name}: ${labelOf(variants[at], at, root)}`} path=${`${path}/${at}`}
             part=${variants[at]} required value=${value} onChange=${onChange} />
         `
       }

@@ -1,20 +1,26 @@
 /** The methods a space offers. */
 import { withQuery } from '../../lib/api.js';
+import { useCursorPages } from '../../lib/cursor-pages.js';
 import { me } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
-import { useResource } from '../../lib/resource.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
+import { PageButtons } from '../../ui/page-buttons.js';
 import { Table } from '../../ui/table.js';
 
 /** @typedef {import('../method/types.js').Method} Method */
 
+/** Methods of one page. */
+const PAGE = 100;
+
 /** @param {{space: import('../spaces/status.js').Space}} props */
 export function MethodsCard({ space }) {
   const mine = me.value?.id === space.owner_id;
-  const resource = useResource(mine ? withQuery('/api/methods', {}) : null, { every: 3_000 });
+  const address = withQuery('/api/methods', { space: space.id, limit: PAGE });
+  const pages = useCursorPages(mine ? address : null, { every: 3_000 });
+  const { resource } = pages;
   return html`
     <${Card} title="Methods" flush>
       ${
@@ -22,7 +28,8 @@ export function MethodsCard({ space }) {
           ? (pendingOf(resource) ??
             html`
               <${ErrorNotice} error=${resource.error} title="Not up to date" />
-              <${MethodsTable} space=${space} all=${resource.data.methods} />
+              <${MethodsTable} space=${space} rows=${resource.data.methods} />
+              <${PageButtons} pages=${pages} size=${PAGE} count=${resource.data.count} />
             `)
           : html`
             <p class="card-note muted">
@@ -34,10 +41,9 @@ export function MethodsCard({ space }) {
   `;
 }
 
-/** @param {{space: import('../spaces/status.js').Space, all: Method[]}} props */
-function MethodsTable({ space, all }) {
+/** @param {{space: import('../spaces/status.js').Space, rows: Method[]}} props */
+function MethodsTable({ space, rows }) {
   const here = (/** @type {Method} */ method) => method.providers?.find((provider) => provider.space_id === space.id);
-  const rows = all.filter(here);
   const columns = [
     { key: 'name', label: 'Method', mono: true },
     {

@@ -1,0 +1,39 @@
+/** A long list of the API of which one page is in the document. */
+import { withQuery } from './api.js';
+import { useState } from './preact.js';
+import { useResource } from './resource.js';
+
+/**
+ * @template [T=any]
+ * @typedef {object} CursorPages
+ * @property {import('./resource.js').Resource<T>} resource the page that is shown
+ * @property {number} number of the page, from 1
+ * @property {boolean} complete whether the first page has the whole list
+ * @property {boolean} turning another page was requested
+ * @property {(() => void) | null} previous
+ * @property {(() => void) | null} next
+ */
+
+/**
+ * @template [T=any]
+ * @param {string | null} address of the list, with its filters and `limit`; null to load nothing
+ * @param {{every?: number}} [options]
+ * @returns {CursorPages<T>}
+ */
+export function useCursorPages(address, { every = 0 } = {}) {
+  // The cursors of the pages before this one, and of this one.
+  const [place, setPlace] = useState({ address, cursors: /** @type {string[]} */ ([]) });
+  // Another filter begins with its first page.
+  const cursors = place.address === address ? place.cursors : [];
+  const resource = useResource(address === null ? null : withQuery(address, { cursor: cursors.at(-1) }), { every });
+  const next = resource.current ? (resource.data?.next_cursor ?? null) : null;
+  const turn = (/** @type {string[]} */ to) => setPlace({ address, cursors: to });
+  return {
+    resource,
+    number: cursors.length + 1,
+    complete: cursors.length === 0 && !resource.data?.next_cursor,
+    turning: resource.loading && !resource.current,
+    previous: cursors.length > 0 ? () => turn(cursors.slice(0, -1)) : null,
+    next: next === null ? null : () => turn([...cursors, next]),
+  };
+}

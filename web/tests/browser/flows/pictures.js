@@ -1,0 +1,68 @@
+/** Writes the pictures of the README into a folder. */
+import { join } from 'node:path';
+
+import { see, seePage } from '../scene.js';
+
+const ORDER = {
+  customer: { email: 'ada@example.org', name: 'Ada' },
+  items: [{ sku: 'BK-1024', quantity: 2 }],
+  priority: 'high',
+  gift: true,
+};
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function pictures(scene) {
+  await overview(scene);
+  await method(scene);
+}
+
+/** @param {import('../scene.js').Scene} scene */
+async function overview(scene) {
+  const page = await scene.open(scene.facts.ann, {
+    colorScheme: 'light',
+    reducedMotion: 'reduce',
+    viewport: { width: 1280, height: 900 },
+  });
+  // The charts show an hour, and the server of the test has run for a minute: the other minutes are invented.
+  await page.route('**/api/stats*', async (route) => {
+    const answer = await route.fetch();
+    const stats = await answer.json();
+    await route.fulfill({ response: answer, json: { ...stats, minutes: stats.minutes.map(minute) } });
+  });
+  await page.goto('/');
+  await page.getByRole('button', { name: 'Hide' }).click();
+  await see(page.getByRole('main').getByText(scene.facts.event.type));
+  await see(page.getByText('old-crm'));
+  await page.mouse.move(0, 0);
+  await page.screenshot({ path: join(scene.facts.folder, 'overview.png') });
+}
+
+/** A busy minute: more calls in the middle of the hour, and a few failures. @param {any} one @param {number} index */
+function minute(one, index) {
+  const wave = Math.sin(index / 9) * 60 + Math.sin(index * 2.3) * 24;
+  const calls = Math.round(130 + wave);
+  return {
+    ...one,
+    calls,
+    errors: index % 7 === 3 ? Math.round(calls / 20) : 0,
+    p50_ms: Math.round(18 + Math.sin(index / 5) * 4),
+    p95_ms: Math.round(120 + wave / 2 + Math.sin(index * 1.7) * 15),
+  };
+}
+
+/** @param {import('../scene.js').Scene} scene */
+async function method(scene) {
+  const page = await scene.open(scene.facts.ann, {
+    colorScheme: 'dark',
+    reducedMotion: 'reduce',
+    viewport: { width: 1280, height: 1000 },
+  });
+  await page.goto('/methods/orders.create');
+  await seePage(page, 'orders.create');
+  await page.getByLabel('Params as JSON').fill(JSON.stringify(ORDER, null, 2));
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  const result = page.getByRole('region', { name: 'result', exact: true });
+  await see(result.getByText('"BK-1024"'));
+  await page.getByRole('heading', { level: 1 }).click();
+  await page.screenshot({ path: join(scene.facts.folder, 'method.png') });
+}
