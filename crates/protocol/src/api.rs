@@ -27,7 +27,9 @@ mod templates;
 mod tokens;
 mod users;
 
-pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
+pub use access::{
+    AccessibleMethod, GroupMethod, GroupMethods, HeldPermission, SharedThrough, UserAccess,
+};
 pub use audit::{AuditEntry, AuditQuery};
 pub use auth::{
     AuthState, ChangePassword, CredentialQuery, Login, Me, SESSION_COOKIES, Session, Setup, SignIn,
@@ -87,7 +89,8 @@ pub use spaces::{
     Space, SpacePatch,
 };
 pub use stats::{
-    CallMinute, FailingSink, MethodStats, MethodStatsPoint, MethodStatsQuery, SinkCounts,
+    Activity, CallMinute, FailingSink, MethodActivity, MethodStats, MethodStatsPoint,
+    MethodStatsQuery, QuotaUse, QuotaUses, SinkActivity, SinkCounts, SinkStats, SinkStatsPoint,
     SpaceCounts, Stats,
 };
 pub use templates::{NewTemplate, Port, Template, TemplatePatch};

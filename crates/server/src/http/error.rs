@@ -361,9 +361,10 @@ impl From<StatsError> for ApiError {
     fn from(error: StatsError) -> Self {
         match error {
             StatsError::Denied => Self::forbidden("permission_denied", error.to_string()),
-            StatsError::UnknownMethod(_) => {
+            StatsError::UnknownMethod(_) | StatsError::UnknownSink(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
             }
+            StatsError::Identity(error) => error.into(),
             StatsError::Store(error) => error.into(),
             StatsError::Busy(error) => error.into(),
         }
