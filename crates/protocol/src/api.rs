@@ -37,8 +37,8 @@ pub use auth::{
 pub use calls::{CALLS_PATH, Call, CallCredential, CallDetail, CallQuery, Calls};
 pub use diagnostics::{Check, CheckStatus, Diagnostics};
 pub use events::{
-    Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
-    EventReceiver, EventRecord, Events, SEARCH_TEXT_MAX,
+    Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventHistogram,
+    EventQuery, EventReceiver, EventRecord, Events, SEARCH_TEXT_MAX,
 };
 pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{
@@ -67,8 +67,7 @@ pub use recovery::{
 };
 pub use schedules::{NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 pub use scripts::{
-    NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
-    ScriptRunResult,
+    CheckScript, NewScript, RunScript, Script, ScriptCheck, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery, ScriptRunResult,
 };
 pub use second_factor::{
     FactorKind, LoginResult, PasswordProof, PendingLogin, RecoveryCodes, SecondFactorLogin,

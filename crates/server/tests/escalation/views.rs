@@ -53,6 +53,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/openrpc.json", |_| fixed("/api/openrpc.json")),
     ("/api/calls", |_| fixed("/api/calls")),
     ("/api/events", |_| fixed("/api/events")),
+    ("/api/events/histogram", |_| fixed("/api/events/histogram")),
     ("/api/events/{id}", |draft| event(draft, "")),
     ("/api/events/{id}/deliveries", |draft| event(draft, "/deliveries")),
     ("/api/event-sinks", |_| fixed("/api/event-sinks")),

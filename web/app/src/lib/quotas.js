@@ -1,4 +1,5 @@
-/** Quotas of users: their names, and the merge patch of the form. */
+/** Quotas of users: their names, their use, and the merge patch of the form. */
+import { formatBytes, formatNumber } from './format.js';
 
 /** The label of each quota. @type {[string, string][]} */
 export const QUOTAS = [
@@ -12,6 +13,11 @@ export const QUOTAS = [
   ['event_bytes', 'Bytes of stored events'],
   ['streams', 'Open streams'],
 ];
+
+/** @typedef {{quota: string, used: number, limit: number, is_own_value: boolean}} QuotaUse */
+
+/** Bytes are shown with a unit. @param {string} quota @param {number} value */
+export const quotaText = (quota, value) => (quota === 'event_bytes' ? formatBytes(value) : formatNumber(value));
 
 /**
  * The merge patch from the stored values to the typed texts. An empty text restores the server's default. Unchanged

@@ -1,4 +1,5 @@
 /** All methods that the user can see, searched by the server, filtered here. */
+import { useActivity } from '../lib/activity.js';
 import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
@@ -15,6 +16,7 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select } from '../ui/field.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Table } from '../ui/table.js';
+import { activityColumn } from './charts/activity-column.js';
 import { inFlight } from './method/types.js';
 
 await loadStyles('methods.css');
@@ -92,6 +94,8 @@ function Filters({ query, owners, shown }) {
 function Rows({ rows }) {
   const [limit, setLimit] = useState(PIECE);
   const sorting = useSorting();
+  const activity = useActivity();
+  const mine = me.value?.username;
   const columns = [
     {
       key: 'name',
@@ -146,6 +150,9 @@ function Rows({ rows }) {
       cell: (/** @type {Method} */ method) =>
         inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
     },
+    activityColumn((/** @type {Method} */ method) =>
+      method.owner === mine ? activity?.methods.get(method.name) : null,
+    ),
   ];
   return html`
     <${Table} label="Methods" choosable="methods" columns=${columns} sorting=${sorting}
