@@ -2,7 +2,7 @@
 import { shellQuote } from '../../lib/shell.js';
 
 /**
- * An error in the source; `ran`: found by a run.
+ * An error in the source; `ran`: found by a run; `typed`: found while the user types.
  * @typedef {{line: number | null, message: string, ran?: boolean, typed?: boolean}} SourceFault
  */
 /** @typedef {'tool' | 'sink' | 'library' | 'startup'} Kind */
