@@ -1,5 +1,4 @@
 /** Quotas of users: their names, their use, and the merge patch of the form. */
-import { formatBytes, formatNumber } from './format.js';
 
 /** The label of each quota. @type {[string, string][]} */
 export const QUOTAS = [
@@ -15,9 +14,6 @@ export const QUOTAS = [
 ];
 
 /** @typedef {{quota: string, used: number, limit: number, is_own_value: boolean}} QuotaUse */
-
-/** Bytes are shown with a unit. @param {string} quota @param {number} value */
-export const quotaText = (quota, value) => (quota === 'event_bytes' ? formatBytes(value) : formatNumber(value));
 
 /**
  * The merge patch from the stored values to the typed texts. An empty text restores the server's default. Unchanged

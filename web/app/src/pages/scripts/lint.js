@@ -23,7 +23,9 @@ export function useLint(source, isChanged) {
     const aborting = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        const { problem } = await api.post('/api/scripts/check', { source }, { signal: aborting.signal });
+        // Anonymous: a check that the user did not ask for must not open the login dialog.
+        const options = { signal: aborting.signal, anonymous: true };
+        const { problem } = await api.post('/api/scripts/check', { source }, options);
         setFound({ source, fault: problem === null ? null : { ...placeOf(problem), typed: true } });
       } catch {
         // Without an answer, the problem is found when the script is saved.

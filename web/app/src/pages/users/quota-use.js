@@ -1,7 +1,8 @@
 /** The quotas of a user and how much of each is used. */
 import { withQuery } from '../../lib/api.js';
+import { formatBytes, formatNumber } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
-import { QUOTAS, quotaText } from '../../lib/quotas.js';
+import { QUOTAS } from '../../lib/quotas.js';
 import { useResource } from '../../lib/resource.js';
 import { Badge } from '../../ui/badge.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
@@ -12,6 +13,9 @@ import { Table } from '../../ui/table.js';
 
 const EVERY_MS = 15_000;
 const LABELS = Object.fromEntries(QUOTAS);
+
+/** Bytes are shown with a unit. @param {string} quota @param {number} value */
+const quotaText = (quota, value) => (quota === 'event_bytes' ? formatBytes(value) : formatNumber(value));
 
 /** @type {import('../../ui/table.js').Column<QuotaUse>[]} */
 const COLUMNS = [
