@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use serde_json::value::RawValue;
 use svc_core::{
-    EventId, Permission, ScriptId,
+    EventId, Permission, ScriptId, SpaceId,
     event::{Event, EventSpace, sample},
     json_text::JsonText,
 };
@@ -100,9 +100,8 @@ impl Scripts {
     async fn past_event(&self, caller: &Caller, id: EventId) -> Result<String, ScriptsError> {
         let read = move |tx: &mut Tx<'_>| {
             let event = events::find(tx, id)?;
-            let space = event.as_ref().and_then(|event| event.space_id);
-            let space = space.map(|space| spaces::find(tx, space)).transpose()?;
-            Ok((event, space.flatten()))
+            let space = event.as_ref().map_or(SpaceId::NIL, |event| event.space_id);
+            Ok((event, spaces::find(tx, space)?))
         };
         let (event, space) = self.store.read(read).await?;
         let may_see =

@@ -11,7 +11,9 @@ export function useActivity() {
   const { data } = useResource('/api/stats/activity', { every: EVERY_MS });
   if (!data) return null;
   return {
-    methods: new Map(data.methods.map((/** @type {any} */ one) => [one.method, seriesOf(one.calls, one.errors, 'call')])),
+    methods: new Map(
+      data.methods.map((/** @type {any} */ one) => [one.method, seriesOf(one.calls, one.errors, 'call')]),
+    ),
     sinks: new Map(data.sinks.map((/** @type {any} */ one) => [one.id, seriesOf(one.attempts, one.failed, 'attempt')])),
   };
 }

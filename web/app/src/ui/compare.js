@@ -15,10 +15,7 @@ const MARKS = { same: ' ', removed: '−', added: '+' };
 export function Comparison({ title, versions, chosen = ['', ''] }) {
   const [pair, setPair] = useState(/** @type {[string, string] | null} */ (null));
   const [from, to] = pair ?? chosen;
-  const options = [
-    { value: '', label: 'Choose' },
-    ...versions.map(({ key, label }) => ({ value: key, label })),
-  ];
+  const options = [{ value: '', label: 'Choose' }, ...versions.map(({ key, label }) => ({ value: key, label }))];
   const find = (/** @type {string} */ key) => versions.find((one) => one.key === key);
   const [before, after] = [find(from), find(to)];
   return html`

@@ -99,7 +99,12 @@ async function users(scene, page) {
   const rows = page.getByRole('table', { name: 'Users' }).locator('tbody tr');
   await see(rows.filter({ hasText: 'ann' }));
   await page.goto('/users');
-  await see(rows.filter({ hasText: 'ben' }).getByText('just now').or(rows.filter({ hasText: 'ben' }).getByText(/ago/)));
+  await see(
+    rows
+      .filter({ hasText: 'ben' })
+      .getByText('just now')
+      .or(rows.filter({ hasText: 'ben' }).getByText(/ago/)),
+  );
   await see(rows.filter({ hasText: 'dora' }).getByText('never'));
   await expectUsable(page, 'the list of users');
   await rows.filter({ hasText: 'ben' }).getByRole('link').first().click();

@@ -134,7 +134,9 @@ async function results(scene, page) {
     await page.getByLabel('Params as JSON').fill(params);
     await page.getByRole('button', { name: 'Call', exact: true }).click();
   };
-  await call('{"order": "A-17", "parts": [{"name": "bolt", "full name": "M4"}, {"name": "nut"}], "big": 12345678901234567890}');
+  await call(
+    '{"order": "A-17", "parts": [{"name": "bolt", "full name": "M4"}, {"name": "nut"}], "big": 12345678901234567890}',
+  );
   await see(result.getByText('"nut"'));
   await outcome.getByLabel('Search in result').fill('m4');
   await see(outcome.getByText('1 match', { exact: true }));

@@ -1,6 +1,7 @@
 /** The MCP page: the endpoint, the tools, a new token and a working configuration. */
 import assert from 'node:assert/strict';
 
+import { expectUsable } from '../oauth.js';
 import { see, seeNo, seePage } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */

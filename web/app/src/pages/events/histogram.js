@@ -1,5 +1,4 @@
 /** How many past events match, over time. A click on a bar narrows the time range. */
-import { withQuery } from '../../lib/api.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';

@@ -76,7 +76,8 @@ function Row({ sink }) {
 /** @param {{sink: FailingSink}} props */
 function State({ sink }) {
   if (sink.state === 'dead') return html`<${Status} tone="bad">failing</${Status}>`;
-  if (sink.state === 'pending' && sink.at) return html`<${Status} tone=${toneOf('retrying')} pulse>retrying</${Status}>`;
+  if (sink.state === 'pending' && sink.at)
+    return html`<${Status} tone=${toneOf('retrying')} pulse>retrying</${Status}>`;
   return html`<${Status} tone="bad">${unrecovered(sink)}</${Status}>`;
 }
 

@@ -43,10 +43,7 @@ export function Timeline({ sink, delivery }) {
         ${delivery.next_attempt_at && html`<li class="attempt"><${Countdown} to=${delivery.next_attempt_at} /></li>`}
       </ol>
       ${sink.type === 'webhook' && !attempts.some((one) => one.exchange) && html`<${KeepExchanges} sink=${sink} />`}
-      ${
-        attempts.length > 1 &&
-        html`<${Comparison} title="Compare two attempts" versions=${attempts.map(versionOf)} />`
-      }
+      ${attempts.length > 1 && html`<${Comparison} title="Compare two attempts" versions=${attempts.map(versionOf)} />`}
     </div>
   `;
 }
