@@ -270,6 +270,7 @@ fn is_cancellable(request: &Request) -> bool {
 fn returns_data(request: &Request) -> bool {
     const POSTS: [&str; 4] = [
         "/api/scripts/{id}/run",
+        "/api/scripts/check",
         "/api/event-sinks/{id}/backtest",
         "/api/event-sinks/{id}/test",
         "/api/event-sinks/preview",
