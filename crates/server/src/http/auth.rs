@@ -268,7 +268,7 @@ fn is_cancellable(request: &Request) -> bool {
 /// Routes whose answers are checked again: a caller who was revoked before the answer was ready
 /// does not get it. Other changes are always answered: a request may revoke its own credential.
 fn returns_data(request: &Request) -> bool {
-    const POSTS: [&str; 4] = [
+    const POSTS: [&str; 5] = [
         "/api/scripts/{id}/run",
         "/api/scripts/check",
         "/api/event-sinks/{id}/backtest",
