@@ -350,7 +350,9 @@ impl From<HistoryError> for ApiError {
             HistoryError::TooManyPatterns(_) => {
                 Self::bad_request("invalid_pattern", error.to_string())
             }
-            HistoryError::TextTooLong(_) | HistoryError::NotCounted => Self::bad_request("invalid", error.to_string()),
+            HistoryError::TextTooLong(_) | HistoryError::NotCounted => {
+                Self::bad_request("invalid", error.to_string())
+            }
             HistoryError::TooManyStreams(exceeded) => Self::from(exceeded).retry_after(1),
             HistoryError::Store(error) => error.into(),
         }

@@ -84,7 +84,11 @@ impl Scripts {
     }
 
     /// Compiles a source. The answer is the reason for which it would be rejected.
-    pub async fn check(&self, caller: &Caller, source: String) -> Result<ScriptCheck, ScriptsError> {
+    pub async fn check(
+        &self,
+        caller: &Caller,
+        source: String,
+    ) -> Result<ScriptCheck, ScriptsError> {
         let checked = self
             .runner
             .check_source(caller, "draft.py".to_owned(), source);

@@ -358,9 +358,15 @@ async fn a_source_is_checked_without_being_stored() {
     let ann = server.user("ann").await;
     let check = async |source: &str| {
         let body = json!({ "source": source });
-        ann.post("/api/scripts/check", body).await.expect(200).json()
+        ann.post("/api/scripts/check", body)
+            .await
+            .expect(200)
+            .json()
     };
-    assert_eq!(check("def main(params):\n    return 1\n").await["problem"], Value::Null);
+    assert_eq!(
+        check("def main(params):\n    return 1\n").await["problem"],
+        Value::Null
+    );
     let wrong = check("a = 1\nb = = 2\n").await;
     let problem = wrong["problem"].as_str().unwrap();
     assert!(problem.starts_with("draft.py:2: "), "{problem}");
@@ -374,12 +380,21 @@ async fn a_sink_script_runs_with_a_past_event() {
     let event = ann.emit("order.shipped", json!({"order": "A-17"})).await;
     let source = "import svc.event as event\nprint(event.data()['order'])\n";
     let new = json!({"name": "log", "kind": "sink", "source": source});
-    let script = ann.post("/api/scripts", new.clone()).await.expect(201).json();
+    let script = ann
+        .post("/api/scripts", new.clone())
+        .await
+        .expect(201)
+        .json();
     let path = format!("/api/scripts/{}/run", script["id"].as_str().unwrap());
-    let ran = ann.post(&path, json!({ "event_id": event })).await.expect(200);
+    let ran = ann
+        .post(&path, json!({ "event_id": event }))
+        .await
+        .expect(200);
     assert!(ran.text().contains("A-17"), "{}", ran.text());
     // An event of another user does not exist.
     let of_bob = bob.post("/api/scripts", new).await.expect(201).json();
     let path = format!("/api/scripts/{}/run", of_bob["id"].as_str().unwrap());
-    bob.post(&path, json!({ "event_id": event })).await.expect(400);
+    bob.post(&path, json!({ "event_id": event }))
+        .await
+        .expect(400);
 }
