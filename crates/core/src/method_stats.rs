@@ -1,7 +1,9 @@
-//! Statistics of an owner's methods, and how they are packed into blocks.
+//! Statistics of an owner's methods and sinks, and how they are packed into blocks.
 //!
-//! A block counts the calls of all methods of one owner in one period. Blocks of short periods are
-//! merged into blocks of longer periods as they get older, so that an owner has only a few hundred.
+//! A block counts the calls of all methods of one owner in one period, and the attempts of all sinks
+//! of the owner. An attempt of a sink is counted like a call, under a name that no method has.
+//! Blocks of short periods are merged into blocks of longer periods as they get older, so that an
+//! owner has only a few hundred.
 
 use std::{
     cmp::Reverse,
@@ -11,6 +13,7 @@ use std::{
 };
 
 use crate::{
+    id::SinkId,
     journal::{
         BlockError,
         bytes::{Reader, put_number},
@@ -25,6 +28,9 @@ use crate::{
 pub const METHODS_MAX: usize = 1_000;
 /// The name of the entry of the methods that share one. No method has an empty name.
 pub const OTHER: &str = "";
+
+/// The prefix of the names of sinks. No name of a method contains a slash.
+const SINK_PREFIX: &str = "sink/";
 
 const VERSION: u8 = 1;
 /// The minimum number of bytes of a method in a block.
@@ -84,6 +90,16 @@ impl StatsRange {
             Self::Month => return None,
         })
     }
+}
+
+/// The name under which the attempts of a sink are counted, in the blocks of the sink's owner.
+pub fn name_of_sink(sink: SinkId) -> String {
+    format!("{SINK_PREFIX}{sink}")
+}
+
+/// The sink whose attempts are counted under a name; `None` for the name of a method.
+pub fn find_sink(name: &str) -> Option<SinkId> {
+    name.strip_prefix(SINK_PREFIX)?.parse().ok()
 }
 
 /// The start of the period of this length that contains a time.
@@ -152,6 +168,10 @@ impl MethodCounts {
         self.0.get(name)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &MethodCount)> {
+        self.0.iter()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -186,6 +206,14 @@ impl MethodCounts {
         let mut counts = Self::default();
         read(block, |name, count| counts.add(&Arc::from(name), &count))?;
         Ok(counts)
+    }
+
+    /// Unpacks the counts of each method, one after the other.
+    pub fn decode_each(
+        block: &[u8],
+        found: impl FnMut(&str, MethodCount),
+    ) -> Result<(), BlockError> {
+        read(block, found)
     }
 
     /// Unpacks the counts of one method.
@@ -285,6 +313,17 @@ mod tests {
             assert!(packed.find("m1499").is_some() && packed.find("m0").is_none());
             all = packed;
             all.add_all(&counts(METHODS_MAX + 500));
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_sink_is_no_name_of_a_method() {
+        let sink = SinkId(uuid::Uuid::from_u128(7));
+        let name = name_of_sink(sink);
+        assert_eq!(find_sink(&name), Some(sink));
+        assert!(crate::CanonicalName::parse(&name).is_err());
+        for method in ["sink", "sink.7", "orders.create", OTHER] {
+            assert_eq!(find_sink(method), None);
         }
     }
 

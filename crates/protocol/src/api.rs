@@ -27,7 +27,9 @@ mod templates;
 mod tokens;
 mod users;
 
-pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
+pub use access::{
+    AccessibleMethod, GroupMethod, GroupMethods, HeldPermission, SharedThrough, UserAccess,
+};
 pub use audit::{AuditEntry, AuditQuery};
 pub use auth::{
     AuthState, ChangePassword, CredentialQuery, Login, Me, SESSION_COOKIES, Session, Setup, SignIn,
@@ -35,8 +37,8 @@ pub use auth::{
 pub use calls::{CALLS_PATH, Call, CallCredential, CallDetail, CallQuery, Calls};
 pub use diagnostics::{Check, CheckStatus, Diagnostics};
 pub use events::{
-    Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery,
-    EventReceiver, EventRecord, Events, SEARCH_TEXT_MAX,
+    Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventHistogram,
+    EventQuery, EventReceiver, EventRecord, Events, SEARCH_TEXT_MAX,
 };
 pub use exchanges::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 pub use limits::{
@@ -65,8 +67,8 @@ pub use recovery::{
 };
 pub use schedules::{NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 pub use scripts::{
-    NewScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery,
-    ScriptRunResult,
+    CheckScript, NewScript, RunScript, Script, ScriptCheck, ScriptFault, ScriptKind, ScriptOwner,
+    ScriptPatch, ScriptQuery, ScriptRunResult,
 };
 pub use second_factor::{
     FactorKind, LoginResult, PasswordProof, PendingLogin, RecoveryCodes, SecondFactorLogin,
@@ -87,7 +89,8 @@ pub use spaces::{
     Space, SpacePatch,
 };
 pub use stats::{
-    CallMinute, FailingSink, MethodStats, MethodStatsPoint, MethodStatsQuery, SinkCounts,
+    Activity, CallMinute, FailingSink, MethodActivity, MethodStats, MethodStatsPoint,
+    MethodStatsQuery, QuotaUse, QuotaUses, SinkActivity, SinkCounts, SinkStats, SinkStatsPoint,
     SpaceCounts, Stats,
 };
 pub use templates::{NewTemplate, Port, Template, TemplatePatch};

@@ -1,26 +1,36 @@
 //! The overview (`GET /api/stats`): calls of the last hour, and numbers of spaces, methods, sinks
-//! and events. [`methods`] has the statistics of one method.
+//! and events. [`methods`] has the statistics of one method, `sinks` of one sink,
+//! `activity` the last day of all methods and sinks of a caller, and `quotas` the use of quotas.
 
+mod activity;
 pub mod methods;
+mod quotas;
+mod sinks;
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit};
+use svc_core::{
+    Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit},
+    Quotas, SinkId,
+};
 use svc_protocol::api::{SinkCounts, SpaceCounts, Stats};
-use svc_store::{Store, StoreError, Tx, events, sinks, spaces};
+use svc_store::{Store, StoreError, Tx, events, sinks as sink_rows, spaces};
 use thiserror::Error;
 
 use crate::{
     events::sinks::owner_keys,
     fair_pool::{Cancelled, FairPool, PoolError},
-    identity::{Caller, Directory},
+    identity::{Caller, Directory, IdentityError},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},
+    streams::Streams,
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Events are counted up to this number, which is precise enough for an overview.
 const EVENTS_MAX: u32 = 10_000;
+/// Failing sinks of an answer. The others are counted.
+const FAILING_MAX: u32 = 100;
 
 /// The scope of the numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize, schemars::JsonSchema)]
@@ -43,6 +53,10 @@ pub enum StatsError {
         "method `{0}` does not exist or was not called, or is not yours; only its owner and users with the permission `view_audit` see its statistics"
     )]
     UnknownMethod(String),
+    #[error("event sink `{0}` does not exist or is not yours; `svc sink list` lists your sinks")]
+    UnknownSink(SinkId),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -57,6 +71,9 @@ pub struct Overview {
     pub calls: Arc<CallStats>,
     /// Counts the methods if there are many.
     pub compute: FairPool,
+    pub streams: Streams,
+    /// The quotas of users without overrides.
+    pub quotas: Quotas,
 }
 
 impl Overview {
@@ -141,13 +158,17 @@ fn sink_counts(
     if !is_server && !manages {
         return Ok(None);
     }
-    let own = vec![sinks::owner_key(caller.user.id)];
-    let counts = sinks::counts(tx, (!is_server).then_some(&own))?;
+    let own = vec![sink_rows::owner_key(caller.user.id)];
+    let counts = sink_rows::counts(tx, (!is_server).then_some(&own))?;
     // Includes failing global sinks if the caller manages global sinks.
-    let failing = if manages {
-        sinks::list_failing(tx, &owner_keys(caller))?
+    let (failing, failing_total) = if manages {
+        sink_rows::list_failing(tx, &owner_keys(caller), FAILING_MAX)?
     } else {
-        Vec::new()
+        (Vec::new(), 0)
     };
-    Ok(Some(SinkCounts { failing, ..counts }))
+    Ok(Some(SinkCounts {
+        failing,
+        failing_total,
+        ..counts
+    }))
 }

@@ -61,6 +61,11 @@ impl Streams {
         })
     }
 
+    /// The open streams of a user at this server.
+    pub fn count_of(&self, user: UserId) -> u64 {
+        self.0.open.lock().get(&user).copied().unwrap_or_default()
+    }
+
     /// The users with the most open streams at this server. Users with a single stream are left
     /// out to keep the report small: most users have one.
     pub fn report(&self) -> Vec<CountUse> {

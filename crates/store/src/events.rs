@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 pub(crate) use self::numbers::{NEWEST, set_newest};
 pub use self::{
-    list::list,
+    list::{list, list_times},
     numbers::{NumberedEvent, list_numbered, newest_number},
     removal::{LostEvents, Pruned, prune},
     search::{Search, search},

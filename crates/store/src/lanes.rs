@@ -120,7 +120,7 @@ row! { Backlog: lane as "id", name, owner, depth, oldest }
 
 /// The number of newest deliveries that are counted for the health of a sink. The number is small,
 /// because a list of sinks counts them for every sink.
-const HEALTH_WINDOW: u32 = 200;
+pub(crate) const HEALTH_WINDOW: u32 = 200;
 
 /// The lane of a sink. `None` for a json-rpc sink, which has no lane.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {

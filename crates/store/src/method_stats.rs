@@ -66,6 +66,30 @@ pub fn list(
     Ok(found)
 }
 
+/// The calls of all methods of an owner since a time, and the attempts of all sinks: visits the start
+/// of each block with each name in it and its counts.
+pub fn visit(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    since: Timestamp,
+    mut found: impl FnMut(Timestamp, &str, &MethodCount),
+) -> Result<(), StoreError> {
+    let blocks: Vec<(Timestamp, Vec<u8>)> = tx.list(
+        "SELECT starts_at, data FROM method_stats WHERE owner_id = ?1 AND starts_at >= ?2
+         ORDER BY starts_at",
+        values![owner, since],
+    )?;
+    for (starts_at, data) in blocks {
+        let read = MethodCounts::decode_each(&data, |name, count| found(starts_at, name, &count));
+        if let Err(error) = read {
+            tracing::error!(target: crate::LOG_TARGET, owner = %owner,
+                "cannot read a block of the statistics of methods: {error}"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Finds blocks that are too old for their range. Merges those of one owner and one period into one
 /// block of the next range. Returns whether there may be more to merge.
 pub fn merge(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {

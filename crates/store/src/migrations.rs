@@ -52,6 +52,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0030_method_stats",
     "0031_call_payloads",
     "0032_event_traces",
+    "0033_last_seen",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

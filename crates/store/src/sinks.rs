@@ -4,7 +4,7 @@
 mod health;
 mod row;
 
-use svc_core::{LaneId, SinkId, UserId, power::SavedPower};
+use svc_core::{GroupId, LaneId, SinkId, UserId, power::SavedPower};
 use svc_protocol::api::{LastDelivery, SinkPause};
 use uuid::Uuid;
 
@@ -205,6 +205,32 @@ pub fn list_global_scripts_of(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Stri
         "SELECT name FROM event_sinks
          WHERE owner_key = 'global' AND owner_id = ?1 AND type = 'script' ORDER BY name",
         values![owner],
+    )
+}
+
+/// The number of active script sinks whose scripts run for members of a group.
+pub fn count_scripts_of_members(tx: &mut Tx<'_>, group: GroupId) -> Result<u64, StoreError> {
+    tx.get(
+        "SELECT COUNT(*) FROM event_sinks WHERE type = 'script' AND active = 1
+           AND owner_id IN (SELECT user_id FROM user_groups WHERE group_id = ?1)",
+        values![group],
+    )
+}
+
+/// The oldest sinks of these owners, with the users who created them.
+pub fn list_creators(
+    tx: &mut Tx<'_>,
+    owner_keys: &[String],
+    limit: u32,
+) -> Result<Vec<(SinkId, UserId)>, StoreError> {
+    let mut conditions = Conditions::default();
+    conditions.add_in("owner_key", owner_keys);
+    tx.list(
+        &format!(
+            "SELECT id, owner_id FROM event_sinks WHERE {} ORDER BY id LIMIT {limit}",
+            conditions.sql
+        ),
+        &conditions.values,
     )
 }
 

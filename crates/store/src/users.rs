@@ -136,6 +136,30 @@ fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, S
     Ok(users.into_iter().map(profile).collect())
 }
 
+/// When these users last used a credential. Users who never did are left out. The users follow each
+/// other in the order of ids.
+pub fn list_last_seen(
+    tx: &mut Tx<'_>,
+    first: UserId,
+    last: UserId,
+) -> Result<HashMap<UserId, Timestamp>, StoreError> {
+    let seen: Vec<(UserId, Timestamp)> = tx.list(
+        "SELECT id, last_seen_at FROM users
+         WHERE id >= ?1 AND id <= ?2 AND last_seen_at IS NOT NULL",
+        values![first, last],
+    )?;
+    Ok(seen.into_iter().collect())
+}
+
+/// Records that a user used a credential, unless a later use is recorded.
+pub fn set_last_seen(tx: &mut Tx<'_>, id: UserId, at: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE users SET last_seen_at = ?2
+         WHERE id = ?1 AND (last_seen_at IS NULL OR last_seen_at < ?2)",
+        values![id, at],
+    )
+}
+
 pub fn set_active(tx: &mut Tx<'_>, id: UserId, active: bool) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE users SET active = ?2 WHERE id = ?1",

@@ -66,7 +66,7 @@ tabs?.addEventListener('message', async ({ data }) => {
   }
   if (data === 'signed-in' && asking.value) {
     const before = me.value?.id ?? '';
-    asking.value = false;
+    // If the server does not answer, the dialog stays: the user can sign in here too.
     const now = await loadMe().catch(() => null);
     if (now && now.id !== before) location.reload();
     else if (now) end(true);

@@ -63,6 +63,12 @@ export function places({ facts }) {
     },
     {
       route: '/sinks/:id',
+      name: 'sinks-id-stats',
+      path: `/sinks/${sink.id}?tab=stats`,
+      shows: text('Show as table'),
+    },
+    {
+      route: '/sinks/:id',
       name: 'sinks-id-settings',
       path: `/sinks/${sink.id}?tab=settings`,
       shows: text('Save changes'),

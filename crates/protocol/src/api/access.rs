@@ -1,4 +1,5 @@
 //! `GET /api/users/{id}/access`: what a user may do, and through which roles and groups.
+//! `GET /api/groups/{id}/methods`: what the members of a group may call through it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,4 +44,26 @@ pub enum SharedThrough {
     /// Shared with every user who has `use_methods`.
     Everyone,
     Group,
+}
+
+/// The methods that are limited to a group: its members lose them if the group is deleted.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GroupMethods {
+    pub total: usize,
+    /// Methods that are shared with no other group. Without this group, only their owners see them.
+    pub only: usize,
+    /// Sorted by name, at most 100. Callers without `manage_users` who are not members of the group see
+    /// only the names of their own methods.
+    pub methods: Vec<GroupMethod>,
+    /// Active script sinks of members. Their scripts may call the methods.
+    pub script_sinks: u64,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GroupMethod {
+    /// The name under which the caller would call the method.
+    pub name: String,
+    pub owner: UserName,
+    /// Whether the method is shared with no other group.
+    pub only: bool,
 }

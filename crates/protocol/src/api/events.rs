@@ -124,6 +124,19 @@ impl From<DeliveryState> for EventDeliveryState {
     }
 }
 
+/// `GET /api/events/histogram`: the number of events in equal parts of a time.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct EventHistogram {
+    /// The start of the first part. Without `since` in the query: the time of the oldest counted event.
+    pub since: Timestamp,
+    pub until: Timestamp,
+    /// Oldest first.
+    pub counts: Vec<u64>,
+    pub total: u64,
+    /// Events before this time are not counted, because there are too many; null if all are counted.
+    pub counted_since: Option<Timestamp>,
+}
+
 /// Query parameters of `GET /api/events`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct EventQuery {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 use svc_core::{
-    ScriptId, Timestamp, UserId,
+    EventId, ScriptId, Timestamp, UserId,
     name::FreeName,
     registration::{Annotations, TITLE_MAX},
 };
@@ -145,10 +145,28 @@ pub struct RunScript {
     pub params: Option<Box<RawValue>>,
     /// For sink scripts: the type of the sample event.
     pub event_type: Option<String>,
+    /// For sink scripts: a stored event that the caller sees, instead of a sample event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<EventId>,
     /// Run this text instead of the stored source, which stays unchanged. The caller must be
     /// allowed to change the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+}
+
+/// `POST /api/scripts/check`: compiles a source without storing or running it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({"source": "def main(params):\n    return 1\n"}))]
+pub struct CheckScript {
+    pub source: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ScriptCheck {
+    /// Why the source would be rejected, with its line (`draft.py:4: SyntaxError: …`); null if the
+    /// source would be accepted.
+    pub problem: Option<String>,
 }
 
 /// The outcome of a run. If the script fails, the request still succeeds.

@@ -1,8 +1,8 @@
-//! `GET /api/stats` and `GET /api/methods/{name}/stats`.
+//! `GET /api/stats`, `GET /api/stats/activity`, and the statistics of one method and of one sink.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use svc_core::{SinkId, Timestamp, UserId, method_stats::StatsRange};
+use svc_core::{Quota, SinkId, Timestamp, UserId, method_stats::StatsRange};
 
 use super::{DeliveryState, SinkOwner};
 
@@ -54,8 +54,12 @@ pub struct SinkCounts {
     pub active: u64,
     pub queued: u64,
     pub dropped: u64,
-    /// Sinks that the caller manages and whose last delivery is dead or is being retried.
+    /// Active sinks that the caller manages and that fail: a delivery is being retried, the last one
+    /// is dead, or events were lost and not sent again. At most 100.
     pub failing: Vec<FailingSink>,
+    /// The number of all failing sinks.
+    #[serde(default)]
+    pub failing_total: u64,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -63,12 +67,19 @@ pub struct FailingSink {
     pub id: SinkId,
     pub name: String,
     pub owner: SinkOwner,
-    /// `dead`, or `pending` while the delivery is retried.
+    /// Of the delivery that is retried (`pending`), or of the newest finished delivery.
     pub state: DeliveryState,
+    /// Empty if the log has no delivery of the sink.
     pub event_type: String,
     /// Error of the last attempt.
     pub error: Option<String>,
     pub at: Option<Timestamp>,
+    /// Dead deliveries that were not sent again, of the newest 200.
+    #[serde(default)]
+    pub dead: u64,
+    /// Dropped events that were not replayed.
+    #[serde(default)]
+    pub lost: u64,
 }
 
 /// `GET /api/methods/{name}/stats`
@@ -100,10 +111,87 @@ pub struct MethodStatsPoint {
     pub p99_ms: Option<f64>,
 }
 
-/// Query parameters of `GET /api/methods/{name}/stats`.
+/// Query parameters of `GET /api/methods/{name}/stats` and of `GET /api/event-sinks/{id}/stats`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MethodStatsQuery {
     /// `1h` if absent. `1h` has a point for every minute, `24h` for every quarter of an hour, `7d`
     /// for every hour, `30d` for every six hours.
     pub range: Option<StatsRange>,
+}
+
+/// `GET /api/event-sinks/{id}/stats`
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SinkStats {
+    pub sink_id: SinkId,
+    pub range: StatsRange,
+    /// Seconds from the start of a point to the start of the next point.
+    pub step_seconds: u64,
+    /// All attempts of the range.
+    pub total: SinkStatsPoint,
+    /// Oldest first. The last point is not complete.
+    pub points: Vec<SinkStatsPoint>,
+}
+
+/// Attempts to deliver events to a sink.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SinkStatsPoint {
+    /// The start of the period whose attempts are counted.
+    pub at: Timestamp,
+    pub attempts: u64,
+    /// Attempts that did not deliver the event.
+    pub failed: u64,
+    /// Null without attempts.
+    pub p50_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
+    pub p99_ms: Option<f64>,
+}
+
+/// `GET /api/stats/activity`: the last 24 hours of the caller's methods and sinks, for lists. Methods
+/// without calls and sinks without attempts are left out.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Activity {
+    /// The start of the first hour. The last hour is not complete.
+    pub since: Timestamp,
+    /// Seconds from the start of a number to the start of the next number.
+    pub step_seconds: u64,
+    /// The caller's own methods that are registered, those with the most calls first. At most 1,000.
+    pub methods: Vec<MethodActivity>,
+    /// Sinks that the caller manages, those with the most attempts first. At most 1,000.
+    pub sinks: Vec<SinkActivity>,
+}
+
+/// Answered calls of a method in each hour.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MethodActivity {
+    /// The name without `user.<owner>.`.
+    pub method: String,
+    pub calls: Vec<u64>,
+    /// Calls that were answered with an error, including errors of the method itself.
+    pub errors: Vec<u64>,
+}
+
+/// Attempts of a sink in each hour.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct SinkActivity {
+    pub id: SinkId,
+    pub attempts: Vec<u64>,
+    /// Attempts that did not deliver the event.
+    pub failed: Vec<u64>,
+}
+
+/// `GET /api/stats/quotas`: the quotas of a user and their use.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaUses {
+    pub user_id: UserId,
+    /// Every quota. The methods and streams at other servers of the zone are not counted.
+    pub quotas: Vec<QuotaUse>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaUse {
+    pub quota: Quota,
+    pub used: u64,
+    pub limit: u64,
+    /// Whether an administrator set the limit for this user.
+    pub is_own_value: bool,
 }

@@ -30,6 +30,10 @@ pub struct User {
     /// Whether a login with the password also needs a second factor.
     #[serde(default)]
     pub second_factor: bool,
+    /// When the user last used a session, a token or a connected app; exact to a minute. Null if never,
+    /// and in answers to changes.
+    #[serde(default)]
+    pub last_seen_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

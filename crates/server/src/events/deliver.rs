@@ -78,9 +78,21 @@ impl Deliver for Deliverers {
         };
         let receivers = &self.metrics.events.receivers;
         let running = receivers.attempt_started(receiver, owner);
+        let counted = match &job.destination {
+            Destination::Sink(sink) => Some((sink.owner_id, sink.id)),
+            Destination::Method { .. } => None,
+        };
         let (event, number) = (job.event.id, job.attempt);
         let trace = job.event.trace.as_ref().map(|context| context.trace);
+        let began = Instant::now();
         let sent = self.attempt(job).await;
+        if let (Some((owner, sink)), Some(_)) = (counted, sent.outcome()) {
+            let is_failure = !matches!(sent, AttemptResult::Delivered(_));
+            let took = began.elapsed();
+            self.metrics
+                .methods
+                .count_attempt(owner, sink, took, is_failure);
+        }
         running.finish(sent.outcome());
         debug!(
             target: DELIVERIES_LOG,

@@ -14,8 +14,8 @@ use svc_core::{
     quota::QuotaExceeded,
 };
 use svc_protocol::api::{
-    EventDelivery, EventDeliveryState, EventQuery, EventReceiver, EventRecord, SEARCH_TEXT_MAX,
-    SinkOwner,
+    EventDelivery, EventDeliveryState, EventHistogram, EventQuery, EventReceiver, EventRecord,
+    SEARCH_TEXT_MAX, SinkOwner,
 };
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
@@ -37,6 +37,10 @@ use crate::{
 
 /// Patterns in one query; the same limit as for a sink.
 const PATTERNS_MAX: usize = 100;
+/// Parts of a histogram.
+const PARTS: usize = 60;
+/// Events that a histogram reads.
+const COUNTED_MAX: u32 = 20_000;
 
 pub struct History {
     pub store: Store,
@@ -56,6 +60,8 @@ pub enum HistoryError {
     Pattern(#[from] PatternError),
     #[error("{0} patterns; at most {PATTERNS_MAX} are allowed")]
     TooManyPatterns(usize),
+    #[error("a histogram does not search; leave out `actor` and `text`")]
+    NotCounted,
     #[error("`text` has {0} bytes; at most {SEARCH_TEXT_MAX} are allowed")]
     TextTooLong(usize),
     #[error(transparent)]
@@ -72,23 +78,44 @@ impl History {
         query: EventQuery,
         page: PageRequest,
     ) -> Result<Page<EventRecord>, HistoryError> {
-        let patterns = query.r#type.as_deref().map(Pattern::parse_list);
-        let patterns = patterns.transpose()?.unwrap_or_default();
-        check_patterns(&patterns)?;
-        let filter = events::Filter {
-            owner: only_of(caller),
-            space: query.space_id,
-            patterns,
-            since: query.since,
-            until: query.until,
-            ..events::Filter::default()
-        };
+        let filter = filter_of(caller, &query)?;
         let search = search_of(query)?;
         let reading = move |tx: &mut Tx<'_>| match search.is_empty() {
             true => events::list(tx, &filter, page),
             false => events::search(tx, &filter, &search, page),
         };
         Ok(self.store.read_list(caller.user.id, reading).await?)
+    }
+
+    /// Counts the events of a time in equal parts.
+    pub async fn histogram(
+        &self,
+        caller: &Caller,
+        query: EventQuery,
+    ) -> Result<EventHistogram, HistoryError> {
+        let filter = filter_of(caller, &query)?;
+        if !search_of(query)?.is_empty() {
+            return Err(HistoryError::NotCounted);
+        }
+        let (since, until) = (filter.since, filter.until);
+        let read = move |tx: &mut Tx<'_>| events::list_times(tx, &filter, COUNTED_MAX);
+        let (times, counted_since) = self.store.read_list(caller.user.id, read).await?;
+        let until = until.unwrap_or_else(svc_clock::now);
+        let oldest = times.last().copied();
+        let since = since.or(oldest).unwrap_or(until).min(until);
+        let step = (until.since(since).as_millis() / PARTS as u128).max(1);
+        let mut counts = vec![0; PARTS];
+        for at in &times {
+            let part = usize::try_from(at.since(since).as_millis() / step).unwrap_or(PARTS);
+            counts[part.min(PARTS - 1)] += 1;
+        }
+        Ok(EventHistogram {
+            since,
+            until,
+            counts,
+            total: times.len() as u64,
+            counted_since,
+        })
     }
 
     pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
@@ -137,6 +164,20 @@ impl History {
             _open: open,
         })
     }
+}
+
+fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, HistoryError> {
+    let patterns = query.r#type.as_deref().map(Pattern::parse_list);
+    let patterns = patterns.transpose()?.unwrap_or_default();
+    check_patterns(&patterns)?;
+    Ok(events::Filter {
+        owner: only_of(caller),
+        space: query.space_id,
+        patterns,
+        since: query.since,
+        until: query.until,
+        ..events::Filter::default()
+    })
 }
 
 fn search_of(query: EventQuery) -> Result<events::Search, HistoryError> {

@@ -351,7 +351,9 @@ impl From<HistoryError> for ApiError {
             HistoryError::TooManyPatterns(_) => {
                 Self::bad_request("invalid_pattern", error.to_string())
             }
-            HistoryError::TextTooLong(_) => Self::bad_request("invalid", error.to_string()),
+            HistoryError::TextTooLong(_) | HistoryError::NotCounted => {
+                Self::bad_request("invalid", error.to_string())
+            }
             HistoryError::TooManyStreams(exceeded) => Self::from(exceeded).retry_after(1),
             HistoryError::Store(error) => error.into(),
         }
@@ -362,9 +364,10 @@ impl From<StatsError> for ApiError {
     fn from(error: StatsError) -> Self {
         match error {
             StatsError::Denied => Self::forbidden("permission_denied", error.to_string()),
-            StatsError::UnknownMethod(_) => {
+            StatsError::UnknownMethod(_) | StatsError::UnknownSink(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
             }
+            StatsError::Identity(error) => error.into(),
             StatsError::Store(error) => error.into(),
             StatsError::Busy(error) => error.into(),
         }

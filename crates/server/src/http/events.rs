@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use svc_core::{EventId, pattern::Pattern};
-use svc_protocol::api::{Emit, EmittedEvent, EventDeliveries, EventQuery, EventRecord, Events};
+use svc_protocol::api::{
+    Emit, EmittedEvent, EventDeliveries, EventHistogram, EventQuery, EventRecord, Events,
+};
 use svc_store::PageRequest;
 
 use super::{
@@ -41,6 +43,14 @@ pub async fn list(
         events: page.items,
         next_cursor: page.next_cursor,
     }))
+}
+
+pub async fn histogram(
+    app: App,
+    caller: Caller,
+    Query(query): Query<EventQuery>,
+) -> ApiResult<Json<EventHistogram>> {
+    Ok(Json(app.history.histogram(&caller, query).await?))
 }
 
 pub async fn get(

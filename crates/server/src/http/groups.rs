@@ -1,7 +1,7 @@
 //! `/api/groups`.
 
 use svc_core::GroupId;
-use svc_protocol::api::{Group, GroupBody, GroupPatch, Groups};
+use svc_protocol::api::{Group, GroupBody, GroupMethods, GroupPatch, Groups};
 use svc_store::PageRequest;
 
 use super::{
@@ -24,6 +24,19 @@ pub async fn create(
 
 pub async fn get(app: App, PathId(id): PathId<GroupId>) -> ApiResult<Json<Group>> {
     Ok(Json(app.identity.get_group(id).await?))
+}
+
+pub async fn methods(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<GroupId>,
+) -> ApiResult<Json<GroupMethods>> {
+    let script_sinks = app.identity.count_script_sinks(id).await?;
+    let methods = app.discovery.list_limited_to(id, &caller).await?;
+    Ok(Json(GroupMethods {
+        script_sinks,
+        ..methods
+    }))
 }
 
 pub async fn patch(

@@ -2,7 +2,8 @@
 
 use svc_core::ScriptId;
 use svc_protocol::api::{
-    NewScript, RunScript, Script, ScriptPatch, ScriptQuery, ScriptRunResult, Scripts,
+    CheckScript, NewScript, RunScript, Script, ScriptCheck, ScriptPatch, ScriptQuery,
+    ScriptRunResult, Scripts,
 };
 use svc_store::PageRequest;
 
@@ -55,6 +56,13 @@ pub async fn delete(
 ) -> ApiResult<NoContent> {
     app.scripts.delete(&caller, id).await?;
     Ok(NoContent)
+}
+
+pub async fn check(
+    app: App,
+    Submission { caller, body }: Submission<CheckScript>,
+) -> ApiResult<Json<ScriptCheck>> {
+    Ok(Json(app.scripts.check(&caller, body.source).await?))
 }
 
 pub async fn run(

@@ -1,9 +1,11 @@
-//! `GET /api/stats` and `GET /api/methods/{name}/stats`.
+//! `GET /api/stats`, `GET /api/stats/activity`, `GET /api/stats/quotas`, and the statistics of one method and of one sink.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use svc_core::method_stats::StatsRange;
-use svc_protocol::api::{MethodStats, MethodStatsQuery, Stats};
+use svc_core::{SinkId, method_stats::StatsRange};
+use svc_protocol::api::{
+    Activity, CredentialQuery, MethodStats, MethodStatsQuery, QuotaUses, SinkStats, Stats,
+};
 
 use super::{
     error::ApiResult,
@@ -34,4 +36,26 @@ pub async fn method(
 ) -> ApiResult<Json<MethodStats>> {
     let range = query.range.unwrap_or(StatsRange::Hour);
     Ok(Json(app.method_stats.get(&caller, name, range).await?))
+}
+
+pub async fn sink(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+    Query(query): Query<MethodStatsQuery>,
+) -> ApiResult<Json<SinkStats>> {
+    let range = query.range.unwrap_or(StatsRange::Hour);
+    Ok(Json(app.method_stats.get_sink(&caller, id, range).await?))
+}
+
+pub async fn activity(app: App, caller: Caller) -> ApiResult<Json<Activity>> {
+    Ok(Json(app.method_stats.activity(&caller).await?))
+}
+
+pub async fn quotas(
+    app: App,
+    caller: Caller,
+    Query(query): Query<CredentialQuery>,
+) -> ApiResult<Json<QuotaUses>> {
+    Ok(Json(app.stats.quotas(&caller, query.user).await?))
 }

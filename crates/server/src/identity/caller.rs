@@ -90,6 +90,7 @@ impl From<&User> for api::User {
             created_at: user.created_at,
             quotas: user.quota_overrides.clone(),
             second_factor: user.has_second_factor,
+            last_seen_at: None,
         }
     }
 }

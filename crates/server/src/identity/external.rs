@@ -112,6 +112,7 @@ impl Identity {
                 let changes = mapping::apply(tx, &account, &known)?;
                 session.user_id = user.id;
                 sessions::insert(tx, &session)?;
+                users::set_last_seen(tx, session.user_id, session.created_at)?;
                 oidc_sessions::insert(tx, session.id, known.id, account.sid.as_deref())?;
                 sessions::delete_oldest_of_user(tx, user.id, keep)?;
                 let mut detail = json!({

@@ -5,7 +5,7 @@
 use serde_json::json;
 use svc_core::{GroupId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{PageRequest, Tx, audit, groups, users::UserFilter};
+use svc_store::{PageRequest, Tx, audit, groups, sinks, users::UserFilter};
 use uuid::Uuid;
 
 use super::{
@@ -47,6 +47,15 @@ impl Identity {
 
     pub async fn get_group(&self, id: GroupId) -> Result<api::Group, IdentityError> {
         self.store.read(move |tx| Ok(get(tx, id))).await?
+    }
+
+    /// The number of active script sinks of the members of a group.
+    pub async fn count_script_sinks(&self, id: GroupId) -> Result<u64, IdentityError> {
+        let reading = self
+            .store
+            .read(move |tx| Ok((get(tx, id), sinks::count_scripts_of_members(tx, id)?)));
+        let (group, count) = reading.await?;
+        group.map(|_| count)
     }
 
     /// Methods published for the group stay visible to its members: methods refer to a group by id.

@@ -196,6 +196,7 @@ impl Identity {
                 Proof::SecondFactor { redeem, .. } => redeem(tx)?,
             }
             sessions::insert(tx, &session)?;
+            users::set_last_seen(tx, session.user_id, session.created_at)?;
             sessions::delete_oldest_of_user(tx, user.id, keep)?;
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::user(user.id)))

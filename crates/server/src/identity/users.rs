@@ -83,17 +83,29 @@ impl Identity {
     }
 
     pub async fn list_users(&self, page: PageRequest) -> Result<api::Users, IdentityError> {
-        let page = self
-            .store
-            .read(move |tx| users::list_profiles(tx, page))
-            .await?
-            .map(record);
+        let reading = self.store.read(move |tx| {
+            let page = users::list_profiles(tx, page)?;
+            let first = page.items.first().map_or(UserId::NIL, |user| user.id);
+            let last = page.items.last().map_or(UserId::NIL, |user| user.id);
+            Ok((users::list_last_seen(tx, first, last)?, page))
+        });
+        let (mut seen, page) = reading.await?;
+        let page = page.map(|profile| api::User {
+            last_seen_at: seen.remove(&profile.id),
+            ..record(profile)
+        });
         Ok(page.into_list())
     }
 
     pub async fn get_user(&self, id: UserId) -> Result<api::User, IdentityError> {
-        let found = self.store.read(move |tx| Ok(get(tx, id))).await?;
-        found.map(record)
+        let reading = self
+            .store
+            .read(move |tx| Ok((users::list_last_seen(tx, id, id)?, get(tx, id))));
+        let (mut seen, found) = reading.await?;
+        Ok(api::User {
+            last_seen_at: seen.remove(&id),
+            ..record(found?)
+        })
     }
 
     pub async fn update_user(

@@ -5,12 +5,14 @@ mod page;
 use std::sync::{Arc, atomic::Ordering};
 
 use svc_core::{
-    GroupId, Permission, SpaceId, UserId,
+    GroupId, Permission, Permissions, SpaceId, UserId,
     delivery_policy::Overflow,
     name::tool_name,
-    visibility::{MethodScope, resolve, visible_name},
+    visibility::{MethodScope, Viewer, resolve, visible_name},
 };
-use svc_protocol::api::{AccessibleMethod, Method, Methods, Provider, SharedThrough};
+use svc_protocol::api::{
+    AccessibleMethod, GroupMethod, GroupMethods, Method, Methods, Provider, SharedThrough,
+};
 use thiserror::Error;
 
 pub use self::page::MethodPage;
@@ -23,6 +25,8 @@ use crate::{
 
 /// The maximum number of words in one search.
 const WORDS_MAX: usize = 16;
+/// The maximum number of names in the list of a group's methods.
+const GROUP_NAMES_MAX: usize = 100;
 
 #[derive(Clone)]
 pub struct Discovery {
@@ -194,6 +198,59 @@ impl Discovery {
             .collect();
         methods.sort_by(|a, b| a.name.cmp(&b.name));
         (methods, own.len())
+    }
+
+    /// The methods that are limited to a group. Names are listed only for callers with `manage_users`
+    /// and for members of the group, at most [`GROUP_NAMES_MAX`]; all are counted.
+    pub async fn list_limited_to(
+        &self,
+        group: GroupId,
+        caller: &Caller,
+    ) -> Result<GroupMethods, PoolError> {
+        let (discovery, caller) = (self.clone(), caller.clone());
+        let user = caller.user.id;
+        let list = move |_: &Cancelled| discovery.limited_to(group, &caller);
+        self.compute.run(user, list).await
+    }
+
+    fn limited_to(&self, group: GroupId, caller: &Caller) -> GroupMethods {
+        let groups = [group];
+        // A member of no other group, who has no methods.
+        let member = Viewer {
+            id: UserId::NIL,
+            permissions: Permissions::all(),
+            groups: &groups,
+        };
+        let sees_all = caller.may(Permission::ManageUsers) || caller.user.groups.contains(&group);
+        let visible = self.registry.list_visible_definitions(member);
+        let limited = visible
+            .iter()
+            .filter(|(_, definition)| definition.groups.is_some());
+        let (mut total, mut only) = (0, 0);
+        let mut methods = Vec::new();
+        for (owner, definition) in limited {
+            let is_only = definition.groups.as_ref().is_some_and(|all| all.len() == 1);
+            total += 1;
+            only += usize::from(is_only);
+            let owner = self.directory.find_user(*owner);
+            let Some(owner) = owner.filter(|owner| sees_all || owner.id == caller.user.id) else {
+                continue;
+            };
+            let name = visible_name(caller.user.id, owner.as_owner(), &definition.name);
+            methods.push(GroupMethod {
+                name: name.into_owned(),
+                owner: owner.name.clone(),
+                only: is_only,
+            });
+        }
+        methods.sort_by(|a, b| a.name.cmp(&b.name));
+        methods.truncate(GROUP_NAMES_MAX);
+        GroupMethods {
+            total,
+            only,
+            methods,
+            script_sinks: 0,
+        }
     }
 
     /// Returns `None` if the owner is inactive or deleted.

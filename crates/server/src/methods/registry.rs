@@ -164,6 +164,11 @@ impl Registry {
         self.state.read().method_count()
     }
 
+    /// The number of methods that all spaces of an owner have registered.
+    pub fn count_of_owner(&self, owner: UserId) -> usize {
+        self.state.read().count_of_owner(owner)
+    }
+
     /// Counts the methods that a viewer sees, and the linked spaces that offer them; without a
     /// viewer, all of them. Skips owners for which `counted` is false.
     pub fn count_seen(

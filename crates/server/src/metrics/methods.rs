@@ -11,6 +11,7 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{Arc, atomic::AtomicU32},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -20,9 +21,10 @@ use prometheus_client::{
     metrics::MetricType,
 };
 use svc_core::{
-    SpaceId, UserId,
+    SinkId, SpaceId, UserId,
     fair_places::FairPlaces,
-    method_stats::{MethodCount, MethodCounts},
+    latency::step_of,
+    method_stats::{MethodCount, MethodCounts, name_of_sink},
 };
 
 pub use meter::MethodMeter;
@@ -167,6 +169,31 @@ impl MethodMetrics {
             state.meters.get(&key).into_iter().for_each(add);
         }
         count
+    }
+
+    /// Counts an attempt to deliver an event to a sink, for the stored statistics of the sink's owner.
+    pub fn count_attempt(&self, owner: UserId, sink: SinkId, took: Duration, is_failure: bool) {
+        let mut count = MethodCount {
+            errors: u64::from(is_failure),
+            ..MethodCount::default()
+        };
+        count.steps[step_of(took)] = 1;
+        let mut state = self.state.lock();
+        let counts = state.unwritten.entry(owner).or_default();
+        counts.add(&Arc::from(name_of_sink(sink)), &count);
+    }
+
+    /// The calls of all methods of an owner that are not written yet, and the attempts of all sinks.
+    pub fn list_unwritten(&self, owner: UserId) -> MethodCounts {
+        let state = self.state.lock();
+        let mut counts = state.unwritten.get(&owner).cloned().unwrap_or_default();
+        for (key, found) in state.meters.iter().filter(|(key, _)| key.owner == owner) {
+            let new = found.meter.find_new(&found.collected).answered();
+            if new.calls() > 0 {
+                counts.add(&key.name, &new);
+            }
+        }
+        counts
     }
 
     /// Adds the new counts of all methods to the series and to the unwritten statistics.

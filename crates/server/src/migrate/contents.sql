@@ -3,7 +3,7 @@
 INSERT INTO meta VALUES
     ('server_id', '01890a5d-ac96-774b-bcce-b302099a8057'),
     ('secret_key_check', 'c2Vj');
-INSERT INTO users VALUES ('u1', 'ann', 'h', 1, 5, NULL), ('u2', 'ünal', '', 0, 5, NULL);
+INSERT INTO users VALUES ('u1', 'ann', 'h', 1, 5, NULL, 7), ('u2', 'ünal', '', 0, 5, NULL, NULL);
 INSERT INTO groups VALUES ('g1', 'ops', 1);
 INSERT INTO user_groups VALUES ('u1', 'g1');
 INSERT INTO user_roles SELECT 'u1', id FROM roles WHERE name = 'admin';

@@ -3,12 +3,18 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use serde_json::value::RawValue;
-use svc_core::{EventId, ScriptId, event::sample, json_text::JsonText};
-use svc_protocol::api::{RunScript, Script, ScriptKind, ScriptRunResult};
+use svc_core::{
+    EventId, Permission, ScriptId, SpaceId,
+    event::{Event, EventSpace, sample},
+    json_text::JsonText,
+};
+use svc_protocol::api::{RunScript, Script, ScriptCheck, ScriptKind, ScriptRunResult};
+use svc_store::{Tx, events, spaces};
 use uuid::Uuid;
 
 use super::{
     Run, RunInput, Scripts,
+    check::SourceRejected,
     error::ScriptsError,
     event::event_json,
     libraries_of,
@@ -18,6 +24,8 @@ use super::{
     source_of,
 };
 use crate::identity::{Caller, Credential};
+
+const EVENT_OF_TOOL: &str = "`event_id` is for sink scripts; a tool takes `params`";
 
 impl Scripts {
     /// Runs a tool or sink script as the caller. If the script fails, returns `Ok` with the
@@ -35,7 +43,15 @@ impl Scripts {
         }
         let mut script = self.get(caller, id).await?;
         let draft = request.source.take();
-        let what = run_input(caller, script.kind, request)?;
+        let past = match request.event_id.take() {
+            Some(id) if script.kind == ScriptKind::Sink => Some(self.past_event(caller, id).await?),
+            Some(_) => return Err(ScriptsError::invalid("invalid", EVENT_OF_TOOL)),
+            None => None,
+        };
+        let what = match past {
+            Some(event) => RunInput::Sink { event },
+            None => run_input(caller, script.kind, request)?,
+        };
         self.check_runs_for(caller, &script).await?;
         let taken = self.runs.take(caller.user.id, Instant::now());
         taken.map_err(ScriptsError::TooManyRuns)?;
@@ -65,6 +81,48 @@ impl Scripts {
             output: outcome.output,
             ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
         })
+    }
+
+    /// Compiles a source. The answer is the reason for which it would be rejected.
+    pub async fn check(
+        &self,
+        caller: &Caller,
+        source: String,
+    ) -> Result<ScriptCheck, ScriptsError> {
+        let checked = self
+            .runner
+            .check_source(caller, "draft.py".to_owned(), source);
+        let problem = match checked.await {
+            Ok(()) => None,
+            Err(SourceRejected::Source(problem)) => Some(problem),
+            Err(other) => return Err(other.into()),
+        };
+        Ok(ScriptCheck { problem })
+    }
+
+    /// A stored event that the caller sees, as a sink script gets it.
+    async fn past_event(&self, caller: &Caller, id: EventId) -> Result<String, ScriptsError> {
+        let read = move |tx: &mut Tx<'_>| {
+            let event = events::find(tx, id)?;
+            let space = event.as_ref().map_or(SpaceId::NIL, |event| event.space_id);
+            Ok((event, spaces::find(tx, space)?))
+        };
+        let (event, space) = self.store.read(read).await?;
+        let may_see =
+            |event: &Event| event.owner_id == caller.user.id || caller.may(Permission::ViewAudit);
+        let Some(event) = event.filter(may_see) else {
+            let message = format!("event `{id}` does not exist, or is not yours");
+            return Err(ScriptsError::invalid("invalid", message));
+        };
+        let space = match space {
+            Some(row) => EventSpace {
+                id: row.id,
+                name: row.name.to_string(),
+                urls: row.space_urls,
+            },
+            None => sample::space_of(&event),
+        };
+        Ok(event_json(&event, &space, &BTreeMap::new()))
     }
 
     async fn check_runs_for(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {

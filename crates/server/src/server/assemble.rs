@@ -324,6 +324,8 @@ fn overview(base: &Base, calls: &Calls) -> Overview {
         metrics: base.metrics.clone(),
         calls: calls.stats.clone(),
         compute: base.compute.clone(),
+        streams: base.streams.clone(),
+        quotas: base.identity.quotas(),
     }
 }
 

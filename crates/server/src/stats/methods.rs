@@ -146,16 +146,7 @@ fn show(
     counts: &[(Timestamp, MethodCount)],
 ) -> MethodStats {
     let step = range.step();
-    let mut points = vec![MethodCount::default(); range.points()];
-    let mut total = MethodCount::default();
-    for (at, count) in counts {
-        let position = at.since(first).as_secs() / step.as_secs();
-        let position = usize::try_from(position).unwrap_or(usize::MAX);
-        // The clock of another server may be ahead.
-        let last = points.len() - 1;
-        points[position.min(last)].add(count);
-        total.add(count);
-    }
+    let (total, points) = sum_points(range, first, counts);
     let starts = (0..).map(|number| first.plus(step * number));
     MethodStats {
         method: method.to_owned(),
@@ -168,6 +159,25 @@ fn show(
             .map(|(at, count)| point(at, count))
             .collect(),
     }
+}
+
+/// The sum of all counts, and the sum of each point of a chart.
+pub(super) fn sum_points(
+    range: StatsRange,
+    first: Timestamp,
+    counts: &[(Timestamp, MethodCount)],
+) -> (MethodCount, Vec<MethodCount>) {
+    let mut points = vec![MethodCount::default(); range.points()];
+    let mut total = MethodCount::default();
+    for (at, count) in counts {
+        let position = at.since(first).as_secs() / range.step().as_secs();
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        // The clock of another server may be ahead.
+        let last = points.len() - 1;
+        points[position.min(last)].add(count);
+        total.add(count);
+    }
+    (total, points)
 }
 
 fn point(at: Timestamp, count: &MethodCount) -> MethodStatsPoint {

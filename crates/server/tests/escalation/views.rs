@@ -30,7 +30,8 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/users/{id}", |draft| user(draft, "")),
     ("/api/users/{id}/access", |draft| user(draft, "/access")),
     ("/api/groups", |_| fixed("/api/groups")),
-    ("/api/groups/{id}", group),
+    ("/api/groups/{id}", |draft| group(draft, "")),
+    ("/api/groups/{id}/methods", |draft| group(draft, "/methods")),
     ("/api/roles", |_| fixed("/api/roles")),
     ("/api/roles/{id}", role),
     ("/api/permissions", |_| fixed("/api/permissions")),
@@ -45,15 +46,19 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/servers", |_| fixed("/api/servers")),
     ("/api/diagnostics", |_| fixed("/api/diagnostics")),
     ("/api/stats", |_| fixed("/api/stats?scope=server")),
+    ("/api/stats/activity", |_| fixed("/api/stats/activity")),
+    ("/api/stats/quotas", |draft| of_user(draft, "/api/stats/quotas")),
     ("/api/methods", |_| fixed("/api/methods")),
     ("/api/methods/{name}/stats", method_stats),
     ("/api/openrpc.json", |_| fixed("/api/openrpc.json")),
     ("/api/calls", |_| fixed("/api/calls")),
     ("/api/events", |_| fixed("/api/events")),
+    ("/api/events/histogram", |_| fixed("/api/events/histogram")),
     ("/api/events/{id}", |draft| event(draft, "")),
     ("/api/events/{id}/deliveries", |draft| event(draft, "/deliveries")),
     ("/api/event-sinks", |_| fixed("/api/event-sinks")),
     ("/api/event-sinks/{id}", |draft| sink(draft, "")),
+    ("/api/event-sinks/{id}/stats", |draft| sink(draft, "/stats")),
     ("/api/event-sinks/{id}/deliveries", |draft| sink(draft, "/deliveries")),
     ("/api/audit", |_| fixed("/api/audit")),
     ("/api/oauth/grants", |draft| of_user(draft, "/api/oauth/grants")),
@@ -141,9 +146,10 @@ fn user(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
     Some(format!("/api/users/{}{rest}", draft.model.users[user].id))
 }
 
-fn group(draft: &mut Draft<'_>) -> Option<String> {
+fn group(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
     let group = draft.rng.pick(&draft.model.live_groups())?;
-    Some(format!("/api/groups/{}", draft.model.groups[group].id))
+    let id = &draft.model.groups[group].id;
+    Some(format!("/api/groups/{id}{rest}"))
 }
 
 fn role(draft: &mut Draft<'_>) -> Option<String> {
@@ -273,10 +279,12 @@ fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
         }
         b'm' => {
             let access = path.starts_with("/api/users/") && path.ends_with("/access");
+            let limited = path.starts_with("/api/groups/") && path.ends_with("/methods");
             let method = model.methods.iter().find(|method| method.name == marker);
             // The call journal and the metrics have the names of all methods that were called.
             let counted = path.starts_with("/api/calls") || path == "/metrics";
             access
+                || limited && has(&["manage_users"])
                 || counted && has(&["view_audit"])
                 || method.is_some_and(|method| model.sees_method(caller.subject, method))
         }
@@ -356,6 +364,7 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
         }
         "/api/auth/me" => each("", &|record| record["id"] == id),
         "/api/stats" => each("", &|_| all("view_audit")),
+        "/api/stats/quotas" => each("", &|record| record["user_id"] == id || all("manage_users")),
         _ => {}
     }
     found.extend(power::judge(model, caller, route, answer));

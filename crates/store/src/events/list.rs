@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use svc_core::{Id, SpaceId, pattern::Pattern};
+use svc_core::{Id, SpaceId, Timestamp, pattern::Pattern};
 use svc_protocol::api::EventRecord;
+use uuid::Uuid;
 
 use super::Filter;
 use crate::{
@@ -45,6 +46,32 @@ pub fn list(
     let size = |row: &Row| Ok((row.get("id")?, row.get("bytes")?));
     let sizes = sizes.iter().map(size).collect::<Result<_, StoreError>>()?;
     page.read(tx, sizes)
+}
+
+/// The times of the newest events that match the filter, newest first, and the time of the oldest event
+/// that was read if there may be more.
+pub fn list_times(
+    tx: &mut Tx<'_>,
+    filter: &Filter,
+    read_max: u32,
+) -> Result<(Vec<Timestamp>, Option<Timestamp>), StoreError> {
+    let (sql, values) = newest_sql(filter, Id(Uuid::max()), read_max);
+    let mut times = Vec::new();
+    let mut oldest = None;
+    let rows = tx.query(&sql, &values)?;
+    for row in &rows {
+        let at = written_at(row.get("id")?);
+        oldest = Some(at);
+        if matches_patterns(filter, &row.get::<String>("type")?) {
+            times.push(at);
+        }
+    }
+    Ok((times, oldest.filter(|_| rows.len() >= read_max as usize)))
+}
+
+/// When an event was written: the first 48 bits of its id.
+fn written_at(id: Id) -> Timestamp {
+    Timestamp(i64::try_from(id.0.as_u128() >> 80).unwrap_or(i64::MAX))
 }
 
 pub(super) fn matches_all(patterns: &[Pattern]) -> bool {

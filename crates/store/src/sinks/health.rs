@@ -8,6 +8,7 @@ use crate::{
     conditions::Conditions,
     deliveries,
     error::StoreError,
+    lanes::HEALTH_WINDOW,
     sql::{FromRow, Row, Tx},
 };
 
@@ -38,68 +39,92 @@ impl FromRow for SinkCounts {
             queued: row.get("queued")?,
             dropped: row.get("dropped")?,
             failing: Vec::new(),
+            failing_total: 0,
         })
     }
 }
 
-/// The active sinks of these owners whose newest finished delivery is dead, or whose next delivery
-/// has failed at least once.
+/// The condition of a sink that fails: its next delivery has failed at least once, its newest finished
+/// delivery is dead, or events were lost and not sent again.
+fn is_failing() -> String {
+    let unsent = unsent();
+    format!(
+        "s.active = 1 AND (l.failures > 0 OR l.dropped > l.recovered OR {unsent} > 0
+           OR (l.keyed = 1 AND EXISTS (SELECT 1 FROM deliveries d
+                WHERE d.lane_id = l.id AND d.state = 'pending' AND d.failures > 0))
+           OR 'dead' = (SELECT d.state FROM deliveries d
+                WHERE d.lane_id = l.id AND d.finished_at IS NOT NULL ORDER BY d.n DESC LIMIT 1))"
+    )
+}
+
+/// The number of dead deliveries of a lane that were not sent again, as `lanes::find_by_sink` counts
+/// them.
+fn unsent() -> String {
+    format!(
+        "(SELECT COUNT(*) FROM deliveries d WHERE d.lane_id = l.id
+          AND d.n > l.tail - {HEALTH_WINDOW} AND d.state = 'dead' AND d.resent_as IS NULL)"
+    )
+}
+
+/// The active sinks of these owners that fail, and their number. At most `limit` are listed.
 pub fn list_failing(
     tx: &mut Tx<'_>,
     owner_keys: &[String],
-) -> Result<Vec<FailingSink>, StoreError> {
+    limit: u32,
+) -> Result<(Vec<FailingSink>, u64), StoreError> {
     let mut conditions = Conditions::default();
     conditions.add_in("s.owner_key", owner_keys);
+    let (owners, failing, unsent) = (&conditions.sql, is_failing(), unsent());
     let rows = tx.query(
         &format!(
             "SELECT s.id AS id, s.name AS name, s.owner_key AS owner_key, l.id AS lane_id,
-                    l.failures AS failures
+                    l.dropped - l.recovered AS lost, {unsent} AS dead
              FROM event_sinks s JOIN lanes l ON l.sink_id = s.id
-             WHERE {} AND s.active = 1
-               AND (l.failures > 0 OR 'dead' = (
-                   SELECT d.state FROM deliveries d
-                   WHERE d.lane_id = l.id AND d.finished_at IS NOT NULL
-                   ORDER BY d.n DESC LIMIT 1))
-             ORDER BY s.id",
-            conditions.sql
+             WHERE {owners} AND {failing} ORDER BY s.id LIMIT {limit}"
         ),
         &conditions.values,
     )?;
-    let mut failing = Vec::new();
+    let mut listed = Vec::new();
     for row in &rows {
-        failing.extend(find_failing(tx, row)?);
+        listed.push(find_failing(tx, row)?);
     }
-    Ok(failing)
+    let mut total = listed.len() as u64;
+    if rows.len() >= limit as usize {
+        total = tx.get(
+            &format!(
+                "SELECT COUNT(*) FROM event_sinks s JOIN lanes l ON l.sink_id = s.id
+                 WHERE {owners} AND {failing}"
+            ),
+            &conditions.values,
+        )?;
+    }
+    Ok((listed, total))
 }
 
-/// The failing delivery of a sink, as `list_failing` found it.
-fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, StoreError> {
+/// A failing sink, with the delivery that is retried or its newest finished delivery.
+fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<FailingSink, StoreError> {
     let lane: LaneId = row.get("lane_id")?;
-    let is_retried = row.get::<u32>("failures")? > 0;
-    let waiting = if is_retried {
-        deliveries::find_head(tx, lane)?
-    } else {
-        None
-    };
-    let (state, event_type, at, error) = match waiting {
+    let retried = match deliveries::find_head(tx, lane)? {
         Some(head) => {
             let delivery = deliveries::find(tx, lane, head.n)?;
             let attempt = delivery.and_then(|delivery| delivery.attempts.into_iter().last());
-            let (at, error) = attempt.map(|attempt| (attempt.at, attempt.error)).unzip();
-            (DeliveryState::Pending, head.event_type, at, error.flatten())
+            attempt.map(|attempt| (head.event_type, attempt))
         }
-        None => match deliveries::last(tx, lane)? {
-            Some(last) if last.state == DeliveryState::Dead => {
-                (last.state, last.event_type, Some(last.at), last.error)
-            }
-            _ => return Ok(None),
-        },
+        None => None,
+    };
+    let (state, event_type, at, error) = match (retried, deliveries::last(tx, lane)?) {
+        (Some((event_type, attempt)), _) => {
+            let at = Some(attempt.at);
+            (DeliveryState::Pending, event_type, at, attempt.error)
+        }
+        (None, Some(last)) => (last.state, last.event_type, Some(last.at), last.error),
+        (None, None) => (DeliveryState::Pending, String::new(), None, None),
     };
     let owner = match row.get::<String>("owner_key")?.as_str() {
         GLOBAL => SinkOwner::Global,
         _ => SinkOwner::User,
     };
-    Ok(Some(FailingSink {
+    Ok(FailingSink {
         id: row.get("id")?,
         name: row.get("name")?,
         owner,
@@ -107,5 +132,7 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, Store
         event_type,
         error,
         at,
-    }))
+        dead: row.get("dead")?,
+        lost: row.get("lost")?,
+    })
 }

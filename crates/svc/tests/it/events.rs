@@ -18,6 +18,7 @@ mod proxy;
 mod queue;
 mod recovery;
 mod sink_events;
+mod sink_stats;
 mod sinks;
 mod templates;
 mod tls;

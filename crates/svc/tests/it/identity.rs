@@ -8,3 +8,4 @@ mod quotas;
 mod revocation;
 mod sessions;
 mod tokens;
+mod usage;

@@ -2,20 +2,34 @@
 import { api } from './api.js';
 import { can, me } from './me.js';
 import { computed, signal } from './preact.js';
-import { isFailing } from './sinks.js';
 
-/** The maximum number of sinks that are checked. */
-const SINKS_MAX = 1_000;
+/**
+ * A sink in the answer of `GET /api/stats`.
+ * @typedef {object} FailingSink
+ * @property {string} id
+ * @property {string} name
+ * @property {'user' | 'global'} owner
+ * @property {string} state of the retried delivery (`pending`), or of the newest finished one
+ * @property {string} event_type '' if the log has no delivery
+ * @property {string | null} error
+ * @property {string | null} at
+ * @property {number} dead deliveries that were not sent again
+ * @property {number} lost dropped events that were not replayed
+ */
 
-/** The active sinks that the user manages and that fail; null before they are loaded. */
-export const failingSinks = signal(/** @type {import('./sinks.js').Sink[] | null} */ (null));
+/** The failing sinks that the user manages, at most 100, and their number; null before they are loaded. */
+export const failingSinks = signal(/** @type {{sinks: FailingSink[], total: number} | null} */ (null));
 
 /** The number of failing sinks. */
-export const failingCount = computed(() => (me.value ? (failingSinks.value?.length ?? 0) : 0));
+export const failingCount = computed(() => (me.value ? (failingSinks.value?.total ?? 0) : 0));
+
+/** Takes the failing sinks from an answer of `GET /api/stats`. @param {any} stats */
+export function acceptAlerts(stats) {
+  if (stats.sinks) failingSinks.value = { sinks: stats.sinks.failing, total: stats.sinks.failing_total };
+}
 
 /** Loads the failing sinks, for users who manage sinks. */
 export async function loadAlerts() {
   if (!me.value || !can('manage_own_event_sinks')) return;
-  const { event_sinks: sinks } = await api.get('/api/event-sinks', { limit: SINKS_MAX });
-  failingSinks.value = sinks.filter((/** @type {import('./sinks.js').Sink} */ sink) => sink.active && isFailing(sink));
+  acceptAlerts(await api.get('/api/stats'));
 }

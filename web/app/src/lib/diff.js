@@ -1,7 +1,7 @@
 /** The difference of two texts, line by line. */
 
 /** The maximum number of lines that are compared. The table of the comparison grows with the square of this number. */
-const MOST_LINES = 600;
+export const MOST_LINES = 600;
 
 /** @typedef {{kind: 'same' | 'removed' | 'added', text: string}} Line */
 

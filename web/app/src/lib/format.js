@@ -79,9 +79,6 @@ export function plural(count, one, many = `${one}s`) {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** The first part of an id. Ids that were made within a minute may share it. @param {string} id */
-export const shortId = (id) => id.slice(0, 8);
-
 /**
  * A URL from data, if it is safe to use as a link.
  * @param {unknown} text

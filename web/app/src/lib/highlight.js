@@ -12,6 +12,9 @@ const SINGLE_OR_DOUBLE = String.raw`"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?`;
 const END = '(?![^])';
 const PYTHON_STRING = `"""[^]*?(?:"""|${END})|'''[^]*?(?:'''|${END})|${SINGLE_OR_DOUBLE}`;
 
+/** A backslash in single quotes is no escape. */
+const TOML_STRING = String.raw`"""[^]*?(?:"""|${END})|'''[^]*?(?:'''|${END})|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?`;
+
 const PYTHON_WORDS =
   'and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|' +
   'lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|match|case';
@@ -65,7 +68,7 @@ const PATTERNS = {
   toml: new RegExp(
     [
       String.raw`(?<comment>#[^\n]*)`,
-      `(?<string>"""[^]*?(?:"""|$)|${SINGLE_OR_DOUBLE})`,
+      `(?<string>${TOML_STRING})`,
       String.raw`(?<meta>^[ \t]*\[\[?[^\]\n]*\]?\]?)`,
       String.raw`(?<key>^[ \t]*[\w.-]+(?=\s*=))`,
       String.raw`(?<literal>\b(?:true|false)\b)`,

@@ -1,4 +1,4 @@
-/** Quotas of users: their names, and the merge patch of the form. */
+/** Quotas of users: their names, their use, and the merge patch of the form. */
 
 /** The label of each quota. @type {[string, string][]} */
 export const QUOTAS = [
@@ -12,6 +12,8 @@ export const QUOTAS = [
   ['event_bytes', 'Bytes of stored events'],
   ['streams', 'Open streams'],
 ];
+
+/** @typedef {{quota: string, used: number, limit: number, is_own_value: boolean}} QuotaUse */
 
 /**
  * The merge patch from the stored values to the typed texts. An empty text restores the server's default. Unchanged

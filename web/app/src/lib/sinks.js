@@ -34,7 +34,10 @@ import { formatNumber } from './format.js';
 export const isFailing = (sink) =>
   sink.failures > 0 || sink.last_delivery?.state === 'dead' || unrecovered(sink) !== '';
 
-/** The numbers of events that were lost and not sent again: "20 dead, 842 dropped". @param {Sink} sink */
+/**
+ * The numbers of events that were lost and not sent again: "20 dead, 842 dropped".
+ * @param {{dead?: number, lost?: number}} sink
+ */
 export function unrecovered({ dead = 0, lost = 0 }) {
   return [dead > 0 && `${formatNumber(dead)} dead`, lost > 0 && `${formatNumber(lost)} dropped`]
     .filter(Boolean)

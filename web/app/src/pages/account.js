@@ -1,9 +1,7 @@
 /** The account of the signed-in user: password, second factor, accounts at providers, connected apps and sessions. */
 import { api } from '../lib/api.js';
-import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
-import { QUOTAS } from '../lib/quotas.js';
 import { Badge } from '../ui/badge.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { TextInput } from '../ui/field.js';
@@ -13,6 +11,7 @@ import { IdentitiesCard } from './account/identities.js';
 import { SessionsCard } from './account/sessions.js';
 import { GrantsCard } from './apps/grants.js';
 import { SecondFactorCard } from './security/second-factor-card.js';
+import { QuotaUseTable } from './users/quota-use.js';
 
 export default function AccountPage() {
   const user = me.value;
@@ -35,18 +34,10 @@ export default function AccountPage() {
             ['Roles', badges(user.roles)],
             ['Groups', badges(user.groups)],
             ['Permissions', badges(user.permissions)],
-            user.quotas && [
-              'Limits',
-              html`
-                <span class="row">
-                  ${QUOTAS.map(
-                    ([name, label]) =>
-                      html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`,
-                  )}
-                </span>
-              `,
-            ],
           ]} />
+      </${Card}>
+      <${Card} title="Quotas" flush description="How much you may have on this server, and how much you have.">
+        <${QuotaUseTable} />
       </${Card}>
       <${PasswordCard} />
       <${SecondFactorCard} />

@@ -32,8 +32,8 @@ export default function CallsPage() {
     <${PageHeader} title="Calls"
       description=${
         can('view_audit')
-          ? 'Every call of a method: who, when, how long, and how it ended. Params and results are not recorded.'
-          : 'Your calls, and calls of your methods. Params and results are not recorded.'
+          ? 'Every call of a method: who, when, how long, and how it ended.'
+          : 'Your calls, and calls of your methods.'
       } />
     <div class="toolbar">
       <${SearchInput} label="Method" placeholder="Method, for instance orders.create" value=${query.get('method')}
@@ -75,7 +75,10 @@ function notesOf({ dropped = 0, incomplete = false }) {
       dropped > 0 &&
       html`
         <${Notice} tone="warn" icon="alert" title=${`${plural(dropped, 'call')} missing`}>
-          <p>They came faster than the server could record them. The calls themselves were made.</p>
+          <p>
+            They came faster than the server could record them. The calls were made and answered, and the statistics of
+            the methods count them.
+          </p>
         </${Notice}>
       `
     }

@@ -13,6 +13,7 @@ import { SearchInput } from '../ui/search-input.js';
 import { EventFacts, Receivers } from './events/details.js';
 import { EmitDialog } from './events/emit-dialog.js';
 import { EventFilters, HISTORY_FILTERS } from './events/filters.js';
+import { EventHistogram } from './events/histogram.js';
 import { patternProblem, patternsOf } from './events/patterns.js';
 import { indentJson, Payload, useEvent } from './events/payload.js';
 import { rowOf } from './events/row.js';
@@ -108,7 +109,10 @@ function PastEvents({ pattern, opened, onOpen }) {
   // Memoised: a moving "last hour" would change the query at every render.
   const times = useMemo(() => rangeOf({ range, since, until }), [range, since, until]);
   const address = withQuery('/api/events', { type: pattern, space_id: space, actor, text, ...times });
+  // A search reads the payloads, and they are not counted.
+  const isCounted = !actor && !text;
   return html`
+    ${isCounted && html`<${EventHistogram} address=${address} />`}
     <${History} address=${address} name="events" class="events-card"
       table=${(/** @type {any[]} */ events, /** @type {any} */ empty) => html`
         <${EventTable} events=${events.map(rowOf)} opened=${opened} onOpen=${onOpen} empty=${empty} />

@@ -1,13 +1,12 @@
 /** Groups, to which shared methods can be limited. */
 import { api } from '../lib/api.js';
-import { plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
-import { useList, useResource } from '../lib/resource.js';
+import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
-import { ConfirmDialog, Dialog } from '../ui/dialog.js';
+import { Dialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
@@ -16,6 +15,7 @@ import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
+import { DeleteGroup } from './groups/delete.js';
 import { Members } from './groups/members.js';
 import { useUsers } from './users/directory.js';
 import { NameHint, Names } from './users/fields.js';
@@ -205,59 +205,4 @@ function NameGroup({ group, onDone, onClose }) {
       </${Form}>
     </${Dialog}>
   `;
-}
-
-/**
- * @param {{group: Group, members: import('./users/directory.js').User[] | undefined, onDone: () => Promise<any>,
- *   onClose: () => void}} props
- */
-function DeleteGroup({ group, members, onDone, onClose }) {
-  const methods = useMethodsOf(group, members);
-  const remove = async () => {
-    await api.del(`/api/groups/${group.id}`);
-    await onDone();
-    toast(`Group ${group.name} deleted`);
-  };
-  return html`
-    <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
-      <p>
-        ${members !== undefined && `It has ${plural(members.length, 'member')}. `}
-        Methods that are limited to this group lose these callers${methods.length > 0 ? ':' : '.'}
-      </p>
-      ${
-        methods.length > 0 &&
-        html`
-          <ul class="stack-small" aria-label="Methods of the group">
-            ${methods.slice(0, NAMES_SHOWN).map((name) => html`<li key=${name} class="mono anywhere">${name}</li>`)}
-            ${methods.length > NAMES_SHOWN && html`<li class="muted">and ${methods.length - NAMES_SHOWN} more</li>`}
-          </ul>
-        `
-      }
-    </${ConfirmDialog}>
-  `;
-}
-
-/** Members whose access is read. One is not enough, because a member's own methods are not in the member's list. */
-const ASKED_MAX = 3;
-
-/**
- * The methods that are limited to a group, as its members see them.
- * @param {Group} group
- * @param {import('./users/directory.js').User[] | undefined} members
- * @returns {string[]}
- */
-function useMethodsOf(group, members = []) {
-  const ids = members.slice(0, ASKED_MAX).map((user) => user.id);
-  const loaded = useResource(
-    async (signal) => {
-      const all = await Promise.all(ids.map((id) => api.get(`/api/users/${id}/access`, undefined, { signal })));
-      const methods = all.flatMap((access) => access.methods);
-      const limited = methods.filter(
-        (/** @type {any} */ one) => one.through === 'group' && one.groups.includes(group.name),
-      );
-      return [...new Set(limited.map((/** @type {any} */ one) => one.name))].sort();
-    },
-    { deps: [group.id, ...ids] },
-  );
-  return loaded.data ?? [];
 }

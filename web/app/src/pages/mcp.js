@@ -9,6 +9,7 @@ import { CodeBlock } from '../ui/code-block.js';
 import { Checkbox, TextInput } from '../ui/field.js';
 import { nameProblem } from './mcp/clients.js';
 import { ConnectCard } from './mcp/connect.js';
+import { ConnectedCard } from './mcp/connected.js';
 import { ToolsCard } from './mcp/tools.js';
 
 await loadStyles('mcp.css');
@@ -43,6 +44,7 @@ export default function McpPage() {
         </div>
       </${Card}>
       <${ConnectCard} name=${refused ? 'svc' : name} url=${url} search=${search} oauth=${oauth} />
+      <${ConnectedCard} />
       <${ToolsCard} />
     </div>
   `;

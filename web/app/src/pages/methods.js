@@ -1,4 +1,5 @@
 /** All methods that the user can see, searched and filtered by the server, page by page. */
+import { useActivity } from '../lib/activity.js';
 import { withQuery } from '../lib/api.js';
 import { useCursorPages } from '../lib/cursor-pages.js';
 import { plural } from '../lib/format.js';
@@ -15,6 +16,7 @@ import { Select } from '../ui/field.js';
 import { PageButtons } from '../ui/page-buttons.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Table } from '../ui/table.js';
+import { activityColumn } from './charts/activity-column.js';
 import { inFlight } from './method/types.js';
 
 await loadStyles('methods.css');
@@ -87,6 +89,8 @@ function Filters({ query, owners, shown }) {
 /** @param {{rows: Method[], complete: boolean}} props `complete`: there is no other page, so the rows can be sorted */
 function Rows({ rows, complete }) {
   const sorting = useSorting();
+  const activity = useActivity();
+  const mine = me.value?.username;
   const columns = [
     {
       key: 'name',
@@ -141,6 +145,9 @@ function Rows({ rows, complete }) {
       cell: (/** @type {Method} */ method) =>
         inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
     },
+    activityColumn((/** @type {Method} */ method) =>
+      method.owner === mine ? activity?.methods.get(method.name) : null,
+    ),
   ];
   return html`
     <${Table} label="Methods" choosable="methods" columns=${columns} sorting=${complete ? sorting : null} rows=${rows}

@@ -1,9 +1,9 @@
 /** The overview: spaces and methods, calls, failing sinks, recent events. */
-import { loadAlerts } from '../lib/alerts.js';
+import { acceptAlerts } from '../lib/alerts.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html, useEffect } from '../lib/preact.js';
-import { poll, useResource } from '../lib/resource.js';
+import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -30,7 +30,6 @@ await loadStyles('overview.css');
  */
 
 const EVERY_MS = 5_000;
-const SINKS_EVERY_MS = 15_000;
 
 export default function OverviewPage() {
   const query = useQuery();
@@ -38,7 +37,9 @@ export default function OverviewPage() {
   const server = mayViewServer && query.get('scope') !== 'mine';
   const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
-  useEffect(() => poll(() => loadAlerts().catch(() => {}), SINKS_EVERY_MS), []);
+  useEffect(() => {
+    if (stats.data) acceptAlerts(stats.data);
+  }, [stats.data]);
   const scopes = [
     { value: 'server', label: 'Everybody’s' },
     { value: 'mine', label: 'Mine' },

@@ -14,6 +14,7 @@ import { toast } from '../ui/toasts.js';
 import { bodyOf } from './scripts/draft.js';
 import { NameFields, SchemaField, SourceField, ToolFields } from './scripts/editor.js';
 import { faultOf, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
+import { useLint } from './scripts/lint.js';
 
 await loadStyles('scripts.css');
 
@@ -49,6 +50,7 @@ export default function NewScriptPage() {
       old.source === KINDS[kind].starter ? { ...starterOf(next), name: old.name, description: old.description } : old,
     );
   };
+  const typed = useLint(draft.source, draft.source !== KINDS[kind].starter);
   const submit = async () => {
     setFault(null);
     try {
@@ -78,7 +80,7 @@ export default function NewScriptPage() {
               hint="All users may use it; it imports only global libraries. Cannot be changed later." />
           `
         }
-        <${SourceField} draft=${draft} onChange=${change} fault=${fault} />
+        <${SourceField} draft=${draft} onChange=${change} fault=${fault ?? typed} />
         ${
           kind === 'tool' &&
           html`

@@ -20,6 +20,7 @@ import { toast } from '../ui/toasts.js';
 import { bodyOf, draftOf, sameDraft } from './scripts/draft.js';
 import { NameFields, SchemaField, SourceField, ToolFields } from './scripts/editor.js';
 import { faultOf, isRunnable, KINDS } from './scripts/kinds.js';
+import { useLint } from './scripts/lint.js';
 import { TestRun } from './scripts/test-run.js';
 import { UsedBy } from './scripts/used-by.js';
 
@@ -57,6 +58,7 @@ function Editor({ path, script, stale, onSaved }) {
     edit.change(part);
     if (part.source !== undefined) setFault(null);
   };
+  const typed = useLint(edit.draft.source, mayEdit && edit.dirty);
   const store = async () => {
     setFault(null);
     try {
@@ -84,7 +86,7 @@ function Editor({ path, script, stale, onSaved }) {
         <form class="form" onSubmit=${save.submit}>
           <${ErrorNotice} error=${stale} />
           ${edit.theirs && html`<${ConflictNotice} edit=${edit} />`}
-          <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit}
+          <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault ?? typed} readOnly=${!mayEdit}
             onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
           <div class="script-fields"><${NameFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} /></div>
           ${

@@ -16,6 +16,7 @@ import { Menu } from '../ui/menu.js';
 import { Meter } from '../ui/meter.js';
 import { Tabs } from '../ui/tabs.js';
 import { toast } from '../ui/toasts.js';
+import { RangeCharts } from './charts/range-charts.js';
 import { Deliveries } from './sinks/deliveries.js';
 import { RotateDialog, TestDialog } from './sinks/dialogs.js';
 import { draftName, draftOf, patchOf, UNSTORED } from './sinks/draft.js';
@@ -86,10 +87,11 @@ function Body({ sink, resource, still }) {
   const query = useQuery();
   const tabs = [
     { id: 'deliveries', label: hasQueue(sink) ? 'Deliveries' : 'Used by' },
+    ...(hasQueue(sink) ? [{ id: 'stats', label: 'Statistics' }] : []),
     { id: 'settings', label: 'Settings' },
   ];
-  const tab = query.get('tab') === 'settings' ? 'settings' : 'deliveries';
-  const choose = (/** @type {string} */ id) => query.set({ tab: id === 'deliveries' ? null : id });
+  const tab = tabs.find(({ id }) => id === query.get('tab'))?.id ?? 'deliveries';
+  const choose = (/** @type {string} */ id) => query.set({ tab: id === 'deliveries' ? null : id, range: null });
   const trouble = sink.active ? failureText(sink) : '';
   return html`
     <div class="stack-large">
@@ -105,6 +107,7 @@ function Body({ sink, resource, still }) {
       ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
       <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
         ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
+        ${tab === 'stats' && html`<${RangeCharts} path=${`/api/event-sinks/${sink.id}/stats`} one="attempt" />`}
         ${
           tab === 'deliveries' &&
           (hasQueue(sink)

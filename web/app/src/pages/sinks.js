@@ -1,5 +1,6 @@
 /** All sinks, failing ones first. */
 
+import { useActivity } from '../lib/activity.js';
 import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
@@ -15,6 +16,7 @@ import { Segmented } from '../ui/field.js';
 import { Meter } from '../ui/meter.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
+import { activityColumn } from './charts/activity-column.js';
 import {
   compareByHealth,
   hasQueue,
@@ -41,6 +43,8 @@ export default function SinksPage() {
   const words = query.get('q');
   const state = Object.hasOwn(STATES, query.get('state')) ? query.get('state') : '';
   const list = useList('/api/event-sinks', 'event_sinks', { query: { limit: 1_000 }, every: REFRESH_MS });
+  const activity = useActivity();
+  const columns = [...COLUMNS, activityColumn((/** @type {Sink} */ sink) => activity?.sinks.get(sink.id))];
   const rows = (list.items ?? [])
     .filter((/** @type {Sink} */ sink) => STATES[state](sink) && hasWords(searchText(sink), words))
     .sort(compareByHealth);
@@ -72,7 +76,7 @@ export default function SinksPage() {
         }
         <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Card} flush>
-          <${Table} label="Sinks" choosable="sinks" columns=${COLUMNS}
+          <${Table} label="Sinks" choosable="sinks" columns=${columns}
             rows=${rows} sorting=${list.hasMore ? null : sorting}
             rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
           <${Pagination} list=${list} />

@@ -49,7 +49,7 @@ function Person({ path, user, stale, onChanged }) {
   useDocumentTitle(user.username);
   const access = useResource(`${path}/access`, { every: 10_000 });
   const change = async (/** @type {object} */ patch) => {
-    onChanged(await api.patch(path, patch));
+    onChanged({ ...(await api.patch(path, patch)), last_seen_at: user.last_seen_at });
     await access.reload();
     // A change of the signed-in user may show or hide parts of the interface.
     if (user.id === me.value?.id) await loadMe();
@@ -87,6 +87,7 @@ function Person({ path, user, stale, onChanged }) {
         <${KeyValue}
           items=${[
             ['Created', html`<${Time} value=${user.created_at} exact />`],
+            ['Last seen', html`<${Time} value=${user.last_seen_at} none="never" exact />`],
             ['Second factor', user.second_factor ? 'set up' : 'none'],
             ['Id', html`<span class="mono small">${user.id}</span>`],
             can('view_audit') && [

@@ -46,6 +46,13 @@ const COLUMNS = [
   { key: 'roles', label: 'Roles', cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />` },
   { key: 'groups', label: 'Groups', cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />` },
   {
+    key: 'last_seen_at',
+    label: 'Last seen',
+    shrink: true,
+    sort: (/** @type {User} */ one) => one.last_seen_at ?? '',
+    cell: (/** @type {User} */ one) => html`<${Time} value=${one.last_seen_at} none="never" />`,
+  },
+  {
     key: 'created_at',
     label: 'Created',
     shrink: true,

@@ -24,22 +24,25 @@ const HEIGHT = 96;
  * @property {[string, string]} axis words at the left and at the right end
  * @property {number} count of points
  * @property {(index: number | null) => void} onPoint
+ * @property {(index: number) => void} [onChoose] a click on a point
  * @property {{head: string[], rows: string[][]}} table all values
  */
 
 /** @param {ChartFrame & {children?: any}} props */
-export function ChartCard({ title, value, note, when, top, label, axis, count, onPoint, table, children }) {
-  const point = (/** @type {any} */ event) => {
+export function ChartCard({ title, value, note, when, top, label, axis, count, onPoint, onChoose, table, children }) {
+  const indexAt = (/** @type {any} */ event) => {
     const box = event.currentTarget.getBoundingClientRect();
     const part = (event.clientX - box.left) / box.width;
-    onPoint(Math.min(count - 1, Math.max(0, Math.floor(part * count))));
+    return Math.min(count - 1, Math.max(0, Math.floor(part * count)));
   };
   return html`
     <${Card} title=${title} actions=${html`<span class="muted small">${when}</span>`}>
       <p class="chart-read"><span class="stat-value">${value}</span><span class="muted small">${note}</span></p>
       <div class="chart">
         <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} height=${HEIGHT} preserveAspectRatio="none" role="img"
-          aria-label=${label} onPointerMove=${point} onPointerLeave=${() => onPoint(null)}>
+          aria-label=${label} onPointerMove=${(/** @type {any} */ event) => onPoint(indexAt(event))}
+          onPointerLeave=${() => onPoint(null)} class=${onChoose ? 'chart-choice' : undefined}
+          onClick=${onChoose && ((/** @type {any} */ event) => onChoose(indexAt(event)))}>
           ${children}
         </svg>
         <span class="chart-top muted" aria-hidden="true">${top}</span>

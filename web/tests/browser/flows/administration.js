@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
+import { expectUsable } from '../oauth.js';
 import { see, seeNo, seePage } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -12,6 +13,7 @@ export default async function administration(scene) {
   await templates(scene, page);
   await group(scene, page);
   await sorting(page);
+  await users(scene, page);
 
   // Users who may not change templates see them without buttons.
   const ben = await scene.open(scene.facts.ben);
@@ -75,9 +77,53 @@ async function group(scene, page) {
   await page.getByRole('button', { name: 'Delete packers' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete packers?' });
   await see(dialog.getByText('It has 1 member.'));
-  await see(dialog.getByRole('list', { name: 'Methods of the group' }).getByText('user.ann.pack'));
+  const methods = dialog.getByRole('list', { name: 'Methods of the group' }).getByRole('listitem');
+  await see(methods.filter({ hasText: 'pack' }).getByText('then only its owner can call it'));
+  await see(dialog.getByText('1 script sink of members keeps running'));
+  assert.deepEqual(await check(page), []);
   await page.screenshot({ path: `${scene.results}/group.png` });
   await page.keyboard.press('Escape');
+}
+
+/**
+ * The users of a role, when they were last seen, and the use of quotas.
+ * @param {import('../scene.js').Scene} scene
+ * @param {Page} page
+ */
+async function users(scene, page) {
+  await page.goto('/roles');
+  const matrix = page.getByRole('table', { name: 'Permissions of each role' });
+  await matrix.locator('a[href="/users?role=admin"]').click();
+  await seePage(page, 'Users');
+  assert.equal(new URL(page.url()).searchParams.get('role'), 'admin');
+  const rows = page.getByRole('table', { name: 'Users' }).locator('tbody tr');
+  await see(rows.filter({ hasText: 'ann' }));
+  await page.goto('/users');
+  await see(
+    rows
+      .filter({ hasText: 'ben' })
+      .getByText('just now')
+      .or(rows.filter({ hasText: 'ben' }).getByText(/ago/)),
+  );
+  await see(rows.filter({ hasText: 'dora' }).getByText('never'));
+  await expectUsable(page, 'the list of users');
+  await rows.filter({ hasText: 'ben' }).getByRole('link').first().click();
+  await seePage(page, 'ben');
+  const quotas = page.getByRole('table', { name: 'Quotas and their use' }).locator('tbody tr');
+  await see(quotas.filter({ hasText: 'API tokens' }).getByText('200'));
+  await page.getByLabel('Scripts', { exact: true }).fill('4');
+  await page.getByRole('button', { name: 'Save quotas' }).click();
+  const scripts = quotas.filter({ hasText: 'Scripts' });
+  await see(scripts.getByText('own value'));
+  await see(scripts.getByRole('img', { name: 'Scripts: 1 of 4' }));
+  await page.screenshot({ path: `${scene.results}/user.png`, fullPage: true });
+
+  // A user sees the own quotas.
+  const ben = await scene.open(scene.facts.ben);
+  await ben.goto('/account');
+  const own = ben.getByRole('table', { name: 'Quotas and their use' }).locator('tbody tr');
+  await see(own.filter({ hasText: 'Scripts' }).getByText('own value'));
+  await expectUsable(ben, 'the account');
 }
 
 /** @param {Page} page */

@@ -1,7 +1,9 @@
 /** Recorded calls: live, filtered, paged, opened, made again; the calls and callers of one method. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 
 import { check } from '../accessibility.js';
+import { expectUsable } from '../oauth.js';
 import { see, seeNo, seePage } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -90,6 +92,7 @@ async function callAgain(scene, page, rows) {
   await page.getByLabel('Params as JSON').fill('{"order": "A-17"}');
   await page.getByRole('button', { name: 'Call', exact: true }).click();
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('A-17'));
+  await results(scene, page);
   await page.getByLabel('Params as JSON').fill('{"order": "another"}');
   await page.goto('/calls?method=echo');
   await rows.first().getByRole('button').click();
@@ -119,6 +122,59 @@ async function callAgain(scene, page, rows) {
   assert.ok(!stored.includes('4711'), stored);
 }
 
+/**
+ * The result of a call is searched, a path is copied, the result is saved as a file, and two results are compared.
+ * @param {import('../scene.js').Scene} scene
+ * @param {Page} page
+ */
+async function results(scene, page) {
+  const outcome = page.getByRole('region', { name: 'Outcome' });
+  const result = outcome.getByRole('region', { name: 'result', exact: true });
+  const call = async (/** @type {string} */ params) => {
+    await page.getByLabel('Params as JSON').fill(params);
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+  };
+  await call(
+    '{"order": "A-17", "parts": [{"name": "bolt", "full name": "M4"}, {"name": "nut"}], "big": 12345678901234567890}',
+  );
+  await see(result.getByText('"nut"'));
+  await outcome.getByLabel('Search in result').fill('m4');
+  await see(outcome.getByText('1 match', { exact: true }));
+  await seeNo(result.getByText('"nut"'));
+  await result.getByText('"M4"').click();
+  await outcome.getByRole('button', { name: 'Copy path' }).click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '$.parts[0]["full name"]');
+  await outcome.getByLabel('Search in result').fill('nowhere');
+  await see(result.getByText('Nothing found.'));
+  await outcome.getByLabel('Search in result').fill('');
+  await see(result.getByText('"nut"'));
+  // The keys move from line to line and close branches.
+  await result.focus();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowLeft');
+  await seeNo(result.getByText('"nut"'));
+  await page.keyboard.press('ArrowRight');
+  await see(result.getByText('"nut"'));
+  const saving = page.waitForEvent('download');
+  await outcome.getByRole('button', { name: 'Download result' }).click();
+  const file = await saving;
+  assert.equal(file.suggestedFilename(), 'result.json');
+  assert.match(readFileSync(await file.path(), 'utf8'), /"big": 12345678901234567890/);
+  await expectUsable(page, 'the result of a call');
+
+  // The last two results are chosen at first.
+  await call('{"order": "A-18", "parts": [], "big": 1}');
+  await see(result.getByText('"A-18"'));
+  await page.getByText('Compare two results').click();
+  const differences = page.getByRole('region', { name: 'Differences' });
+  await see(differences.getByText(/−.*"A-17"/));
+  await see(differences.getByText(/\+.*"A-18"/));
+  await page.getByLabel('To', { exact: true }).selectOption({ index: 1 });
+  await see(page.getByText('No difference.').or(differences.getByText('"A-17"')));
+  await expectUsable(page, 'the comparison of two results');
+  await page.screenshot({ path: `${scene.results}/compared.png`, fullPage: true });
+}
+
 /** @param {import('../scene.js').Scene} scene @param {Page} page @param {import('playwright-core').Locator} rows */
 async function recorded(scene, page, rows) {
   await page.goto('/methods/pay');
@@ -139,6 +195,22 @@ async function recorded(scene, page, rows) {
   assert.equal(await drawer.getByText('4111').count(), 0);
   assert.deepEqual(await check(page), []);
   await page.screenshot({ path: `${scene.results}/recorded.png` });
+
+  // A recorded call is compared with another one.
+  await page.goto('/methods/pay');
+  await page.getByLabel('Params as JSON').fill('{"card": "4111", "order": 7}');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('4111'));
+  await page.goto('/calls?method=pay');
+  await see(rows.nth(1));
+  await rows.first().getByRole('button').click();
+  await drawer.getByText('Compare with another call').click();
+  await drawer.getByLabel('Other call').selectOption({ index: 1 });
+  const differences = drawer.getByRole('region', { name: 'Differences' });
+  await see(differences.getByText(/−.*12345678901234567890/));
+  await see(differences.getByText(/\+.*"order": 7/));
+  assert.deepEqual(await check(page), []);
+  await page.screenshot({ path: `${scene.results}/compared-calls.png` });
 }
 
 /** @param {import('../scene.js').Scene} scene @param {Page} page */

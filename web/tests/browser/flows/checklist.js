@@ -13,6 +13,10 @@ export default async function checklist(scene) {
   for (const step of ['Call a method', 'Deliver events', 'Emit an event', 'Start a space'])
     await see(all.filter({ hasText: `${step}, to do` }));
 
+  // The own scope counts the own sinks only.
+  await root.goto('/?scope=mine');
+  await see(root.getByRole('link', { name: /^Sinks active\s*0/ }));
+
   // Eve has no space, but sees a method of Ben.
   const page = await scene.open(scene.facts.eve);
   await page.goto('/');

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
+import { expectUsable } from '../oauth.js';
 import { see, seeNo } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */
@@ -43,6 +44,29 @@ export default async function eventExplorer(scene) {
   await page.screenshot({ path: `${scene.results}/pages.png`, fullPage: true });
   await page.getByRole('button', { name: 'Newer' }).click();
   await see(page.getByText('Page 8, 50 events'));
+  await histogram(page);
   await page.goto('/events?range=own&until=2020-01-01T00:00:00Z');
   await see(page.getByText('No event matches'));
+}
+
+/**
+ * The histogram counts all pages, and its bars narrow the time.
+ * @param {import('playwright-core').Page} page
+ */
+async function histogram(page) {
+  const chart = page.getByRole('img', { name: /^Events from .*: 450 events$/ });
+  await see(chart);
+  await page.getByText('Show as table').click();
+  const numbers = page.getByRole('region', { name: 'Events over time, as a table' }).locator('tbody td:nth-child(2)');
+  await see(numbers);
+  const sum = (await numbers.allInnerTexts()).reduce((all, one) => all + Number(one.replace(/\D/g, '')), 0);
+  assert.equal(sum, 450, 'the table has every event');
+  await expectUsable(page, 'past events');
+  await page.getByRole('button', { name: 'Show only the busiest part' }).click();
+  assert.equal(new URL(page.url()).searchParams.get('range'), 'own');
+  await see(page.getByRole('img', { name: /^Events from / }));
+  // A search reads payloads, and has no histogram.
+  await page.goto('/events?range=24h&text=the%20first');
+  await see(page.getByText('Page 1, 1 event'));
+  assert.equal(await page.getByRole('img', { name: /^Events from / }).count(), 0);
 }

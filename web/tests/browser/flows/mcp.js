@@ -1,6 +1,7 @@
 /** The MCP page: the endpoint, the tools, a new token and a working configuration. */
 import assert from 'node:assert/strict';
 
+import { expectUsable } from '../oauth.js';
 import { see, seeNo, seePage } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */
@@ -55,4 +56,11 @@ export default async function mcp(scene) {
     await page.getByRole('region', { name: 'Claude Code configuration' }).innerText(),
   )?.[0];
   await scene.meanwhile('use the token', token);
+
+  // The client appears with its calls.
+  const clients = page.getByRole('table', { name: 'Connected clients' }).locator('tbody tr');
+  await page.reload();
+  await see(clients.filter({ hasText: 'editor' }).getByText('1 call'));
+  await see(clients.filter({ hasText: 'editor' }).getByText('token'));
+  await expectUsable(page, 'MCP');
 }

@@ -101,11 +101,14 @@ async function buttons(page) {
   await page.waitForFunction(() => document.querySelector('dialog button[type="submit"]')?.matches(':hover'));
   await button.evaluate((element) => Promise.all(element.getAnimations().map((animation) => animation.finished)));
   assert.equal(await colour(), before);
+  await button.evaluate((element) => element.setAttribute('aria-busy', 'true'));
+  assert.equal(await colour(), before);
+  assert.deepEqual(await check(page), []);
 }
 
 /** @param {Page} page @param {import('../scene.js').Scene} scene */
 async function palette(page, scene) {
-  const { script, sink, event } = scene.facts;
+  const { script, sink, event, space, ann } = scene.facts;
   await page.goto('/tokens');
   await see(page.getByRole('table', { name: 'Tokens' }));
   const dialog = page.getByRole('dialog', { name: 'Go to' });
@@ -115,6 +118,9 @@ async function palette(page, scene) {
     [sink.name, new RegExp(`^${sink.name}.*Sink`), sink.name],
     [script.name, new RegExp(`^${script.name}.*Script`), script.name],
     ['orders.total', /^orders\.total.*Method/, 'orders.total'],
+    [space.name, new RegExp(`^${space.name}.*Space`), space.name],
+    [ann.username, new RegExp(`^${ann.username}.*User`), ann.username],
+    ['account and', /^Account and sessions.*Action/, 'Account'],
     [event.id, /Event$/, event.type],
   ]) {
     await page.keyboard.press('Control+k');

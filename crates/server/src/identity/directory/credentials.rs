@@ -9,7 +9,9 @@ use std::{
 };
 
 use svc_core::{SpaceId, Timestamp, UserId};
-use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, oauth, sessions, tokens};
+use svc_store::{
+    Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, oauth, sessions, tokens, users,
+};
 
 use super::snapshot::UserRecords;
 use crate::{identity::caller::Credential, random_key::RandomKeyMap};
@@ -37,6 +39,7 @@ struct LastUse {
 #[derive(Clone)]
 pub(in crate::identity) struct LastUseUpdate {
     key: Hash,
+    user: UserId,
     credential: Credential,
     at: Timestamp,
 }
@@ -181,6 +184,7 @@ impl Credentials {
             if record.used.written.swap(at, Ordering::Relaxed) != at {
                 used.push(LastUseUpdate {
                     key: *key,
+                    user: record.user_id,
                     credential: record.credential.clone(),
                     at: Timestamp(at),
                 });
@@ -210,7 +214,7 @@ fn set_keys<K: Eq + std::hash::Hash>(
     before.unwrap_or_default()
 }
 
-/// Stores times of last use. Agent tokens have none: the state of the link is more useful.
+/// Stores times of last use, of credentials and of their users. Agent tokens have none: the state of the link is more useful.
 pub(in crate::identity) fn write_used(
     tx: &mut Tx<'_>,
     used: &[LastUseUpdate],
@@ -224,8 +228,9 @@ pub(in crate::identity) fn write_used(
             Credential::App { grant_id, .. } => {
                 oauth::grants::set_last_used(tx, *grant_id, used.at)?;
             }
-            Credential::Agent { .. } | Credential::Script | Credential::Process => {}
+            Credential::Agent { .. } | Credential::Script | Credential::Process => continue,
         }
+        users::set_last_seen(tx, used.user, used.at)?;
     }
     Ok(())
 }

@@ -79,6 +79,11 @@ impl State {
         self.spaces.get(&space).map_or(0, |(_, names)| names.len())
     }
 
+    pub fn count_of_owner(&self, owner: UserId) -> usize {
+        let namespace = self.owners.get(&owner);
+        namespace.map_or(0, |namespace| namespace.methods.len())
+    }
+
     pub fn method_count(&self) -> usize {
         self.owners
             .values()

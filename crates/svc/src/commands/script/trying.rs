@@ -35,6 +35,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             None => parse_params(&prompt::argument_or_stdin(args.params)?)?,
         },
         event_type: args.event_type,
+        event_id: None,
         source: None,
     };
     let client = shell.client()?;

@@ -119,3 +119,38 @@ async fn the_statistics_of_a_zone_are_those_of_all_servers() {
     let (calls, _) = sums(&stats(&there, "echo/stats").await);
     assert!(calls >= 2, "{calls} calls");
 }
+
+#[tokio::test]
+async fn the_last_day_of_all_own_methods_comes_in_one_answer() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let space = ann.space("lab").await;
+    let registration = fixture()
+        .with(method("echo", "echo").shared())
+        .plain("fail")
+        .plain("sleep");
+    let _agent = space.publish(registration).await;
+    ann.call("echo", json!({})).await;
+    bob.call("user.ann.echo", json!({})).await;
+    ann.call("fail", json!({"code": 7, "message": "no"})).await;
+    let activity = ann.get("/api/stats/activity").await.expect(200).json();
+    let methods = activity["methods"].as_array().unwrap();
+    // A method without calls is left out. The method with the most calls is the first.
+    let names: Vec<_> = methods.iter().map(|one| &one["method"]).collect();
+    assert_eq!(names, ["echo", "fail"]);
+    for (row, calls, errors) in [(&methods[0], 2, 0), (&methods[1], 1, 1)] {
+        let hours = row["calls"].as_array().unwrap();
+        assert_eq!(hours.len(), 24);
+        // The call may have been made just before the end of an hour.
+        let last = |key: &str| {
+            let hours = row[key].as_array().unwrap();
+            hours[22].as_u64().unwrap() + hours[23].as_u64().unwrap()
+        };
+        assert_eq!((last("calls"), last("errors")), (calls, errors));
+    }
+    let activity = bob.get("/api/stats/activity").await.expect(200).json();
+    assert_eq!(
+        (&activity["methods"], &activity["sinks"]),
+        (&json!([]), &json!([]))
+    );
+}

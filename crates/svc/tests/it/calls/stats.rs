@@ -155,9 +155,23 @@ async fn counts_cover_only_resources_visible_to_the_caller() {
     assert_eq!(seen["events_last_hour"], 4);
     let last = &bad.record().await["last_delivery"];
     assert!(last["error"].as_str().unwrap().contains("500"), "{last}");
-    // A sink that delivers again no longer counts as failing.
+    // A sink that delivers again still has an event that it never delivered.
     receiver.set("/bad", Reply::Status(200));
     ann.emit("n", json!({})).await;
+    let seen = get_eventually("the sink delivers", SOON, || async {
+        let seen = stats(&ann, "").await;
+        (seen["sinks"]["failing"][0]["state"] == "delivered").then_some(seen)
+    })
+    .await;
+    let failing = &seen["sinks"]["failing"];
+    assert_eq!(
+        (&failing[0]["dead"], &failing[0]["lost"]),
+        (&json!(1), &json!(0))
+    );
+    assert_eq!(seen["sinks"]["failing_total"], 1);
+    // After the event is sent again, the sink no longer counts as failing.
+    let path = format!("/api/event-sinks/{}/deliveries/1/resend", bad.id);
+    ann.post(&path, json!({})).await;
     get_eventually("the sink has recovered", SOON, || async {
         let seen = stats(&ann, "").await;
         (seen["sinks"]["failing"] == json!([])).then_some(())

@@ -226,3 +226,33 @@ async fn forty_long_histories_at_once_cost_little_memory_and_delay_no_request() 
     let grown = peak_resident_mib(server.id()).saturating_sub(before);
     assert!(grown < MEMORY_MIB, "{grown} MiB more");
 }
+
+#[tokio::test]
+async fn a_histogram_counts_the_events_that_the_caller_sees() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    for n in 0..5 {
+        ann.emit("order.shipped", json!({"n": n})).await;
+    }
+    ann.emit("invoice", json!({})).await;
+    bob.emit("order.shipped", json!({})).await;
+    let histogram = async |user: &TestUser, query: &str| -> Value {
+        let path = format!("/api/events/histogram{query}");
+        user.get(&path).await.expect(200).json()
+    };
+    let seen = histogram(&ann, "?type=custom.order.*").await;
+    assert_eq!(seen["total"], 5);
+    assert_eq!(seen["counted_since"], Value::Null);
+    let counts = seen["counts"].as_array().unwrap();
+    assert_eq!(counts.len(), 60);
+    let sum: u64 = counts.iter().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(sum, 5);
+    assert_eq!(histogram(&ann, "").await["total"], 6);
+    assert_eq!(histogram(&bob, "").await["total"], 1);
+    let later = histogram(&ann, "?since=2100-01-01T00:00:00Z").await;
+    assert_eq!(later["total"], 0);
+    for query in ["?text=n", "?actor=ann", "?type=%2A%2A"] {
+        let path = format!("/api/events/histogram{query}");
+        ann.get(&path).await.expect(400);
+    }
+}

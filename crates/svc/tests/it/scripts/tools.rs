@@ -351,3 +351,50 @@ async fn a_user_may_run_sixty_scripts_per_minute() {
     assert!((1..=61).contains(&wait), "{wait}");
     assert_eq!(ben.run_tool(&of_ben, json!({})).await["result"], 1);
 }
+
+#[tokio::test]
+async fn a_source_is_checked_without_being_stored() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let check = async |source: &str| {
+        let body = json!({ "source": source });
+        ann.post("/api/scripts/check", body)
+            .await
+            .expect(200)
+            .json()
+    };
+    assert_eq!(
+        check("def main(params):\n    return 1\n").await["problem"],
+        Value::Null
+    );
+    let wrong = check("a = 1\nb = = 2\n").await;
+    let problem = wrong["problem"].as_str().unwrap();
+    assert!(problem.starts_with("draft.py:2: "), "{problem}");
+    assert!(ann.list("/api/scripts", "scripts").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_sink_script_runs_with_a_past_event() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let event = ann.emit("order.shipped", json!({"order": "A-17"})).await;
+    let source = "import svc.event as event\nprint(event.data()['order'])\n";
+    let new = json!({"name": "log", "kind": "sink", "source": source});
+    let script = ann
+        .post("/api/scripts", new.clone())
+        .await
+        .expect(201)
+        .json();
+    let path = format!("/api/scripts/{}/run", script["id"].as_str().unwrap());
+    let ran = ann
+        .post(&path, json!({ "event_id": event }))
+        .await
+        .expect(200);
+    assert!(ran.text().contains("A-17"), "{}", ran.text());
+    // An event of another user does not exist.
+    let of_bob = bob.post("/api/scripts", new).await.expect(201).json();
+    let path = format!("/api/scripts/{}/run", of_bob["id"].as_str().unwrap());
+    bob.post(&path, json!({ "event_id": event }))
+        .await
+        .expect(400);
+}

@@ -49,6 +49,17 @@ async fn templates_groups_and_tables_are_administered_in_the_pages() {
         .line("groups", r#"["packers"]"#);
     let methods = fixture().with(pack).with(method("weigh", "echo"));
     let _agent = space.publish(methods).await;
+    // Ben is a member of the group and has a script sink. Dora never signed in.
+    let source = "import svc.event as event\nprint(event.type())\n";
+    let script = json!({"name": "log", "kind": "sink", "source": source});
+    let script = ben.post("/api/scripts", script).await.expect(201).json();
+    ben.sink(json!({
+        "name": "log", "type": "script", "patterns": "custom.none",
+        "script": {"script_id": script["id"]},
+    }))
+    .await;
+    let dora = json!({"username": "dora", "password": "a password of dora"});
+    ann.post("/api/users", dora).await.expect(201);
     let facts = json!({"ann": credentials(&ann), "ben": credentials(&ben)});
     run(&browser, "administration", &server, &facts).await;
 }

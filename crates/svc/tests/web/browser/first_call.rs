@@ -1,7 +1,7 @@
 //! From an empty server to the first call, and a token that can make calls.
 
 use serde_json::json;
-use svc_testkit::{Cli, TempDir, error_code, fixture, method, result};
+use svc_testkit::{Cli, TempDir, error_code, fixture, get_eventually, method, result};
 
 use super::{
     SOON,
@@ -88,6 +88,20 @@ async fn a_client_is_configured_with_a_token_of_the_page() {
     let answer = client.http().send(request).await.expect(200);
     assert!(answer.text().contains("orders_create"));
     client.get("/api/methods").await.expect(403);
+    let params = json!({"name": "orders_total", "arguments": {"a": 40, "b": 2}});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+    let request = client
+        .request("POST", "/mcp")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .body(call.to_string().into_bytes().into())
+        .unwrap();
+    client.http().send(request).await.expect(200);
+    get_eventually("the call is recorded", SOON, || async {
+        let calls = site.ann.list("/api/calls?via=mcp", "calls").await;
+        (!calls.is_empty()).then_some(())
+    })
+    .await;
     flow.go_on().await;
     flow.end().await;
 }

@@ -106,3 +106,12 @@ async fn the_checklist_ticks_only_what_the_user_did() {
     flow.go_on().await;
     flow.end().await;
 }
+
+#[tokio::test]
+async fn lists_have_small_charts_and_a_sink_has_statistics() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let site = Site::shop(server()).await;
+    run(&browser, "statistics", &site.server, &site.facts).await;
+}

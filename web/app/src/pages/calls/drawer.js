@@ -14,6 +14,7 @@ import { pendingOf } from '../../ui/error-notice.js';
 import { JsonView } from '../../ui/json-view.js';
 import { Time } from '../../ui/time.js';
 import { fillParams } from '../method/draft.js';
+import { CompareCalls, hasPayload } from './compare.js';
 import { Outcome } from './table.js';
 import { callerOf, nameOfMethod, omissionWords, outcomeWords, pageOfMethod, viaWords } from './words.js';
 
@@ -93,6 +94,7 @@ function Details({ call }) {
         ]} />
       <${Payload} call=${call} name="params" omitted=${call.params_omitted} />
       <${Payload} call=${call} name=${failed ? 'error' : 'result'} omitted=${call.result_omitted} />
+      ${hasPayload(call) && html`<${CompareCalls} call=${call} />`}
       ${
         page &&
         html`
@@ -120,7 +122,7 @@ function Payload({ call, name, omitted }) {
       <h3>Recorded ${name}</h3>
       ${
         name in call
-          ? html`<${JsonView} value=${call[name]} label=${`recorded ${name}`} depth=${3} />`
+          ? html`<${JsonView} tools value=${call[name]} label=${`recorded ${name}`} depth=${3} />`
           : html`<p class="muted">${omissionWords(omitted ?? '')}</p>`
       }
     </div>

@@ -165,9 +165,21 @@ async function loadTools(signal) {
   const [tools, methods, scripts] = await Promise.all([
     listTools(signal),
     api.get('/api/methods', undefined, { signal }),
-    api.get('/api/scripts', { kind: 'tool', limit: 1000 }, { signal }),
+    listScripts(signal),
   ]);
-  return { tools, origins: originsOf(methods.methods, scripts.scripts) };
+  return { tools, origins: originsOf(methods.methods, scripts) };
+}
+
+/** All stored scripts of the kind tool, page by page. @param {AbortSignal} signal @returns {Promise<any[]>} */
+async function listScripts(signal) {
+  const scripts = [];
+  let cursor = null;
+  do {
+    const page = await api.get('/api/scripts', { kind: 'tool', limit: 1000, cursor }, { signal });
+    scripts.push(...page.scripts);
+    cursor = page.next_cursor;
+  } while (cursor);
+  return scripts;
 }
 
 /** Lists the tools page by page, as a client does. @param {AbortSignal} signal @returns {Promise<Tool[]>} */

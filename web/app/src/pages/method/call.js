@@ -6,16 +6,25 @@ import { keepSent, newTrace } from '../../lib/sent.js';
 
 /**
  * @typedef {object} Answer
+ * @property {number} n the number of the call on this page
+ * @property {number} at when the answer came
  * @property {number} ms
  * @property {number} bytes
  * @property {{result: any} | {error: {code: number, message: string, data?: any}} | {problem: any} | {cancelled: true}}
  *   outcome
  */
 
+/** Answers that are kept to compare them. */
+const ANSWERS_MAX = 10;
+/** Bytes of the answers that are kept. */
+const BYTES_MAX = 4_000_000;
+
 /** @param {string} name @param {{keep: boolean}} options `keep`: remember the params in this tab, to call again */
 export function useCall(name, { keep }) {
   const [busy, setBusy] = useState(false);
   const [answer, setAnswer] = useState(/** @type {Answer | null} */ (null));
+  const [answers, setAnswers] = useState(/** @type {Answer[]} */ ([]));
+  const made = useRef(0);
   const running = useRef(/** @type {AbortController | null} */ (null));
   useEffect(() => () => running.current?.abort(), []);
 
@@ -25,11 +34,28 @@ export function useCall(name, { keep }) {
     setBusy(true);
     const { trace, header } = newTrace();
     if (keep) keepSent(trace, params);
-    setAnswer(await callMethod(name, params, { signal: running.current.signal, headers: { traceparent: header } }));
+    const options = { signal: running.current.signal, headers: { traceparent: header } };
+    made.current += 1;
+    const came = { ...(await callMethod(name, params, options)), n: made.current, at: Date.now() };
+    setAnswer(came);
+    if ('result' in came.outcome || 'error' in came.outcome) setAnswers((old) => newest([...old, came]));
     running.current = null;
     setBusy(false);
   };
-  return { busy, answer, run, cancel: () => running.current?.abort() };
+  return { busy, answer, answers, run, cancel: () => running.current?.abort() };
+}
+
+/** The newest answers that may be kept. @param {Answer[]} answers oldest first @returns {Answer[]} */
+function newest(answers) {
+  let bytes = 0;
+  return answers
+    .slice(-ANSWERS_MAX)
+    .reverse()
+    .filter((answer) => {
+      bytes += answer.bytes;
+      return bytes <= BYTES_MAX;
+    })
+    .reverse();
 }
 
 /**
@@ -37,7 +63,7 @@ export function useCall(name, { keep }) {
  * @param {string} name
  * @param {string} params '' for none
  * @param {{signal: AbortSignal, headers: Record<string, string>}} options
- * @returns {Promise<Answer>}
+ * @returns {Promise<Omit<Answer, 'n' | 'at'>>}
  */
 async function callMethod(name, params, options) {
   const body = `{"jsonrpc":"2.0","method":${JSON.stringify(name)},${params && `"params":${params},`}"id":1}`;

@@ -17,7 +17,7 @@ import { CallDrawer } from '../calls/drawer.js';
 import { callersOf, durationColumns, percentile, timeColumns } from '../calls/summary.js';
 import { CallTable } from '../calls/table.js';
 import { isFailure } from '../calls/words.js';
-import { MethodStats } from './stats.js';
+import { RangeCharts } from '../charts/range-charts.js';
 
 await loadStyles('calls.css');
 
@@ -57,7 +57,7 @@ export function MethodCalls({ method }) {
   return html`
     <div class="stack-large">
       <${ErrorNotice} error=${loaded.error} title="Not up to date" />
-      ${seesAll && html`<${MethodStats} method=${method} canonicalName=${canonical(method)} />`}
+      ${seesAll && html`<${RangeCharts} path=${statsPath(method)} one="call" />`}
       <p class="muted">${scopeOf(calls, hasMore, seesAll)}</p>
       ${
         calls.length > 0 &&
@@ -94,6 +94,13 @@ function scopeOf(calls, hasMore, seesAll) {
 function canonical({ name, owner }) {
   const prefix = `user.${owner}.`;
   return name.startsWith(prefix) ? name.slice(prefix.length) : name;
+}
+
+/** The statistics of a method. @param {Method} method */
+function statsPath(method) {
+  const name = canonical(method);
+  const visible = method.owner_id === me.value?.id ? name : `user.${method.owner}.${name}`;
+  return `/api/methods/${encodeURIComponent(visible)}/stats`;
 }
 
 /** @param {{calls: Call[]}} props newest first */

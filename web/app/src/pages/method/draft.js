@@ -1,27 +1,27 @@
 /** The params that the form of a method keeps while the tab is open. */
-import { storeDraft } from '../../lib/draft.js';
 import { signal } from '../../lib/preact.js';
 
 /**
- * Params for a form that is on the page already.
+ * Params for the form of a method, until the form takes them.
  * @type {import('../../lib/preact.js').Signal<{name: string, text: string} | null>}
  */
 export const filledParams = signal(/** @type {{name: string, text: string} | null} */ (null));
-
-/** @param {string} method */
-const draftName = (method) => `params.${method}`;
 
 /**
  * The name of the draft; null if the params may have a secret, which must not be stored.
  * @param {import('./types.js').Method} method
  */
 export function paramsDraft(method) {
-  return hasSecrets(method.params_schema) ? null : draftName(method.name);
+  return hasSecrets(method.params_schema) ? null : `params.${method.name}`;
 }
 
-/** Fills the form of a method, also if it is opened later. @param {string} method @param {string} text */
+/**
+ * Fills the form of a method, also if it is opened later. Nothing is stored here: only the form knows whether the params
+ * may have a secret.
+ * @param {string} method
+ * @param {string} text
+ */
 export function fillParams(method, text) {
-  storeDraft(draftName(method), text);
   filledParams.value = { name: method, text };
 }
 

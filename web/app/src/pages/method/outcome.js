@@ -1,21 +1,42 @@
 /** The outcome of a call: the result, the method's error, or the reason why there is no answer. */
-import { formatBytes, formatDuration } from '../../lib/format.js';
+import { clockTime, formatBytes, formatDuration } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useMemo } from '../../lib/preact.js';
 import { Badge, Status } from '../../ui/badge.js';
-import { CodeBlock } from '../../ui/code-block.js';
+import { Comparison } from '../../ui/compare.js';
 import { ErrorNotice, messageOf, Notice } from '../../ui/error-notice.js';
+import { JsonView } from '../../ui/json-view.js';
 import { Loading, useSlow } from '../../ui/spinner.js';
 import { isRefusal } from './refusal.js';
 
-/** @param {{call: {busy: boolean, answer: import('./call.js').Answer | null}}} props */
+/** @typedef {import('./call.js').Answer} Answer */
+
+/** @param {{call: {busy: boolean, answer: Answer | null, answers: Answer[]}}} props */
 export function Outcome({ call }) {
   const slow = useSlow(call.busy);
   return html`
     <section class="outcome stack-small" aria-label="Outcome" aria-live="polite" aria-busy=${call.busy}>
       ${slow ? html`<${Loading} label="Calling" />` : call.answer && html`<${OutcomeView} answer=${call.answer} />`}
     </section>
+    ${call.answers.length > 1 && html`<${CompareAnswers} answers=${call.answers} />`}
   `;
+}
+
+/** Compares the results of calls that this page made. @param {{answers: Answer[]}} props oldest first */
+function CompareAnswers({ answers }) {
+  const versions = answers.map((answer) => ({
+    key: String(answer.n),
+    label: `Call ${answer.n}, ${clockTime(answer.at)}`,
+    text: () => answerText(answer),
+  }));
+  const [before, after] = versions.slice(-2).map(({ key }) => key);
+  return html`<${Comparison} title="Compare two results" versions=${versions} chosen=${[before, after]} />`;
+}
+
+/** @param {Answer} answer */
+function answerText({ outcome }) {
+  if ('result' in outcome) return prettyJson(outcome.result);
+  return 'error' in outcome ? `Error\n${prettyJson(outcome.error)}` : '';
 }
 
 /** @param {{answer: import('./call.js').Answer}} props */
@@ -46,12 +67,11 @@ function NoAnswer({ problem }) {
 }
 
 /**
- * Serialised once: the value may be megabytes, and the page renders at every key press.
+ * Rendered once: the value may be megabytes, and the page renders at every key press.
  * @param {{value: any, label: string}} props
  */
 function Json({ value, label }) {
-  const text = useMemo(() => prettyJson(value), [value]);
-  return html`<${CodeBlock} text=${text} language="json" label=${label} wrap />`;
+  return useMemo(() => html`<${JsonView} tools value=${value} label=${label} depth=${4} />`, [value, label]);
 }
 
 /** @param {{error: {code: number, message: string, data?: any}, facts: any}} props */

@@ -1,15 +1,17 @@
 /** Sinks that did not deliver some events. */
 import { failingSinks } from '../../lib/alerts.js';
-import { plural } from '../../lib/format.js';
+import { formatNumber, plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
-import { Status } from '../../ui/badge.js';
+import { unrecovered } from '../../lib/sinks.js';
+import { Status, toneOf } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
-import { compareByHealth, SinkStatus } from '../sinks/health.js';
+
+/** @typedef {import('../../lib/alerts.js').FailingSink} FailingSink */
 
 /** Sinks in the card; a link leads to the others. */
 const SHOWN = 6;
@@ -17,7 +19,7 @@ const SHOWN = 6;
 /** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>}} props */
 export function FailingCard({ sinks }) {
   const failing = failingSinks.value;
-  const shown = [...(failing ?? [])].sort(compareByHealth).slice(0, SHOWN);
+  const shown = [...(failing?.sinks ?? [])].sort(byHealth).slice(0, SHOWN);
   return html`
     <${Card} title="Failing sinks" flush>
       ${shown.length === 0 && html`<${NoFailures} sinks=${sinks} isKnown=${failing !== null} />`}
@@ -31,11 +33,11 @@ export function FailingCard({ sinks }) {
       }
       ${
         failing &&
-        failing.length > SHOWN &&
+        failing.total > SHOWN &&
         html`
           <p class="overview-more">
             <${Button} kind="ghost" size="small" icon="arrow-right" href="/sinks?state=failing">
-              All ${failing.length} failing sinks
+              All ${formatNumber(failing.total)} failing sinks
             </${Button}>
           </p>
         `
@@ -44,26 +46,39 @@ export function FailingCard({ sinks }) {
   `;
 }
 
-/** @param {{sink: import('../../lib/sinks.js').Sink}} props */
+/** Sinks whose last delivery is dead come first, then those that lost events, then those that retry. */
+const RANKS = ['dead', 'delivered', 'pending'];
+
+/** @param {FailingSink} a @param {FailingSink} b */
+const byHealth = (a, b) => RANKS.indexOf(a.state) - RANKS.indexOf(b.state) || a.name.localeCompare(b.name);
+
+/** @param {{sink: FailingSink}} props */
 function Row({ sink }) {
-  const last = sink.last_delivery;
-  const error = last?.state === 'delivered' ? null : last?.error;
+  const error = sink.state === 'delivered' ? null : sink.error;
   return html`
     <li class="stack-small">
       <div class="row between">
-        <a class="strong anywhere" href=${`/sinks/${sink.id}`}>${sink.name}</a><${SinkStatus} sink=${sink} />
+        <a class="strong anywhere" href=${`/sinks/${sink.id}`}>${sink.name}</a><${State} sink=${sink} />
       </div>
       ${error && html`<p class="overview-error small anywhere">${withCode(error)}</p>`}
       ${
-        last &&
+        sink.at &&
         html`
           <p class="muted small">
-            last: <span class="mono anywhere">${last.event_type}</span> ${last.state}, <${Time} value=${last.at} />
+            last: <span class="mono anywhere">${sink.event_type}</span> ${sink.state}, <${Time} value=${sink.at} />
           </p>
         `
       }
     </li>
   `;
+}
+
+/** @param {{sink: FailingSink}} props */
+function State({ sink }) {
+  if (sink.state === 'dead') return html`<${Status} tone="bad">failing</${Status}>`;
+  if (sink.state === 'pending' && sink.at)
+    return html`<${Status} tone=${toneOf('retrying')} pulse>retrying</${Status}>`;
+  return html`<${Status} tone="bad">${unrecovered(sink)}</${Status}>`;
 }
 
 /** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>, isKnown: boolean}} props */

@@ -52,7 +52,8 @@ export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }
  */
 function showLine(frame, fault) {
   const box = frame?.querySelector('.editor');
-  if (!fault?.line || !box) return;
+  // The editor must not move while the user types.
+  if (!fault?.line || fault.typed || !box) return;
   if (!fault.ran) box.scrollIntoView({ block: 'nearest' });
   box.scrollTop = fault.line * Number.parseFloat(getComputedStyle(box).lineHeight) - box.clientHeight / 2;
 }

@@ -2,8 +2,8 @@
 import { shellQuote } from '../../lib/shell.js';
 
 /**
- * An error in the source; `ran`: found by a run.
- * @typedef {{line: number | null, message: string, ran?: boolean}} SourceFault
+ * An error in the source; `ran`: found by a run; `typed`: found while the user types.
+ * @typedef {{line: number | null, message: string, ran?: boolean, typed?: boolean}} SourceFault
  */
 /** @typedef {'tool' | 'sink' | 'library' | 'startup'} Kind */
 /**
@@ -69,11 +69,15 @@ export const isRunnable = (kind) => kind === 'tool' || kind === 'sink';
  * @returns {SourceFault | null} null for other errors
  */
 export function faultOf(error) {
-  if (error?.code !== 'invalid_script') return null;
-  const place = /^[^\n]*?\.py:(\d+): ([\s\S]*)$/.exec(error.detail);
+  return error?.code === 'invalid_script' ? placeOf(error.detail) : null;
+}
+
+/** @param {string} problem @returns {SourceFault} */
+export function placeOf(problem) {
+  const place = /^[^\n]*?\.py:(\d+): ([\s\S]*)$/.exec(problem);
   return place
     ? { line: Number(place[1]), message: `Line ${place[1]}: ${place[2]}` }
-    : { line: null, message: error.detail };
+    : { line: null, message: problem };
 }
 
 /**

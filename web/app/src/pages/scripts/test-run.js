@@ -1,16 +1,17 @@
 /** Runs a script or its draft as the current user, with params or an event, and shows result and output. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { formatDuration } from '../../lib/format.js';
+import { exactTime, formatDuration } from '../../lib/format.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
 import { html, useId, useState } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
-import { TextInput } from '../../ui/field.js';
+import { Select, TextInput } from '../../ui/field.js';
 import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
 /**
@@ -33,6 +34,7 @@ import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 export function TestRun({ script, path, draft, onFault }) {
   const [params, setParams] = useState(() => prettyJson(sampleOf(script.params_schema)));
   const [eventType, setEventType] = useState(EVENT_TYPES[0]);
+  const [eventId, setEventId] = useState('');
   const [ran, setRan] = useState(/** @type {RunResult | null} */ (null));
   const tool = script.kind === 'tool';
   const parsed = parseJson(params.trim() || '{}');
@@ -41,7 +43,7 @@ export function TestRun({ script, path, draft, onFault }) {
     onFault(null);
     const rest = JSON.stringify({
       ...(draft !== null && { source: draft }),
-      ...(!tool && { event_type: eventType.trim() }),
+      ...(!tool && (eventId ? { event_id: eventId } : { event_type: eventType.trim() })),
     });
     // The params are sent as typed, so that large integers arrive unchanged.
     const given = `"params":${params.trim() || '{}'}`;
@@ -69,7 +71,7 @@ export function TestRun({ script, path, draft, onFault }) {
   };
   return html`
     <${Card} title="Test run"
-      description=${`${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event.'}${
+      description=${`${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event or a past one.'}${
         draft === null ? '' : ' Your unsaved draft runs; the stored script stays as it is.'
       }`}>
       <form class="form" onSubmit=${submit}>
@@ -80,7 +82,10 @@ export function TestRun({ script, path, draft, onFault }) {
                 error=${parsed.ok ? '' : parsed.message} errorLine=${parsed.ok ? null : parsed.line}
                 onSubmit=${() => parsed.ok && void run()} />
             `
-            : html`<${EventType} value=${eventType} onInput=${setEventType} />`
+            : html`
+              <${PastEvent} value=${eventId} onInput=${setEventId} />
+              ${!eventId && html`<${EventType} value=${eventType} onInput=${setEventType} />`}
+            `
         }
         <div class="form-actions">
           <${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>
@@ -93,6 +98,22 @@ export function TestRun({ script, path, draft, onFault }) {
         ${!error && ran && html`<${Outcome} ran=${ran} tool=${tool} />`}
       </div>
     </${Card}>
+  `;
+}
+
+/** Past events to choose from. */
+const EVENTS_MAX = 50;
+
+/** A choice of the newest events. @param {{value: string, onInput: (id: string) => void}} props */
+function PastEvent({ value, onInput }) {
+  const events = useResource(`/api/events?limit=${EVENTS_MAX}`).data?.events ?? [];
+  const options = events.map((/** @type {any} */ event) => ({
+    value: event.event_id,
+    label: `${event.event_type}, ${exactTime(event.event_ts)}`,
+  }));
+  return html`
+    <${Select} label="Event" value=${value} onInput=${onInput}
+      options=${[{ value: '', label: 'A sample event' }, ...options]} />
   `;
 }
 

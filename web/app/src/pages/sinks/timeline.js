@@ -1,14 +1,13 @@
 /** The attempts of a delivery in their order: one is open, two can be compared. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { diffLines } from '../../lib/diff.js';
 import { exactTime, formatDuration } from '../../lib/format.js';
-import { html, useEffect, useMemo, useState } from '../../lib/preact.js';
+import { html, useEffect, useState } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { CodeBlock } from '../../ui/code-block.js';
+import { Comparison } from '../../ui/compare.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
-import { Select } from '../../ui/field.js';
 import { withCode } from '../../ui/rich-text.js';
 import { outcomeOf } from '../events/attempts.js';
 import { attemptText, ExchangeTabs } from './exchange.js';
@@ -44,10 +43,17 @@ export function Timeline({ sink, delivery }) {
         ${delivery.next_attempt_at && html`<li class="attempt"><${Countdown} to=${delivery.next_attempt_at} /></li>`}
       </ol>
       ${sink.type === 'webhook' && !attempts.some((one) => one.exchange) && html`<${KeepExchanges} sink=${sink} />`}
-      ${attempts.length > 1 && html`<${Comparison} attempts=${attempts} />`}
+      ${attempts.length > 1 && html`<${Comparison} title="Compare two attempts" versions=${attempts.map(versionOf)} />`}
     </div>
   `;
 }
+
+/** @param {Attempt} attempt @param {number} index */
+const versionOf = (attempt, index) => ({
+  key: String(index),
+  label: `Attempt ${index + 1}`,
+  text: () => attemptText(attempt),
+});
 
 /** @param {{attempt: Attempt, n: number}} props */
 function Details({ attempt, n }) {
@@ -109,45 +115,3 @@ function KeepExchanges({ sink }) {
     <${ErrorNotice} error=${keep.error} />
   `;
 }
-
-/** @param {{attempts: Attempt[]}} props */
-function Comparison({ attempts }) {
-  const [pair, setPair] = useState(/** @type {[string, string]} */ (['', '']));
-  const options = attempts.map((_, index) => ({ value: String(index), label: `Attempt ${index + 1}` }));
-  const [from, to] = pair.map((text) => (text === '' ? undefined : attempts[Number(text)]));
-  const lines = useMemo(() => (from && to ? diffLines(attemptText(from), attemptText(to)) : null), [from, to]);
-  return html`
-    <details class="comparison">
-      <summary>Compare two attempts</summary>
-      <div class="stack-small">
-        <div class="row">
-          <${Select} label="From" value=${pair[0]} options=${[{ value: '', label: 'Choose' }, ...options]}
-            onInput=${(/** @type {string} */ value) => setPair(([, to]) => [value, to])} />
-          <${Select} label="To" value=${pair[1]} options=${[{ value: '', label: 'Choose' }, ...options]}
-            onInput=${(/** @type {string} */ value) => setPair(([from]) => [from, value])} />
-        </div>
-        ${
-          lines &&
-          html`
-            <div class="diff mono" tabindex="0" role="region" aria-label="Differences">
-              ${
-                lines.every((line) => line.kind === 'same')
-                  ? html`<p class="diff-line">No difference.</p>`
-                  : lines.map(
-                      (line, index) =>
-                        html`
-                          <div key=${index} class=${`diff-line diff-${line.kind}`}>
-                            ${MARKS[line.kind]} ${line.text}
-                          </div>
-                        `,
-                    )
-              }
-            </div>
-          `
-        }
-      </div>
-    </details>
-  `;
-}
-
-const MARKS = { same: ' ', removed: '−', added: '+' };

@@ -4,7 +4,7 @@ import { useList, useResource } from '../../lib/resource.js';
 
 /**
  * @typedef {{id: string, username: string, roles: string[], groups: string[], active: boolean, created_at: string,
- *   quotas?: Record<string, number>, second_factor?: boolean}} User
+ *   last_seen_at?: string | null, quotas?: Record<string, number>, second_factor?: boolean}} User
  */
 
 /** The page size. It is large, because filters search only loaded users. */

@@ -10,6 +10,7 @@ import { Card } from '../../ui/card.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 import { TextInput } from '../../ui/field.js';
 import { toast } from '../../ui/toasts.js';
+import { QuotaUseTable } from './quota-use.js';
 
 /** @param {{user: import('./directory.js').User, onChange: (patch: object) => Promise<void>}} props */
 export function QuotasCard({ user, onChange }) {
@@ -30,6 +31,7 @@ export function QuotasCard({ user, onChange }) {
   };
   return html`
     <${Card} title="Quotas" description="Limits of this user. An empty field means the server's default.">
+      <${QuotaUseTable} user=${user.id} />
       <form class="form" onSubmit=${save.submit}>
         <div class="stats">
           ${QUOTAS.map(

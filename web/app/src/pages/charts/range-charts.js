@@ -1,7 +1,6 @@
-/** Calls and latency of a method in the last hour, day, week or month: for its owner and users with `view_audit`. */
+/** Counts and latencies of the last hour, day, week or month, of a method or a sink. */
 import { withQuery } from '../../lib/api.js';
 import { exactTime, formatDuration, formatNumber, plural } from '../../lib/format.js';
-import { me } from '../../lib/me.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { useQuery } from '../../router.js';
@@ -9,9 +8,8 @@ import { Bars, ChartCard, Line } from '../../ui/chart.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Segmented } from '../../ui/field.js';
 
-/** @typedef {{at: string, calls: number, errors: number, p50_ms: number | null, p95_ms: number | null}} Point */
-/** @typedef {{step_seconds: number, total: Point, points: Point[]}} Stats */
-/** @typedef {import('./types.js').Method} Method */
+/** @typedef {{at: string, count: number, bad: number, p50_ms: number | null, p95_ms: number | null}} Point */
+/** @typedef {{total: Point, points: Point[]}} Stats */
 
 const EVERY_MS = 15_000;
 /** The ranges of the API, and the words at the left end of the charts. */
@@ -22,25 +20,28 @@ const RANGES = [
   { value: '30d', label: '30 d', start: '30 days ago' },
 ];
 
-/** @param {{method: Method, canonicalName: string}} props */
-export function MethodStats({ method, canonicalName }) {
+/**
+ * @param {object} props
+ * @param {string} props.path of the statistics
+ * @param {'call' | 'attempt'} props.one what is counted
+ */
+export function RangeCharts({ path, one }) {
   const query = useQuery();
-  const range = RANGES.find((one) => one.value === query.get('range')) ?? RANGES[0];
-  const isOwn = method.owner_id === me.value?.id;
-  const name = isOwn ? canonicalName : `user.${method.owner}.${canonicalName}`;
-  const address = withQuery(`/api/methods/${encodeURIComponent(name)}/stats`, { range: range.value });
-  const loaded = useResource(address, { every: EVERY_MS });
+  const range = RANGES.find(({ value }) => value === query.get('range')) ?? RANGES[0];
+  const loaded = useResource(withQuery(path, { range: range.value }), { every: EVERY_MS });
   const setRange = (/** @type {string} */ value) => query.set({ range: value === RANGES[0].value ? null : value });
+  const pending = pendingOf(loaded);
+  const stats = pending ? null : { total: pointOf(loaded.data.total), points: loaded.data.points.map(pointOf) };
   return html`
     <div class="stack">
       <${Segmented} label="Time range of the charts" value=${range.value} onInput=${setRange} options=${RANGES} />
       ${
-        pendingOf(loaded) ??
+        pending ??
         html`
           <${ErrorNotice} error=${loaded.error} title="Not up to date" />
           <div class="columns">
-            <${CallsChart} stats=${loaded.data} start=${range.start} />
-            <${LatencyChart} stats=${loaded.data} start=${range.start} />
+            <${CountChart} stats=${stats} start=${range.start} one=${one} />
+            <${LatencyChart} stats=${stats} start=${range.start} one=${one} />
           </div>
         `
       }
@@ -48,49 +49,58 @@ export function MethodStats({ method, canonicalName }) {
   `;
 }
 
-/** @param {{stats: Stats, start: string}} props */
-function CallsChart({ stats, start }) {
+/** @param {any} point of a method or a sink @returns {Point} */
+const pointOf = (point) => ({
+  ...point,
+  count: point.calls ?? point.attempts,
+  bad: point.errors ?? point.failed,
+});
+
+/** @param {{stats: Stats, start: string, one: string}} props */
+function CountChart({ stats, start, one }) {
   const [at, setAt] = useState(/** @type {number | null} */ (null));
   const { points, total } = stats;
   const shown = points[at ?? -1] ?? total;
-  const top = Math.max(...points.map((point) => point.calls));
+  const top = Math.max(...points.map((point) => point.count));
+  const title = one === 'call' ? 'Calls' : 'Attempts';
   return html`
-    <${ChartCard} title="Calls" value=${formatNumber(shown.calls)} when=${whenOf(points, at)} note=${noteOf(shown)}
-      top=${top ? formatNumber(top) : ''} onPoint=${setAt} count=${points.length} axis=${[start, 'now']}
-      label=${`Calls since ${start}: ${plural(total.calls, 'call')}, ${formatNumber(total.errors)} failed`}
+    <${ChartCard} title=${title} value=${formatNumber(shown.count)} when=${whenOf(points, at)}
+      note=${noteOf(shown, one)} top=${top ? formatNumber(top) : ''} onPoint=${setAt} count=${points.length}
+      axis=${[start, 'now']}
+      label=${`${title} since ${start}: ${plural(total.count, one)}, ${formatNumber(total.bad)} failed`}
       table=${{
-        head: ['From', 'Calls', 'Failed'],
+        head: ['From', title, 'Failed'],
         rows: points
-          .filter((point) => point.calls > 0)
-          .map((point) => [exactTime(point.at), formatNumber(point.calls), formatNumber(point.errors)]),
+          .filter((point) => point.count > 0)
+          .map((point) => [exactTime(point.at), formatNumber(point.count), formatNumber(point.bad)]),
       }}>
-      <${Bars} at=${at} bars=${points.map(({ at: key, calls, errors }) => ({ key, total: calls, bad: errors }))} />
+      <${Bars} at=${at} bars=${points.map(({ at: key, count, bad }) => ({ key, total: count, bad }))} />
     </${ChartCard}>
   `;
 }
 
-/** @param {Point} point */
-function noteOf({ calls, errors }) {
-  if (calls === 0) return 'no calls';
-  if (errors === 0) return 'none failed';
-  return html`<span class="tone-bad chart-bad">${formatNumber(errors)} failed</span>`;
+/** @param {Point} point @param {string} one */
+function noteOf({ count, bad }, one) {
+  if (count === 0) return `no ${one}s`;
+  if (bad === 0) return 'none failed';
+  return html`<span class="tone-bad chart-bad">${formatNumber(bad)} failed</span>`;
 }
 
-/** @param {{stats: Stats, start: string}} props */
-function LatencyChart({ stats, start }) {
+/** @param {{stats: Stats, start: string, one: string}} props */
+function LatencyChart({ stats, start, one }) {
   const [at, setAt] = useState(/** @type {number | null} */ (null));
   const { points, total } = stats;
   const shown = points[at ?? -1] ?? total;
   const top = Math.max(...points.map((point) => point.p95_ms ?? 0));
   return html`
     <${ChartCard} title="Latency, p95" value=${durationOf(shown.p95_ms)} when=${whenOf(points, at)}
-      note=${shown.p50_ms === null ? 'no calls' : `half within ${durationOf(shown.p50_ms)}`}
+      note=${shown.p50_ms === null ? `no ${one}s` : `half within ${durationOf(shown.p50_ms)}`}
       top=${top ? formatDuration(top) : ''} onPoint=${setAt} count=${points.length} axis=${[start, 'now']}
       label=${`95th percentile of the latency since ${start}: ${durationOf(total.p95_ms)}`}
       table=${{
         head: ['From', 'p50', 'p95'],
         rows: points
-          .filter((point) => point.calls > 0)
+          .filter((point) => point.count > 0)
           .map((point) => [exactTime(point.at), durationOf(point.p50_ms), durationOf(point.p95_ms)]),
       }}>
       <${Line} at=${at} values=${points.map((point) => point.p95_ms)} />

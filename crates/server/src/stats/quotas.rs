@@ -1,0 +1,65 @@
+//! The quotas of a user and their use (`GET /api/stats/quotas`).
+
+use svc_core::{Quota, UserId};
+use svc_protocol::api::{QuotaUse, QuotaUses};
+use svc_store::{StoreError, Tx, events::usage, schedules, scripts, sinks, sources, tokens, users};
+
+use super::{Overview, StatsError};
+use crate::identity::{Caller, IdentityError};
+
+impl Overview {
+    /// The use of the caller's own quotas or, for callers with `manage_users`, of those of a user.
+    pub async fn quotas(
+        &self,
+        caller: &Caller,
+        user: Option<UserId>,
+    ) -> Result<QuotaUses, StatsError> {
+        let user = user.unwrap_or(caller.user.id);
+        caller.check_credentials_of(user)?;
+        let read = move |tx: &mut Tx<'_>| {
+            let mut stored = Vec::new();
+            for &quota in Quota::ALL {
+                stored.push((quota, count_stored(tx, user, quota)?));
+            }
+            Ok((users::find_quotas(tx, user)?, stored))
+        };
+        if self.directory.find_user(user).is_none() {
+            return Err(IdentityError::not_found("user", user).into());
+        }
+        let (overrides, stored) = self.store.read(read).await?;
+        let limits = self.quotas.with(&overrides);
+        let show = |(quota, count): (Quota, Option<u64>)| QuotaUse {
+            quota,
+            used: count.unwrap_or_else(|| self.count_in_memory(user, quota)),
+            limit: limits.get(quota),
+            is_own_value: overrides.contains_key(&quota),
+        };
+        Ok(QuotaUses {
+            user_id: user,
+            quotas: stored.into_iter().map(show).collect(),
+        })
+    }
+
+    /// Uses that are counted at this server only.
+    fn count_in_memory(&self, user: UserId, quota: Quota) -> u64 {
+        match quota {
+            Quota::Methods => self.registry.count_of_owner(user) as u64,
+            _ => self.streams.count_of(user),
+        }
+    }
+}
+
+/// `None` for a quota whose use is not in the database.
+fn count_stored(tx: &mut Tx<'_>, user: UserId, quota: Quota) -> Result<Option<u64>, StoreError> {
+    let key = sinks::owner_key(user);
+    Ok(Some(match quota {
+        Quota::Spaces => users::count_spaces(tx, user)?,
+        Quota::Tokens => tokens::count(tx, user)?,
+        Quota::Scripts => scripts::count(tx, &key)?,
+        Quota::Sinks => sinks::count(tx, &key)?,
+        Quota::Sources => sources::count(tx, user)?,
+        Quota::Schedules => schedules::count(tx, user)?,
+        Quota::EventBytes => usage::bytes_of(tx, Some(user))?,
+        Quota::Methods | Quota::Streams => return Ok(None),
+    }))
+}

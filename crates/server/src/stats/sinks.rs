@@ -1,0 +1,66 @@
+//! Statistics of one sink (`GET /api/event-sinks/{id}/stats`), for the users who manage the sink.
+//!
+//! Attempts are stored with the calls of methods: see `svc_core::method_stats`.
+
+use svc_core::{
+    SinkId, Timestamp,
+    method_stats::{MethodCount, StatsRange, name_of_sink},
+};
+use svc_protocol::api::{SinkStats, SinkStatsPoint};
+use svc_store::{Tx, method_stats, sinks};
+
+use super::{
+    StatsError,
+    methods::{MethodStatistics, sum_points},
+};
+use crate::{events::sinks::owner_keys, identity::Caller};
+
+impl MethodStatistics {
+    pub async fn get_sink(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        range: StatsRange,
+    ) -> Result<SinkStats, StatsError> {
+        let now = svc_clock::now();
+        let first = range.first(now);
+        let keys = owner_keys(caller);
+        let name = name_of_sink(id);
+        let wanted = name.clone();
+        let read = move |tx: &mut Tx<'_>| {
+            let sink = sinks::find(tx, id)?.filter(|sink| keys.contains(&sink.owner_key));
+            let Some(sink) = sink else { return Ok(None) };
+            let counts = method_stats::list(tx, sink.owner_id, &wanted, first)?;
+            Ok(Some((sink.owner_id, counts)))
+        };
+        let found = self.store.read_list(caller.user.id, read).await?;
+        let (owner, mut counts) = found.ok_or(StatsError::UnknownSink(id))?;
+        let unwritten = self.metrics.methods.find_unwritten(owner, &name);
+        if unwritten.calls() > 0 {
+            counts.push((now, unwritten));
+        }
+        let (total, points) = sum_points(range, first, &counts);
+        let starts = (0..).map(|number| first.plus(range.step() * number));
+        Ok(SinkStats {
+            sink_id: id,
+            range,
+            step_seconds: range.step().as_secs(),
+            total: point(first, &total),
+            points: starts
+                .zip(&points)
+                .map(|(at, count)| point(at, count))
+                .collect(),
+        })
+    }
+}
+
+fn point(at: Timestamp, count: &MethodCount) -> SinkStatsPoint {
+    SinkStatsPoint {
+        at,
+        attempts: count.calls(),
+        failed: count.errors,
+        p50_ms: count.percentile_ms(0.5),
+        p95_ms: count.percentile_ms(0.95),
+        p99_ms: count.percentile_ms(0.99),
+    }
+}

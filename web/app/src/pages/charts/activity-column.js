@@ -1,0 +1,23 @@
+/** The column of a list with the last 24 hours of each row. */
+import { html } from '../../lib/preact.js';
+import { Sparkline } from '../../ui/sparkline.js';
+
+/**
+ * @template T
+ * @param {(row: T) => import('../../lib/activity.js').Series | null | undefined} seriesOf null if the user may not know
+ *   it; undefined for a row without calls
+ * @returns {import('../../ui/table.js').Column<T>}
+ */
+export const activityColumn = (seriesOf) => ({
+  key: 'activity',
+  label: 'Last 24 h',
+  shrink: true,
+  phone: 'hidden',
+  sort: (row) => seriesOf(row)?.total ?? 0,
+  cell: (row) => {
+    const series = seriesOf(row);
+    if (series === null) return html`<span class="muted" title="Known to the owner only">–</span>`;
+    if (!series) return html`<span class="muted small">none</span>`;
+    return html`<${Sparkline} values=${series.values} bad=${series.bad} label=${series.label} />`;
+  },
+});

@@ -1,0 +1,77 @@
+/** Deletes a group, after showing which methods and sinks depend on it. */
+import { api } from '../../lib/api.js';
+import { plural } from '../../lib/format.js';
+import { html } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { ConfirmDialog } from '../../ui/dialog.js';
+import { pendingOf } from '../../ui/error-notice.js';
+import { toast } from '../../ui/toasts.js';
+
+/** @typedef {{name: string, owner: string, only: boolean}} GroupMethod */
+/** @typedef {{total: number, only: number, methods: GroupMethod[], script_sinks: number}} Effects */
+
+/** Names in the list; the others are counted. */
+const NAMES_SHOWN = 8;
+
+/**
+ * @param {{group: {id: string, name: string}, members: import('../users/directory.js').User[] | undefined, onDone: () =>
+ *   Promise<any>, onClose: () => void}} props
+ */
+export function DeleteGroup({ group, members, onDone, onClose }) {
+  const effects = useResource(`/api/groups/${group.id}/methods`);
+  const remove = async () => {
+    await api.del(`/api/groups/${group.id}`);
+    await onDone();
+    toast(`Group ${group.name} deleted`);
+  };
+  return html`
+    <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
+      ${members !== undefined && html`<p>It has ${plural(members.length, 'member')}.</p>`}
+      ${pendingOf(effects) ?? html`<${EffectsList} effects=${effects.data} />`}
+    </${ConfirmDialog}>
+  `;
+}
+
+/** @param {{effects: Effects}} props */
+function EffectsList({ effects }) {
+  const { total, only, methods, script_sinks: scripts } = effects;
+  if (total === 0) return html`<p>No method is limited to this group.</p>`;
+  const shown = methods.slice(0, NAMES_SHOWN);
+  return html`
+    <p>
+      The members lose ${plural(total, 'method')} that ${total === 1 ? 'is' : 'are'} limited to this
+      group${shown.length > 0 ? ':' : '.'}
+    </p>
+    ${
+      shown.length > 0 &&
+      html`
+        <ul class="stack-small" aria-label="Methods of the group">
+          ${shown.map(
+            ({ name, only: alone }) => html`
+              <li key=${name}>
+                <span class="mono anywhere">${name}</span>
+                ${alone && html` <span class="muted small">then only its owner can call it</span>`}
+              </li>
+            `,
+          )}
+          ${total > shown.length && html`<li class="muted">and ${total - shown.length} more</li>`}
+        </ul>
+      `
+    }
+    ${
+      only > 0 &&
+      shown.length === 0 &&
+      html`<p>${plural(only, 'method')} of them can then be called by ${only === 1 ? 'its owner' : 'their owners'} only.</p>`
+    }
+    ${
+      scripts > 0 &&
+      html`
+        <p>
+          ${plural(scripts, 'script sink')} of members ${scripts === 1 ? 'keeps' : 'keep'} running; a script that calls
+          one of these methods then fails.
+        </p>
+      `
+    }
+    ${scripts === 0 && html`<p class="muted">No script sink of a member depends on it.</p>`}
+  `;
+}
