@@ -38,11 +38,11 @@ use svc_core::Timestamp;
 use tokio::{runtime::Runtime, time::timeout};
 use tokio_postgres::{Client, SimpleQueryMessage, Statement, types::ToSql};
 
+use self::presence::Presence;
 pub use self::{
     address::{AddressError, DatabaseUrl},
     proving::{ProvingError, ProvingSchema},
 };
-use self::presence::Presence;
 pub(super) use self::{
     heartbeat::Heartbeat,
     listen::{Listener, listen},

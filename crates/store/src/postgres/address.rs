@@ -70,8 +70,7 @@ impl DatabaseUrl {
             }
             Some(other) => return Err(AddressError::SslMode(other.to_owned())),
         };
-        let has_options =
-            config.get_options().is_some() || config.get_application_name().is_some();
+        let has_options = config.get_options().is_some() || config.get_application_name().is_some();
         if config.get_application_name().is_none() {
             config.application_name("svc");
         }

@@ -159,7 +159,17 @@ mod tests {
         for name in ["svc_prove_1", "_a", "prove"] {
             assert!(is_name(name), "{name}");
         }
-        for name in ["", "1a", "A", "a-b", "a\"b", "a b", "pg_x", "ä", &"a".repeat(41)] {
+        for name in [
+            "",
+            "1a",
+            "A",
+            "a-b",
+            "a\"b",
+            "a b",
+            "pg_x",
+            "ä",
+            &"a".repeat(41),
+        ] {
             assert!(!is_name(name), "{name}");
         }
     }

@@ -173,7 +173,11 @@ async fn prove(
 }
 
 /// Runs the rounds until a promise is broken.
-async fn all_rounds(plan: &Plan, run: &mut Run, progress: &mut Progress) -> Result<Ending, Failure> {
+async fn all_rounds(
+    plan: &Plan,
+    run: &mut Run,
+    progress: &mut Progress,
+) -> Result<Ending, Failure> {
     progress.begin(plan);
     run.start(plan.servers).await?;
     for number in 1..=plan.rounds {

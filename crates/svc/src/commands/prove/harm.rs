@@ -22,7 +22,17 @@ const CLOCK_MINUTES: (u64, u64) = (5, 360);
 
 /// A disturbance.
 #[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, serde::Deserialize, ValueEnum,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Debug,
+    Serialize,
+    serde::Deserialize,
+    ValueEnum,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Harm {
@@ -88,7 +98,10 @@ impl Run {
         };
         sleep(down).await;
         self.start_again(server).await?;
-        Ok(format!("server {server} killed after {} ms", moment.as_millis()))
+        Ok(format!(
+            "server {server} killed after {} ms",
+            moment.as_millis()
+        ))
     }
 
     async fn freeze(&mut self, server: usize, dice: &mut Dice) -> Result<String, RoundError> {
@@ -100,7 +113,10 @@ impl Run {
         self.servers[server].freeze();
         sleep(time).await;
         self.servers[server].thaw();
-        Ok(format!("server {server} frozen for {} ms", time.as_millis()))
+        Ok(format!(
+            "server {server} frozen for {} ms",
+            time.as_millis()
+        ))
     }
 
     /// Limits the size of the files of a server: a write beyond it fails. The disk itself is not
@@ -166,7 +182,11 @@ impl Run {
     }
 
     /// Kills a server during commits, then during its start, while it repairs its database.
-    async fn kill_in_commit(&mut self, server: usize, dice: &mut Dice) -> Result<String, RoundError> {
+    async fn kill_in_commit(
+        &mut self,
+        server: usize,
+        dice: &mut Dice,
+    ) -> Result<String, RoundError> {
         sleep(dice.millis(0..25)).await;
         self.servers[server].kill();
         let address = self.servers[server].address;

@@ -243,9 +243,14 @@ impl Ledger {
             let why = match (is_dead, failed) {
                 (true, _) => "is recorded as dead, but the receiver never refused it".to_owned(),
                 (false, 0) => "was acknowledged and never arrived".to_owned(),
-                (false, failed) => format!("was refused {failed} times and is not recorded as dead"),
+                (false, failed) => {
+                    format!("was refused {failed} times and is not recorded as dead")
+                }
             };
-            let what = format!("event {n} of emitter {emitter} ({id}) for sink {}: {why}", sink.name);
+            let what = format!(
+                "event {n} of emitter {emitter} ({id}) for sink {}: {why}",
+                sink.name
+            );
             found.push((FindingKind::Lost, what));
         }
         for sink in &self.sinks {

@@ -41,7 +41,8 @@ impl Folder {
             }
             Err(error) => return Err(failed(error)),
         };
-        let text = "This folder belongs to a run of `svc prove`. It may be removed after the run.\n";
+        let text =
+            "This folder belongs to a run of `svc prove`. It may be removed after the run.\n";
         fs::write(path.join(MARKER), text).map_err(failed)?;
         Ok(Self { path, existed })
     }

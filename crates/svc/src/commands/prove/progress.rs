@@ -44,11 +44,17 @@ impl Progress {
         let events = run.shared.acknowledged();
         if self.terminal {
             let bar = bar(number, self.rounds);
-            eprint!("\r\x1b[2K{bar} {number} of {}  {harm}  {events} events", self.rounds);
+            eprint!(
+                "\r\x1b[2K{bar} {number} of {}  {harm}  {events} events",
+                self.rounds
+            );
             let _ = stderr().flush();
             self.has_bar = true;
         } else if number.is_multiple_of(self.rounds.div_ceil(LINES_MAX)) {
-            eprintln!("round {number} of {}: {what}; {events} events so far", self.rounds);
+            eprintln!(
+                "round {number} of {}: {what}; {events} events so far",
+                self.rounds
+            );
         }
     }
 

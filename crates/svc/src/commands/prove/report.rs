@@ -103,7 +103,10 @@ impl Report {
     pub fn print(&self, output: &Output) -> Outcome {
         output.document(self, || self.table())?;
         for finding in &self.findings {
-            eprintln!("{}, round {}: {}", finding.kind, finding.round, finding.what);
+            eprintln!(
+                "{}, round {}: {}",
+                finding.kind, finding.round, finding.what
+            );
         }
         if let Some(folder) = &self.folder {
             eprintln!("kept: `{}`", folder.display());
@@ -116,7 +119,10 @@ impl Report {
             return Ok(Exit::Failure);
         }
         if self.interrupted {
-            eprintln!("stopped after {} of {} rounds", self.finished_rounds, self.rounds);
+            eprintln!(
+                "stopped after {} of {} rounds",
+                self.finished_rounds, self.rounds
+            );
             let code = u8::try_from(runtime::INTERRUPTED).unwrap_or(u8::MAX);
             return Ok(Exit::Script(code));
         }
@@ -133,14 +139,24 @@ impl Report {
             dead,
         } = self.totals;
         let kinds = self.disturbances.iter();
-        let kinds: Vec<String> = kinds.map(|(harm, count)| format!("{harm} {count}")).collect();
+        let kinds: Vec<String> = kinds
+            .map(|(harm, count)| format!("{harm} {count}"))
+            .collect();
         Table::record(vec![
             (
                 "rounds",
-                format!("{} of {}: {}", self.finished_rounds, self.rounds, kinds.join(", ")),
+                format!(
+                    "{} of {}: {}",
+                    self.finished_rounds,
+                    self.rounds,
+                    kinds.join(", ")
+                ),
             ),
             ("seed", self.seed.to_string()),
-            ("servers", format!("{}, {} database", self.servers, self.database)),
+            (
+                "servers",
+                format!("{}, {} database", self.servers, self.database),
+            ),
             ("time", format!("{} s", self.seconds)),
             (
                 "acknowledged",
@@ -150,7 +166,10 @@ impl Report {
                 "arrived",
                 format!("{arrived} deliveries, {repeated} repeated"),
             ),
-            ("dead", format!("{dead} deliveries, refused by the receiver")),
+            (
+                "dead",
+                format!("{dead} deliveries, refused by the receiver"),
+            ),
             (
                 "failed emits",
                 format!("{}, sent again with the same key", self.failed_emits),

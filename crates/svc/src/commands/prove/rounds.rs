@@ -143,7 +143,10 @@ impl Run {
                 None => "custom.prove.*".to_owned(),
             };
             let url = format!("http://{}/{name}", self.receiver.address);
-            let sink: Sink = self.client(0)?.create(&new_sink(name, pattern, url)).await?;
+            let sink: Sink = self
+                .client(0)?
+                .create(&new_sink(name, pattern, url))
+                .await?;
             self.sinks.push(sink.id);
         }
         // Each server of a zone must know the token and the sinks.

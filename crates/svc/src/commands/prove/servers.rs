@@ -130,7 +130,8 @@ impl Server {
     #[cfg(target_os = "linux")]
     pub fn limit_files(&self, bytes: Option<u64>) -> Result<(), Failure> {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
-        let failed = |error| Failure::failed("cannot limit the size of files of a server").why(error);
+        let failed =
+            |error| Failure::failed("cannot limit the size of files of a server").why(error);
         let maximum = getrlimit(Resource::Fsize).maximum;
         let limit = Rlimit {
             current: bytes.or(maximum),
@@ -202,7 +203,12 @@ impl ServerSettings {
         let listen = address.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
         let mut command = Command::new(&self.program);
         command
-            .args(["prove-server", "--listen", &listen.to_string(), "--data-dir"])
+            .args([
+                "prove-server",
+                "--listen",
+                &listen.to_string(),
+                "--data-dir",
+            ])
             .arg(self.data_dir(number))
             .current_dir(&self.folder)
             .stdin(Stdio::piped())
@@ -238,7 +244,11 @@ impl ServerSettings {
 
 fn last_line(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
-    text.trim_end().lines().last().unwrap_or_default().to_owned()
+    text.trim_end()
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Copies the log of a server to a file, and reports the address that the server listens on.
