@@ -116,6 +116,8 @@ pub enum Command {
     /// Run a server that obeys `svc prove`, which starts this process
     #[command(hide = true)]
     ProveServer(Box<commands::server::StartArgs>),
+    #[command(hide = true)]
+    ProveMethods(commands::prove_methods::Args),
     /// Kill the children of an agent that was killed; the agent starts this process
     #[command(hide = true)]
     AgentGuard,

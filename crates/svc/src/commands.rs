@@ -23,6 +23,7 @@ pub mod migrate;
 pub mod oidc;
 mod own_script;
 pub mod prove;
+pub mod prove_methods;
 pub mod prove_server;
 mod records;
 pub mod role;
@@ -104,6 +105,7 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         // logging.
         Command::Up(args) => up::run(&shell, args),
         Command::Server(server::Command::Start(args)) => server::start(&shell, *args),
+        Command::ProveMethods(args) => prove_methods::run(&args),
         Command::ProveServer(args) => prove_server::run(&shell, *args),
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
         Command::RunScript(args) => run_script::run(&shell, *args),
@@ -158,6 +160,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Server(command) => server::run(shell, command).await,
         Command::Up(_)
         | Command::ProveServer(_)
+        | Command::ProveMethods(_)
         | Command::RunScript(_)
         | Command::ScriptWorker(_)
         | Command::AgentGuard

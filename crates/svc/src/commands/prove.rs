@@ -2,9 +2,10 @@
 //! no acknowledged event is lost, out of order or invented.
 //!
 //! Parts: `rounds` runs a round with the disturbances of `harm`. `servers` starts the processes,
-//! `emitters` emit, `receiver` records what arrives, `ledger` compares. `place` and `schema` make sure
+//! `emitters` emit, `receiver` records what arrives, `ledger` compares; `calls` makes and compares calls. `place` and `schema` make sure
 //! that only a new folder and a new schema are used. `dice` makes every choice depend on the seed.
 
+mod calls;
 mod dice;
 mod emitters;
 mod harm;
@@ -47,6 +48,8 @@ use crate::{
 const FAULT: &str = "SVC_PROVE_FAULT";
 /// The database URL, in place of the option, which other users of the machine can read.
 const DATABASE_URL: &str = "SVC_PROVE_DATABASE_URL";
+/// The longest path of a socket that every system supports.
+const SOCKET_BYTES_MAX: usize = 103;
 /// Servers of a zone, unless an option says another number.
 const ZONE_SERVERS: u8 = 3;
 /// The settings of the servers: their receivers are on this machine, retries come soon, and the
@@ -167,8 +170,8 @@ async fn prove(
         ending = all_rounds(plan, &mut run, &mut progress) => ending,
     };
     progress.end();
-    run.stop();
     let report = ending.map(|ending| Report::of(plan, &run, ending, begun.elapsed()));
+    run.stop();
     (report, run.into_schema())
 }
 
@@ -249,10 +252,21 @@ impl Plan {
                     .why("one server at a time uses the embedded database"),
             );
         }
+        let folder = shell.environment.absolute(&folder);
+        let socket = servers::agent_socket(&folder);
+        if socket.as_os_str().len() > SOCKET_BYTES_MAX {
+            return Err(Failure::usage(format!(
+                "the path of the folder `{}` is too long",
+                folder.display()
+            ))
+            .why(format!(
+                "with the socket of the agent it may have {SOCKET_BYTES_MAX} bytes"
+            )));
+        }
         Ok(Self {
             rounds: usize::try_from(args.rounds).unwrap_or(usize::MAX),
             seed,
-            folder: shell.environment.absolute(&folder),
+            folder,
             harms: possible(args.only, database.is_some())?,
             database,
             servers: servers.into(),

@@ -24,6 +24,8 @@ pub enum FindingKind {
     Inverted,
     /// An event arrived that was not emitted, or was stored twice.
     Invented,
+    /// A call was made twice.
+    Twice,
     /// The servers do not go on.
     Stuck,
 }
@@ -34,6 +36,7 @@ impl fmt::Display for FindingKind {
             Self::Lost => "lost",
             Self::Inverted => "out of order",
             Self::Invented => "invented",
+            Self::Twice => "called twice",
             Self::Stuck => "stuck",
         })
     }

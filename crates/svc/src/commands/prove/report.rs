@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{
     Plan,
+    calls::CallTotals,
     harm::Harm,
     ledger::{Finding, FindingKind, Totals},
     rounds::Run,
@@ -42,6 +43,7 @@ pub struct Report {
     seconds: f64,
     #[serde(flatten)]
     totals: Totals,
+    calls: CallTotals,
     /// Emits that failed or were not answered, and were sent again with the same key.
     failed_emits: u64,
     /// The longest time until a few emits were acknowledged again, in milliseconds.
@@ -49,6 +51,8 @@ pub struct Report {
     lost: usize,
     inverted: usize,
     invented: usize,
+    /// Calls that were made twice.
+    twice: usize,
     stuck: usize,
     /// The first findings.
     findings: Vec<Finding>,
@@ -79,11 +83,13 @@ impl Report {
             servers: plan.servers,
             seconds: (time.as_secs_f64() * 10.0).round() / 10.0,
             totals: run.shared.ledger().totals(),
+            calls: run.call_totals(),
             failed_emits: run.shared.failed_emits(),
             longest_wait_ms: run.longest_wait.as_millis(),
             lost: count(FindingKind::Lost),
             inverted: count(FindingKind::Inverted),
             invented: count(FindingKind::Invented),
+            twice: count(FindingKind::Twice),
             stuck: count(FindingKind::Stuck),
             findings: run.findings.iter().take(LISTED_MAX).cloned().collect(),
             repeat: plan.command(),
@@ -175,9 +181,17 @@ impl Report {
                 format!("{}, sent again with the same key", self.failed_emits),
             ),
             ("longest wait", format!("{} ms", self.longest_wait_ms)),
+            (
+                "calls",
+                format!(
+                    "{}, of which {} succeeded and {} were executed",
+                    self.calls.made, self.calls.succeeded, self.calls.executed
+                ),
+            ),
             ("lost", self.lost.to_string()),
             ("out of order", self.inverted.to_string()),
             ("invented", self.invented.to_string()),
+            ("called twice", self.twice.to_string()),
             ("stuck", self.stuck.to_string()),
         ])
     }

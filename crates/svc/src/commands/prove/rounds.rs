@@ -11,8 +11,8 @@ use std::{
 use svc_client::{Client, Error, LoginStep};
 use svc_core::{EventId, SinkId};
 use svc_protocol::api::{
-    DeliveryQuery, DeliveryState, Login, NewSink, NewToken, PatternsInput, Sink, SinkOwner,
-    SinkType, Sinks, Token, WebhookConfig,
+    DeliveryQuery, DeliveryState, Login, NewSink, NewSpace, NewToken, PatternsInput, Sink,
+    SinkOwner, SinkType, Sinks, Space, Token, WebhookConfig,
 };
 use tokio::{
     task::JoinSet,
@@ -20,6 +20,7 @@ use tokio::{
 };
 
 use super::{
+    calls::{self, CallTotals, Calls},
     dice::Dice,
     emitters::{self, EMITTERS, EVENT_TYPE},
     harm::Harm,
@@ -68,7 +69,9 @@ pub struct Run {
     /// The longest time between two acknowledged emits.
     pub longest_wait: Duration,
     receiver: Receiver,
-    emitters: JoinSet<()>,
+    /// The emitters and the callers.
+    tasks: JoinSet<()>,
+    calls: Option<Calls>,
 }
 
 impl Run {
@@ -95,7 +98,8 @@ impl Run {
             done: BTreeMap::new(),
             longest_wait: Duration::ZERO,
             receiver,
-            emitters: JoinSet::new(),
+            tasks: JoinSet::new(),
+            calls: None,
         })
     }
 
@@ -108,7 +112,9 @@ impl Run {
         }
         self.token = self.create_token().await?;
         self.create_sinks().await?;
-        self.emitters = emitters::start(&self.shared, &self.token);
+        self.start_calls().await?;
+        self.tasks = emitters::start(&self.shared, &self.token);
+        calls::start_callers(&self.shared, &self.token, &mut self.tasks);
         Ok(())
     }
 
@@ -133,6 +139,17 @@ impl Run {
         token
             .token
             .ok_or_else(|| Failure::failed("the answer to a new token has no token"))
+    }
+
+    async fn start_calls(&mut self) -> Result<(), Failure> {
+        let new = NewSpace {
+            name: "prove".to_owned(),
+            ..NewSpace::default()
+        };
+        let space: Space = self.client(0)?.create(&new).await?;
+        let token = space.agent_token.unwrap_or_default();
+        self.calls = Some(Calls::start(&self.settings, &self.shared, &token)?);
+        calls::wait_for_method(&self.shared, &self.token, PROGRESS_MAX).await
     }
 
     async fn create_sinks(&mut self) -> Result<(), Failure> {
@@ -206,6 +223,15 @@ impl Run {
         let dead = self.find_dead().await?;
         let found = self.shared.ledger().check(number, &dead);
         self.findings.extend(found);
+        if let Some(calls) = &mut self.calls {
+            let found = calls.check(&self.shared.calls)?.into_iter();
+            let finding = |(kind, what)| Finding {
+                kind,
+                round: number,
+                what,
+            };
+            self.findings.extend(found.map(finding));
+        }
         Ok(what)
     }
 
@@ -291,9 +317,17 @@ impl Run {
         Ok(dead)
     }
 
-    /// Ends the emitters and the servers.
+    pub fn call_totals(&self) -> CallTotals {
+        let calls = self.calls.as_ref();
+        calls.map_or_else(CallTotals::default, |calls| {
+            calls.totals(&self.shared.calls)
+        })
+    }
+
+    /// Ends the emitters, the callers and all processes.
     pub fn stop(&mut self) {
-        self.emitters.abort_all();
+        self.tasks.abort_all();
+        self.calls = None;
         self.servers.clear();
     }
 }

@@ -195,13 +195,18 @@ impl ServerSettings {
         self.folder.join(format!("server-{number}.log"))
     }
 
+    /// The socket of the agent.
+    pub fn agent_socket(&self) -> PathBuf {
+        agent_socket(&self.folder)
+    }
+
     pub fn config_file(&self) -> PathBuf {
         self.folder.join("svc.toml")
     }
 
     fn command(&self, number: usize, address: Option<SocketAddr>) -> Command {
         let listen = address.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
-        let mut command = Command::new(&self.program);
+        let mut command = bare_command(&self.program);
         command
             .args([
                 "prove-server",
@@ -216,12 +221,6 @@ impl ServerSettings {
             .stderr(Stdio::piped())
             // Ctrl-C is for the proving process, which ends its servers.
             .process_group(0);
-        for (name, _) in std::env::vars_os() {
-            let ours = name.to_str().is_some_and(|name| name.starts_with("SVC_"));
-            if ours || env::SERVICE_MANAGER.iter().any(|other| name == *other) {
-                command.env_remove(name);
-            }
-        }
         command
             .env(env::CONFIG, self.config_file())
             .env(env::ADMIN_PASSWORD, &self.admin_password);
@@ -240,6 +239,23 @@ impl ServerSettings {
             .why(last_line(&log))
             .hint(format!("read its log: {}", log.display()))
     }
+}
+
+/// The socket of the agent of a run in this folder.
+pub fn agent_socket(folder: &Path) -> PathBuf {
+    folder.join("agent.sock")
+}
+
+/// A command without the settings of this process.
+pub fn bare_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let ours = name.to_str().is_some_and(|name| name.starts_with("SVC_"));
+        if ours || env::SERVICE_MANAGER.iter().any(|other| name == *other) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 fn last_line(log: &Path) -> String {

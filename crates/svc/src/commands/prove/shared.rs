@@ -10,16 +10,17 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::{ledger::Ledger, receiver::Fault};
+use super::{calls::CallCounts, ledger::Ledger, receiver::Fault};
 
 pub struct Shared {
     pub seed: u64,
     pub emitters: usize,
     pub fault: Option<Fault>,
     ledger: Mutex<Ledger>,
-    /// Whether emitters emit.
+    pub calls: CallCounts,
+    /// Whether emitters emit and callers call.
     pub gate: watch::Sender<bool>,
-    /// Emitters that are not waiting for the gate.
+    /// Emitters and callers that are not waiting for the gate.
     pub busy: AtomicUsize,
     /// Emits that failed and were sent again.
     failed_emits: AtomicU64,
@@ -36,6 +37,7 @@ impl Shared {
             emitters,
             fault,
             ledger: Mutex::new(Ledger::new(emitters)),
+            calls: CallCounts::default(),
             gate: watch::Sender::new(false),
             busy: AtomicUsize::new(0),
             failed_emits: AtomicU64::new(0),
