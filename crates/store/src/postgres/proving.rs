@@ -86,10 +86,6 @@ impl ProvingSchema {
         Ok(schema)
     }
 
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The application name that the servers of the run must use.
     pub fn application_name(&self) -> String {
         format!("svc-{}", self.name)

@@ -40,7 +40,7 @@ use self::{
 };
 use super::Shell;
 use crate::{
-    exit::{Exit, Failure, Outcome},
+    exit::{Failure, Outcome},
     runtime,
 };
 
@@ -139,7 +139,13 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             report
         }
         Err(failure) => {
-            eprintln!("the data and the logs are in `{}`", plan.folder.display());
+            eprintln!(
+                "kept: `{}`, with the logs of the servers",
+                plan.folder.display()
+            );
+            if let Some((_, schema)) = &plan.database {
+                eprintln!("kept: {}", report::how_to_remove(schema));
+            }
             eprintln!("to repeat the run: {}", plan.command());
             return Err(failure);
         }

@@ -192,7 +192,7 @@ impl Run {
         let address = self.servers[server].address;
         let starts = dice.roll(3);
         for _ in 0..starts {
-            let starting = Server::spawn(&self.settings, server, Some(address))?;
+            let starting = Server::spawn(&self.settings, server, address)?;
             sleep(dice.millis(0..120)).await;
             drop(starting);
         }

@@ -96,8 +96,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         if let Reply::Accept(delay) = reply {
             let cut = tokio::select! {
                 () = tokio::time::sleep(delay) => false,
-                // The sender sends nothing while it waits for the answer.
-                _ = reader.read(&mut [0; 1]) => true,
+                () = gone(&mut reader) => true,
             };
             // Before the answer is sent: the sender may end the delivery at once.
             shared.ledger().answer(sink, event.0, !cut);
@@ -111,6 +110,11 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
             return;
         }
     }
+}
+
+/// Resolves when the sender disconnects. The sender sends nothing while it waits for the answer.
+async fn gone(reader: &mut OwnedReadHalf) {
+    let _ = reader.read(&mut [0; 1]).await;
 }
 
 /// Records a request in the ledger. Returns the sink, the event, and the number of requests for it

@@ -118,7 +118,7 @@ impl Report {
             eprintln!("kept: `{}`", folder.display());
         }
         if let Some(schema) = &self.schema {
-            eprintln!("kept: schema `{schema}`; remove it with DROP SCHEMA {schema} CASCADE");
+            eprintln!("kept: {}", how_to_remove(schema));
         }
         if !self.kept_promises {
             eprintln!("a promise was broken; to repeat the run: {}", self.repeat);
@@ -195,4 +195,9 @@ impl Report {
             ("stuck", self.stuck.to_string()),
         ])
     }
+}
+
+/// A schema that was kept, and how to remove it.
+pub fn how_to_remove(schema: &str) -> String {
+    format!("schema `{schema}`; remove it with: DROP SCHEMA {schema} CASCADE")
 }

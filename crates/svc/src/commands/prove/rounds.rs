@@ -27,7 +27,7 @@ use super::{
     ledger::{Finding, FindingKind},
     receiver::Receiver,
     schema::Schema,
-    servers::{Server, ServerSettings},
+    servers::{Server, ServerSettings, free_address},
     shared::Shared,
 };
 use crate::exit::Failure;
@@ -106,7 +106,7 @@ impl Run {
     /// Starts the servers and the emitters.
     pub async fn start(&mut self, servers: usize) -> Result<(), Failure> {
         for number in 0..servers {
-            let server = Server::start(&self.settings, number, None).await?;
+            let server = Server::start(&self.settings, number, free_address()?).await?;
             self.shared.add_address(server.address);
             self.servers.push(server);
         }
@@ -237,7 +237,7 @@ impl Run {
 
     pub(super) async fn start_again(&mut self, server: usize) -> Result<(), RoundError> {
         let address = self.servers[server].address;
-        self.servers[server] = Server::start(&self.settings, server, Some(address)).await?;
+        self.servers[server] = Server::start(&self.settings, server, address).await?;
         Ok(())
     }
 

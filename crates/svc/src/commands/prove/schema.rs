@@ -25,10 +25,6 @@ impl Schema {
         })
     }
 
-    pub fn name(&self) -> &str {
-        self.inner.name()
-    }
-
     /// Ends the connections of all servers of the run. Returns their number.
     pub async fn end_connections(&self) -> Result<usize, Failure> {
         self.inner.end_connections().await.map_err(failure)

@@ -4,7 +4,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{self, BufRead, BufReader, Write},
-    net::SocketAddr,
+    net::{SocketAddr, TcpListener},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
@@ -36,23 +36,22 @@ pub struct ServerSettings {
 
 /// One server process.
 pub struct Server {
-    number: usize,
     child: Child,
     orders: ChildStdin,
     pub address: SocketAddr,
 }
 
 impl Server {
-    /// Starts a server and waits until it listens. A server that is started again gets its former
+    /// Starts a server and waits until it listens. A server that is started again needs its former
     /// address.
     pub async fn start(
         settings: &ServerSettings,
         number: usize,
-        address: Option<SocketAddr>,
+        address: SocketAddr,
     ) -> Result<Self, Failure> {
         let mut starting = Self::spawn(settings, number, address)?;
         match timeout(START_MAX, &mut starting.address).await {
-            Ok(Ok(address)) => Ok(starting.into_server(address)),
+            Ok(Ok(address)) => Ok(starting.listening(address)),
             Ok(Err(_)) => Err(settings.start_failure(number, "it ended")),
             Err(_) => Err(settings.start_failure(number, "it does not listen in time")),
         }
@@ -62,7 +61,7 @@ impl Server {
     pub fn spawn(
         settings: &ServerSettings,
         number: usize,
-        address: Option<SocketAddr>,
+        address: SocketAddr,
     ) -> Result<StartingServer, Failure> {
         let failed =
             |error: io::Error| Failure::failed(format!("cannot start server {number}")).why(error);
@@ -80,15 +79,10 @@ impl Server {
         let guard = ChildGuard(Some(child));
         let orders = orders.ok_or_else(|| failed(io::Error::other("no standard input")))?;
         Ok(StartingServer {
-            number,
             child: guard,
             orders,
             address,
         })
-    }
-
-    pub fn number(&self) -> usize {
-        self.number
     }
 
     pub fn kill(&mut self) {
@@ -156,17 +150,15 @@ impl Drop for Server {
 
 /// A process that does not listen yet.
 pub struct StartingServer {
-    number: usize,
     child: ChildGuard,
     orders: ChildStdin,
     address: oneshot::Receiver<SocketAddr>,
 }
 
 impl StartingServer {
-    fn into_server(mut self, address: SocketAddr) -> Server {
+    fn listening(mut self, address: SocketAddr) -> Server {
         let child = self.child.0.take();
         Server {
-            number: self.number,
             child: child.expect("only this function takes it"),
             orders: self.orders,
             address,
@@ -204,8 +196,7 @@ impl ServerSettings {
         self.folder.join("svc.toml")
     }
 
-    fn command(&self, number: usize, address: Option<SocketAddr>) -> Command {
-        let listen = address.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    fn command(&self, number: usize, listen: SocketAddr) -> Command {
         let mut command = bare_command(&self.program);
         command
             .args([
@@ -228,6 +219,8 @@ impl ServerSettings {
             // Not as an argument, because other users can read arguments.
             command
                 .env("SVC_DATABASE_URL", url)
+                // The agent links to each server.
+                .env("SVC_ADVERTISE_URL", format!("http://{listen}"))
                 .env(env::SECRET_KEY, key);
         }
         command
@@ -244,6 +237,14 @@ impl ServerSettings {
 /// The socket of the agent of a run in this folder.
 pub fn agent_socket(folder: &Path) -> PathBuf {
     folder.join("agent.sock")
+}
+
+/// An address of this machine with a free port. The port is chosen before the start, because the
+/// address is a setting of the server.
+pub fn free_address() -> Result<SocketAddr, Failure> {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .map_err(|error| Failure::failed("no port is free").why(error))
 }
 
 /// A command without the settings of this process.
