@@ -6,8 +6,11 @@
 
 use std::{
     fmt,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use svc_core::Timestamp;
@@ -44,26 +47,41 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The system time. A time before 1970 is returned as 1970.
-pub fn now() -> Timestamp {
-    let since_epoch = SystemTime::now()
+/// Milliseconds by which the clock of this process differs from the system clock. Global, because
+/// the system clock that it stands for is global too.
+static SHIFT_MILLIS: AtomicI64 = AtomicI64::new(0);
+
+/// Makes the clock of this process differ from the system clock by this many milliseconds, as if
+/// the system clock had jumped. Only the servers of `svc prove` do this.
+pub fn shift(millis: i64) {
+    SHIFT_MILLIS.store(millis, Ordering::Relaxed);
+}
+
+/// The time since 1970. A time before 1970 is returned as 1970.
+fn since_epoch() -> Duration {
+    let system = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+    let shift = SHIFT_MILLIS.load(Ordering::Relaxed);
+    let by = Duration::from_millis(shift.unsigned_abs());
+    if shift < 0 {
+        system.saturating_sub(by)
+    } else {
+        system.saturating_add(by)
+    }
+}
+
+/// The system time.
+pub fn now() -> Timestamp {
+    Timestamp(i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX))
 }
 
 /// The system time in microseconds, for numbers that must grow across restarts.
 pub fn now_micros() -> u64 {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
+    u64::try_from(since_epoch().as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The system time in nanoseconds, for the spans of traces.
 pub fn now_nanos() -> u64 {
-    let since_epoch = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+    u64::try_from(since_epoch().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -78,7 +78,7 @@ pub use group::{Grouped, GroupedResult};
 pub use handle::{Store, StoreOptions, StoreStats};
 pub use migrations::{NewerSchema, SCHEMA_VERSION, find_newer_schema};
 pub use page::{InvalidPage, PAGE_DEFAULT, PAGE_MAX, Page, PageRequest};
-pub use postgres::{AddressError, DatabaseUrl};
+pub use postgres::{AddressError, DatabaseUrl, ProvingError, ProvingSchema};
 pub use sql::Tx;
 pub use user_permits::{UserPermit, UserPermits};
 pub use value::Hash;

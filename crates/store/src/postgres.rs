@@ -19,6 +19,7 @@ mod heartbeat;
 mod listen;
 mod open;
 mod presence;
+mod proving;
 mod server;
 mod types;
 
@@ -37,8 +38,11 @@ use svc_core::Timestamp;
 use tokio::{runtime::Runtime, time::timeout};
 use tokio_postgres::{Client, SimpleQueryMessage, Statement, types::ToSql};
 
-pub use self::address::{AddressError, DatabaseUrl};
 use self::presence::Presence;
+pub use self::{
+    address::{AddressError, DatabaseUrl},
+    proving::{ProvingError, ProvingSchema},
+};
 pub(super) use self::{
     heartbeat::Heartbeat,
     listen::{Listener, listen},

@@ -106,12 +106,18 @@ pub enum Command {
     #[command(subcommand)]
     Backup(commands::backup::Command),
     Migrate(commands::migrate::Args),
+    Prove(commands::prove::Args),
     Completions(commands::completions::Args),
     Version(commands::version::Args),
     #[command(hide = true)]
     Man(commands::man::Args),
     #[command(hide = true)]
     ScriptWorker(commands::script_worker::Args),
+    /// Run a server that obeys `svc prove`, which starts this process
+    #[command(hide = true)]
+    ProveServer(Box<commands::server::StartArgs>),
+    #[command(hide = true)]
+    ProveMethods(commands::prove_methods::Args),
     /// Kill the children of an agent that was killed; the agent starts this process
     #[command(hide = true)]
     AgentGuard,

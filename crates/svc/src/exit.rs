@@ -32,7 +32,7 @@ impl From<Exit> for std::process::ExitCode {
 }
 
 impl Exit {
-    fn code(self) -> u8 {
+    pub fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
             Self::Failure => 1,

@@ -30,6 +30,7 @@ pub struct DatabaseUrl {
     pub(super) hosts: Vec<Config>,
     pub(super) tls: Option<MakeRustlsConnect>,
     display: String,
+    has_options: bool,
 }
 
 impl DatabaseUrl {
@@ -69,8 +70,11 @@ impl DatabaseUrl {
             }
             Some(other) => return Err(AddressError::SslMode(other.to_owned())),
         };
+        let has_options = config.get_options().is_some() || config.get_application_name().is_some();
+        if config.get_application_name().is_none() {
+            config.application_name("svc");
+        }
         config
-            .application_name("svc")
             // Of several hosts, use the one that accepts writes: a standby may be behind.
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(super::CONNECT_MAX)
@@ -94,11 +98,17 @@ impl DatabaseUrl {
             });
         Ok(Self {
             display: display_url(&config),
+            has_options,
             hosts: (0..config.get_hosts().len())
                 .map(|index| with_one_host(&config, index))
                 .collect(),
             tls,
         })
+    }
+
+    /// Whether the URL has `options` or an `application_name`.
+    pub(super) fn has_options(&self) -> bool {
+        self.has_options
     }
 }
 

@@ -4,7 +4,11 @@ mod health;
 mod options;
 mod reset_second_factor;
 
-use std::{io, net::SocketAddr, path::PathBuf};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::Subcommand;
 use svc_protocol::api::Servers;
@@ -71,6 +75,13 @@ pub struct StartArgs {
     /// Print a link that signs this administrator in once, within 10 minutes, from a browser on this machine
     #[arg(long, value_name = "USER")]
     sign_in_link: Option<String>,
+}
+
+impl StartArgs {
+    /// The data folder, if it is given as an argument.
+    pub fn data_dir(&self) -> Option<&Path> {
+        self.data_dir.as_deref()
+    }
 }
 
 /// Runs every command except `start`, which chooses its own runtime.

@@ -4,6 +4,7 @@ mod certificates;
 mod health;
 mod migrate;
 mod monitoring;
+mod prove;
 mod running;
 mod scale;
 mod service_manager;

@@ -53,6 +53,8 @@ async fn s4_3_help() {
           api          Send any request to the server's API and print the unchanged answer
           backup       Back up the embedded database, and restore it
           migrate      Move a stopped server's data to an empty PostgreSQL database, for a zone
+          prove        Kill, freeze and disturb test servers on this machine, and check that no event is
+                       lost
           completions  Print a completion script for a shell
           version      Show the version, or the licences of the software that svc contains
           help         Print this message or the help of the given subcommand(s)

@@ -1,0 +1,347 @@
+//! `svc prove`: disturbs servers of its own on this machine while events are emitted, and checks that
+//! no acknowledged event is lost, out of order or invented.
+//!
+//! Parts: `rounds` runs a round with the disturbances of `harm`. `servers` starts the processes,
+//! `emitters` emit, `receiver` records what arrives, `ledger` compares; `calls` makes and compares calls. `place` and `schema` make sure
+//! that only a new folder and a new schema are used. `dice` makes every choice depend on the seed.
+
+mod calls;
+mod dice;
+mod emitters;
+mod harm;
+mod ledger;
+mod place;
+mod progress;
+mod receiver;
+mod report;
+mod rounds;
+mod schema;
+mod servers;
+mod shared;
+
+use std::{fs, path::PathBuf, sync::Arc};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use clap::ValueEnum;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    emitters::EMITTERS,
+    harm::Harm,
+    place::Folder,
+    progress::Progress,
+    receiver::Fault,
+    report::{Ending, Report},
+    rounds::Run,
+    schema::Schema,
+    servers::ServerSettings,
+    shared::Shared,
+};
+use super::Shell;
+use crate::{
+    exit::{Failure, Outcome},
+    runtime,
+};
+
+/// Plants a fault in the receiver, to show that a run notices it. For tests.
+const FAULT: &str = "SVC_PROVE_FAULT";
+/// The database URL, in place of the option, which other users of the machine can read.
+const DATABASE_URL: &str = "SVC_PROVE_DATABASE_URL";
+/// The longest path of a socket that every system supports.
+const SOCKET_BYTES_MAX: usize = 103;
+/// Servers of a zone, unless an option says another number.
+const ZONE_SERVERS: u8 = 3;
+/// The settings of the servers: their receivers are on this machine, retries come soon, and the
+/// limits of a user do not slow down a long run.
+const SETTINGS: &str = "[webhooks]\nallow = [\"127.0.0.0/8\"]\n\n\
+    [events]\nretry_first_seconds = 0.05\nretry_second_seconds = 0.1\nlease_seconds = 2.0\n\
+    emits_per_second = 100000\n\n\
+    [quotas]\nevent_bytes = 1099511627776\n";
+
+/// Kill, freeze and disturb test servers on this machine, and check that no event is lost
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc prove                                             20 rounds on this folder's disk\n  \
+                   svc prove --rounds 1000 --folder /var/lib/svc-prove    on another disk\n  \
+                   svc prove --database-url postgres://svc@db.example.com/svc_prove    a zone of 3 servers\n  \
+                   svc prove --only kill,freeze --seed 7 -o json"
+)]
+pub struct Args {
+    /// Rounds, each with one disturbance
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    rounds: u32,
+    /// Number that decides what happens in which round [default: a random number]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// New or empty folder for the data of the servers [default: svc-prove-SEED, in this folder]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+    /// PostgreSQL database, for a zone of servers; no other servers may use it [env: SVC_PROVE_DATABASE_URL]
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
+    /// New schema in this database [default: svc_prove_SEED]
+    #[arg(long, value_name = "NAME")]
+    schema: Option<String>,
+    /// Servers [default: 1, or 3 with a PostgreSQL database]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
+    servers: Option<u8>,
+    /// Disturbances to choose from, separated by commas [default: all that are possible]
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
+    only: Vec<Harm>,
+    /// Keep the folder and the schema after a run without a finding
+    #[arg(long)]
+    keep: bool,
+}
+
+/// The arguments, checked and complete.
+struct Plan {
+    rounds: usize,
+    seed: u64,
+    folder: PathBuf,
+    /// URL and schema of a zone.
+    database: Option<(String, String)>,
+    servers: usize,
+    harms: Vec<Harm>,
+    keep: bool,
+    fault: Option<Fault>,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let plan = Plan::of(shell, args)?;
+    let shutdown = runtime::shutdown_on_signals()?;
+    let folder = Folder::create(plan.folder.clone())?;
+    let schema = match &plan.database {
+        None => None,
+        Some((url, name)) => match Schema::create(url, name).await {
+            Ok(schema) => Some(schema),
+            Err(failure) => {
+                folder.remove()?;
+                return Err(failure);
+            }
+        },
+    };
+    let (report, schema) = prove(&plan, schema, shutdown).await;
+    let is_removed = match &report {
+        Ok(report) => report.kept_promises && !plan.keep,
+        // A failure of the run itself: the logs of the servers say why.
+        Err(_) => false,
+    };
+    if is_removed {
+        if let Some(schema) = &schema {
+            schema.remove().await?;
+        }
+        folder.remove()?;
+    }
+    let report = match report {
+        Ok(mut report) => {
+            report.name_places(&plan, !is_removed);
+            report
+        }
+        Err(failure) => {
+            eprintln!(
+                "kept: `{}`, with the logs of the servers",
+                plan.folder.display()
+            );
+            if let Some((_, schema)) = &plan.database {
+                eprintln!("kept: {}", report::how_to_remove(schema));
+            }
+            eprintln!("to repeat the run: {}", plan.command());
+            return Err(failure);
+        }
+    };
+    report.print(&shell.output)
+}
+
+/// Runs all rounds. Returns the schema for its removal.
+async fn prove(
+    plan: &Plan,
+    schema: Option<Schema>,
+    shutdown: CancellationToken,
+) -> (Result<Report, Failure>, Option<Schema>) {
+    let begun = Instant::now();
+    let shared = Arc::new(Shared::new(plan.seed, EMITTERS, plan.fault));
+    let settings = match settings(plan, schema.as_ref()) {
+        Ok(settings) => settings,
+        Err(failure) => return (Err(failure), schema),
+    };
+    let mut run = match Run::new(shared, settings, schema, plan.harms.clone()).await {
+        Ok(run) => run,
+        Err((failure, schema)) => return (Err(failure), schema),
+    };
+    let mut progress = Progress::new(plan.rounds);
+    let ending = tokio::select! {
+        biased;
+        () = shutdown.cancelled() => Ok(Ending::Interrupted),
+        ending = all_rounds(plan, &mut run, &mut progress) => ending,
+    };
+    progress.end();
+    let report = ending.map(|ending| Report::of(plan, &run, ending, begun.elapsed()));
+    run.stop();
+    (report, run.into_schema())
+}
+
+/// Runs the rounds until a promise is broken.
+async fn all_rounds(
+    plan: &Plan,
+    run: &mut Run,
+    progress: &mut Progress,
+) -> Result<Ending, Failure> {
+    progress.begin(plan);
+    run.start(plan.servers).await?;
+    for number in 1..=plan.rounds {
+        let (harm, what) = run.round(number).await?;
+        progress.round(number, harm, &what, run);
+        if !run.findings.is_empty() {
+            return Ok(Ending::Broken);
+        }
+    }
+    Ok(Ending::Finished)
+}
+
+fn settings(plan: &Plan, schema: Option<&Schema>) -> Result<ServerSettings, Failure> {
+    let settings = ServerSettings {
+        program: runtime::own_program()?,
+        folder: plan.folder.clone(),
+        admin_password: random_key()?,
+        zone: match schema {
+            Some(schema) => Some((schema.url.clone(), random_key()?)),
+            None => None,
+        },
+    };
+    let file = settings.config_file();
+    fs::write(&file, SETTINGS).map_err(|error| {
+        Failure::failed(format!("cannot write to `{}`", file.display())).why(error)
+    })?;
+    Ok(settings)
+}
+
+/// 32 random bytes. Secrets never depend on the seed.
+fn random_key() -> Result<String, Failure> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(no_random_numbers)?;
+    Ok(BASE64_STANDARD.encode(bytes))
+}
+
+fn no_random_numbers(error: getrandom::Error) -> Failure {
+    Failure::failed("the system has no random numbers").why(error)
+}
+
+impl Plan {
+    fn of(shell: &Shell, args: Args) -> Result<Self, Failure> {
+        let seed = match args.seed {
+            Some(seed) => seed,
+            // Short enough to be typed.
+            None => u64::from(getrandom::u32().map_err(no_random_numbers)?),
+        };
+        let folder = args
+            .folder
+            .unwrap_or_else(|| PathBuf::from(format!("svc-prove-{seed}")));
+        let url = args
+            .database_url
+            .or_else(|| shell.environment.get(DATABASE_URL).map(str::to_owned));
+        let schema = args.schema;
+        if url.is_none() && schema.is_some() {
+            return Err(Failure::usage("--schema needs --database-url"));
+        }
+        let database = url.map(|url| {
+            let name = schema.unwrap_or_else(|| format!("svc_prove_{seed}"));
+            (url, name)
+        });
+        let servers = args.servers.unwrap_or(match database {
+            Some(_) => ZONE_SERVERS,
+            None => 1,
+        });
+        if servers > 1 && database.is_none() {
+            return Err(
+                Failure::usage(format!("{servers} servers need --database-url"))
+                    .why("one server at a time uses the embedded database"),
+            );
+        }
+        let folder = shell.environment.absolute(&folder);
+        let socket = servers::agent_socket(&folder);
+        if socket.as_os_str().len() > SOCKET_BYTES_MAX {
+            return Err(Failure::usage(format!(
+                "the path of the folder `{}` is too long",
+                folder.display()
+            ))
+            .why(format!(
+                "with the socket of the agent it may have {SOCKET_BYTES_MAX} bytes"
+            )));
+        }
+        Ok(Self {
+            rounds: usize::try_from(args.rounds).unwrap_or(usize::MAX),
+            seed,
+            folder,
+            harms: possible(args.only, database.is_some())?,
+            database,
+            servers: servers.into(),
+            keep: args.keep,
+            fault: fault(shell.environment.get(FAULT))?,
+        })
+    }
+
+    /// The command that repeats the choices of this run.
+    fn command(&self) -> String {
+        let mut command = format!("svc prove --rounds {} --seed {}", self.rounds, self.seed);
+        if self.database.is_some() {
+            command.push_str(&format!(" --servers {} --database-url …", self.servers));
+        }
+        let kinds: Vec<String> = self.harms.iter().map(ToString::to_string).collect();
+        command.push_str(&format!(" --only {}", kinds.join(",")));
+        command
+    }
+}
+
+/// The disturbances that are possible here.
+fn possible(only: Vec<Harm>, in_zone: bool) -> Result<Vec<Harm>, Failure> {
+    let refusal = |harm: Harm| match harm {
+        Harm::Disk if in_zone => {
+            Some("the data of a zone is on the disk of PostgreSQL, which svc does not control")
+        }
+        Harm::Disk if !cfg!(target_os = "linux") => Some("it needs Linux"),
+        _ => None,
+    };
+    if let Some((harm, why)) = only
+        .iter()
+        .find_map(|&harm| refusal(harm).map(|why| (harm, why)))
+    {
+        return Err(Failure::usage(format!("`{harm}` is not possible here")).why(why));
+    }
+    let mut harms = match only.is_empty() {
+        true => Harm::ALL.to_vec(),
+        false => only,
+    };
+    harms.retain(|&harm| refusal(harm).is_none());
+    harms.sort_unstable();
+    harms.dedup();
+    Ok(harms)
+}
+
+fn fault(name: Option<&str>) -> Result<Option<Fault>, Failure> {
+    let Some(name) = name else { return Ok(None) };
+    Fault::from_str(name, false)
+        .map(Some)
+        .map_err(|why| Failure::usage(format!("{FAULT}: `{name}` is not a fault")).why(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_has_no_rounds_of_a_full_disk() {
+        let zone = possible(Vec::new(), true).expect("possible");
+        assert!(!zone.contains(&Harm::Disk));
+        assert!(possible(vec![Harm::Kill, Harm::Disk], true).is_err());
+        let twice = possible(vec![Harm::Freeze, Harm::Kill, Harm::Freeze], false);
+        assert_eq!(twice.expect("possible"), [Harm::Kill, Harm::Freeze]);
+    }
+
+    #[test]
+    fn an_unknown_fault_is_refused() {
+        assert_eq!(fault(None).expect("none"), None);
+        assert_eq!(fault(Some("swap")).expect("known"), Some(Fault::Swap));
+        assert!(fault(Some("nonsense")).is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! Where a run works: a new folder, and for a zone a new schema of a PostgreSQL database. Nothing
+//! that existed before is changed or removed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    commands::prove_server::MARKER,
+    exit::{Exit, Failure},
+};
+
+/// The folder of a run.
+pub struct Folder {
+    pub path: PathBuf,
+    /// Whether the folder existed, empty, before the run.
+    existed: bool,
+}
+
+impl Folder {
+    /// Creates the folder, or takes an empty folder.
+    pub fn create(path: PathBuf) -> Result<Self, Failure> {
+        let shown = path.display();
+        let failed =
+            |error| Failure::failed(format!("cannot create the folder `{shown}`")).why(error);
+        let existed = match fs::read_dir(&path) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    return Err(Failure::new(
+                        Exit::Refused,
+                        format!("the folder `{shown}` is not empty"),
+                    )
+                    .hint("name a new folder with --folder; svc prove never uses existing data"));
+                }
+                true
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                fs::create_dir_all(&path).map_err(failed)?;
+                false
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let text =
+            "This folder belongs to a run of `svc prove`. It may be removed after the run.\n";
+        fs::write(path.join(MARKER), text).map_err(failed)?;
+        Ok(Self { path, existed })
+    }
+
+    /// Removes the contents, and the folder itself if the run created it.
+    pub fn remove(&self) -> Result<(), Failure> {
+        let removed = match self.existed {
+            true => remove_contents(&self.path),
+            false => fs::remove_dir_all(&self.path),
+        };
+        removed.map_err(|error| {
+            Failure::failed(format!("cannot remove `{}`", self.path.display())).why(error)
+        })
+    }
+}
+
+fn remove_contents(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()?.is_dir() {
+            true => fs::remove_dir_all(entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_a_file_is_refused_and_unchanged() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("mine"), "x").expect("writable");
+        let refused = Folder::create(folder.path().to_owned()).err();
+        assert_eq!(refused.map(|failure| failure.exit), Some(Exit::Refused));
+        assert_eq!(fs::read_dir(folder.path()).expect("there").count(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_existed_stays_and_a_created_folder_is_removed() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let existing = Folder::create(parent.path().to_owned()).expect("empty");
+        let created = Folder::create(parent.path().join("a/b")).expect("new");
+        fs::write(created.path.join("file"), "x").expect("writable");
+        created.remove().expect("removed");
+        assert!(!created.path.exists());
+        existing.remove().expect("removed");
+        assert_eq!(fs::read_dir(parent.path()).expect("there").count(), 0);
+    }
+}

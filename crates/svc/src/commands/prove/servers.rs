@@ -1,0 +1,310 @@
+//! The server processes of a run: start, kill, freeze, and the limits and the clock of a process.
+//! Every process ends when its value is dropped.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead, BufReader, Write},
+    net::{SocketAddr, TcpListener},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use svc_protocol::env;
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::exit::Failure;
+
+/// How long a server may take to start. The database of a long run is large, and a killed server
+/// repairs its database first.
+const START_MAX: Duration = Duration::from_secs(60);
+/// The text before the address in a log line of a server.
+const LISTENING: &str = "listening on http://";
+
+/// How the servers of a run are started.
+pub struct ServerSettings {
+    pub program: PathBuf,
+    /// The folder of the run.
+    pub folder: PathBuf,
+    pub admin_password: String,
+    /// The shared database with its schema, and the key for secrets in it.
+    pub zone: Option<(String, String)>,
+}
+
+/// One server process.
+pub struct Server {
+    child: Child,
+    orders: ChildStdin,
+    pub address: SocketAddr,
+}
+
+impl Server {
+    /// Starts a server and waits until it listens. A server that is started again needs its former
+    /// address.
+    pub async fn start(
+        settings: &ServerSettings,
+        number: usize,
+        address: SocketAddr,
+    ) -> Result<Self, Failure> {
+        let mut starting = Self::spawn(settings, number, address)?;
+        match timeout(START_MAX, &mut starting.address).await {
+            Ok(Ok(address)) => Ok(starting.listening(address)),
+            Ok(Err(_)) => Err(settings.start_failure(number, "it ended")),
+            Err(_) => Err(settings.start_failure(number, "it does not listen in time")),
+        }
+    }
+
+    /// Starts the process without waiting for it.
+    pub fn spawn(
+        settings: &ServerSettings,
+        number: usize,
+        address: SocketAddr,
+    ) -> Result<StartingServer, Failure> {
+        let failed =
+            |error: io::Error| Failure::failed(format!("cannot start server {number}")).why(error);
+        let log = settings.log_file(number);
+        let file = OpenOptions::new().append(true).create(true).open(&log);
+        let file = file.map_err(|error| {
+            Failure::failed(format!("cannot write to `{}`", log.display())).why(error)
+        })?;
+        let mut child = settings.command(number, address).spawn().map_err(failed)?;
+        let orders = child.stdin.take();
+        let (found, address) = oneshot::channel();
+        if let Some(stderr) = child.stderr.take() {
+            thread::spawn(move || copy_log(BufReader::new(stderr), file, found));
+        }
+        let guard = ChildGuard(Some(child));
+        let orders = orders.ok_or_else(|| failed(io::Error::other("no standard input")))?;
+        Ok(StartingServer {
+            child: guard,
+            orders,
+            address,
+        })
+    }
+
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.pid() {
+            // The process may have ended by itself.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.child.id()).ok()?)
+    }
+
+    /// Moves the clock of the process by this many milliseconds away from the system clock.
+    pub fn shift_clock(&mut self, millis: i64) {
+        // A process that has ended gets no orders.
+        let _ = writeln!(self.orders, "clock {millis}");
+    }
+
+    /// Makes writes beyond this size of a file fail, as if the disk was full. `None` removes the
+    /// limit.
+    #[cfg(target_os = "linux")]
+    pub fn limit_files(&self, bytes: Option<u64>) -> Result<(), Failure> {
+        use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
+        let failed =
+            |error| Failure::failed("cannot limit the size of files of a server").why(error);
+        let maximum = getrlimit(Resource::Fsize).maximum;
+        let limit = Rlimit {
+            current: bytes.or(maximum),
+            maximum,
+        };
+        prlimit(self.pid(), Resource::Fsize, limit)
+            .map(drop)
+            .map_err(failed)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn limit_files(&self, _: Option<u64>) -> Result<(), Failure> {
+        Err(Failure::failed("rounds of a full disk need Linux"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A process that does not listen yet.
+pub struct StartingServer {
+    child: ChildGuard,
+    orders: ChildStdin,
+    address: oneshot::Receiver<SocketAddr>,
+}
+
+impl StartingServer {
+    fn listening(mut self, address: SocketAddr) -> Server {
+        let child = self.child.0.take();
+        Server {
+            child: child.expect("only this function takes it"),
+            orders: self.orders,
+            address,
+        }
+    }
+}
+
+/// Kills the process when dropped.
+struct ChildGuard(Option<Child>);
+
+impl Drop for ChildGuard {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl ServerSettings {
+    pub fn data_dir(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("server-{number}"))
+    }
+
+    fn log_file(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("server-{number}.log"))
+    }
+
+    /// The socket of the agent.
+    pub fn agent_socket(&self) -> PathBuf {
+        agent_socket(&self.folder)
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.folder.join("svc.toml")
+    }
+
+    fn command(&self, number: usize, listen: SocketAddr) -> Command {
+        let mut command = bare_command(&self.program);
+        command
+            .args([
+                "prove-server",
+                "--listen",
+                &listen.to_string(),
+                "--data-dir",
+            ])
+            .arg(self.data_dir(number))
+            .current_dir(&self.folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            // Ctrl-C is for the proving process, which ends its servers.
+            .process_group(0);
+        command
+            .env(env::CONFIG, self.config_file())
+            .env(env::ADMIN_PASSWORD, &self.admin_password);
+        if let Some((url, key)) = &self.zone {
+            // Not as an argument, because other users can read arguments.
+            command
+                .env("SVC_DATABASE_URL", url)
+                // The agent links to each server.
+                .env("SVC_ADVERTISE_URL", format!("http://{listen}"))
+                .env(env::SECRET_KEY, key);
+        }
+        command
+    }
+
+    fn start_failure(&self, number: usize, why: &str) -> Failure {
+        let log = self.log_file(number);
+        Failure::failed(format!("server {number} does not start: {why}"))
+            .why(last_line(&log))
+            .hint(format!("read its log: {}", log.display()))
+    }
+}
+
+/// The socket of the agent of a run in this folder.
+pub fn agent_socket(folder: &Path) -> PathBuf {
+    folder.join("agent.sock")
+}
+
+/// An address of this machine with a free port. The port is chosen before the start, because the
+/// address is a setting of the server.
+pub fn free_address() -> Result<SocketAddr, Failure> {
+    TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .map_err(|error| Failure::failed("no port is free").why(error))
+}
+
+/// A command without the settings of this process.
+pub fn bare_command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let ours = name.to_str().is_some_and(|name| name.starts_with("SVC_"));
+        if ours || env::SERVICE_MANAGER.iter().any(|other| name == *other) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn last_line(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.trim_end()
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Copies the log of a server to a file, and reports the address that the server listens on.
+fn copy_log(log: impl BufRead, mut file: File, found: oneshot::Sender<SocketAddr>) {
+    let mut found = Some(found);
+    for line in log.split(b'\n').map_while(Result::ok) {
+        if let Some(address) = read_address(&String::from_utf8_lossy(&line))
+            && let Some(found) = found.take()
+        {
+            let _ = found.send(address);
+        }
+        let _ = file.write_all(&line).and_then(|()| file.write_all(b"\n"));
+    }
+}
+
+fn read_address(line: &str) -> Option<SocketAddr> {
+    let (_, rest) = line.split_once(LISTENING)?;
+    let end = rest
+        .find(|c: char| !(c.is_ascii_alphanumeric() || "[]:.".contains(c)))
+        .unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_read_from_the_log() {
+        let check = |line: &str, expected: Option<&str>| {
+            let expected = expected.map(|address| address.parse().expect("an address"));
+            assert_eq!(read_address(line), expected, "{line}");
+        };
+        check(
+            "INFO svc_server: listening on http://127.0.0.1:4711 pid=1",
+            Some("127.0.0.1:4711"),
+        );
+        check("listening on http://[::1]:80", Some("[::1]:80"));
+        check("listening on http://example.org", None);
+        check("ready", None);
+    }
+}
