@@ -19,10 +19,12 @@ use super::{
     error::{OpenError, StoreError},
     folder::{self, FolderLock},
     group::{Grouped, GroupedJob},
-    migrations,
+    meta, migrations,
+    outage::{FailingWrites, Outage},
     postgres::{self, DatabaseUrl},
     sql::Tx,
     sqlite,
+    store_clock::StoreClock,
     user_permits::UserPermits,
 };
 use svc_clock::Clock;
@@ -104,6 +106,10 @@ impl ReadPool {
     }
 }
 
+/// The value that a probe writes.
+const WRITE_PROBE: &str = "write_probe";
+/// How long a probe may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads that read for the delivery of events.
 const DELIVERY_READERS: usize = 2;
 /// Threads that read long lists.
@@ -129,6 +135,8 @@ struct Inner {
     /// Limits concurrent reads of long lists.
     lists: UserPermits,
     listener: Mutex<Option<postgres::Listener>>,
+    /// Of the embedded database; never begins for another one.
+    outage: Arc<Outage>,
     heartbeat: Mutex<Option<postgres::Heartbeat>>,
 }
 
@@ -154,16 +162,19 @@ impl Store {
             path: file.clone(),
             source,
         })?;
+        let clock = Arc::new(StoreClock::new(options.clock.clone()));
         let database = Database::Sqlite {
             file: sqlite::DatabaseFile {
                 path: file,
                 busy_timeout: options.busy_timeout,
+                outage: Arc::default(),
             },
-            clock: options.clock.clone(),
+            clock: clock.clone(),
             _lock: lock,
         };
         let connection = database.open(Access::Write)?;
         migrations::migrate(&*connection)?;
+        clock.follow_restart(&*connection)?;
         Self::start(database, connection, &options)
     }
 
@@ -196,6 +207,10 @@ impl Store {
         options: &StoreOptions,
     ) -> Result<Self, OpenError> {
         let is_shared = connection.is_shared();
+        let outage = match &database {
+            Database::Sqlite { file, .. } => file.outage.clone(),
+            _ => Arc::default(),
+        };
         let counters = Arc::new(Counters::default());
         let (writes, write_commands) = mpsc::channel(options.queue);
         let writer = Writer {
@@ -222,7 +237,11 @@ impl Store {
             }
         }
         let queues = Queues { writes, reads };
-        Ok(Self::of_queues(queues, threads, counters, is_shared))
+        let mut store = Self::of_queues(queues, threads, counters, is_shared);
+        if let Some(inner) = Arc::get_mut(&mut store.inner) {
+            inner.outage = outage;
+        }
+        Ok(store)
     }
 
     pub(super) fn of_queues(
@@ -241,6 +260,7 @@ impl Store {
                 hints: Arc::default(),
                 lists: UserPermits::new(LISTS_PER_USER_MAX, LISTS_MAX),
                 listener: Mutex::default(),
+                outage: Arc::default(),
                 heartbeat: Mutex::default(),
             }),
         }
@@ -346,6 +366,20 @@ impl Store {
         let queue = self.inner.queues.lock().as_ref().map(queue);
         let queue = queue.ok_or(StoreError::Closed)?;
         queue.send(command).await.map_err(|_| StoreError::Closed)
+    }
+
+    /// How the embedded database fails, if its disk does not take writes at the moment. Repeats a
+    /// small write, at most once a second, so that the answer is true without other writes.
+    pub async fn find_failing_writes(&self) -> Option<FailingWrites> {
+        if self.inner.outage.may_probe() {
+            let probe = self.write(|tx| {
+                meta::set(tx, WRITE_PROBE, "")?;
+                meta::delete(tx, WRITE_PROBE)
+            });
+            // The outcome is noted by the connection.
+            let _ = tokio::time::timeout(PROBE_TIMEOUT, probe).await;
+        }
+        self.inner.outage.find()
     }
 
     pub fn stats(&self) -> StoreStats {
