@@ -21,8 +21,7 @@ async fn next_attempt(sink: &TestSink) -> i64 {
     get_eventually("a delivery waits for its next attempt", SOON, || async {
         let pending = sink.wait_for("pending", 1, SOON).await;
         let is_failed = pending[0]["attempts"].as_array()?.len() == 1;
-        is_failed
-            .then(|| millis(&pending[0]["next_attempt_at"]))
+        is_failed.then(|| millis(&pending[0]["next_attempt_at"]))
     })
     .await
 }

@@ -26,7 +26,9 @@ impl Numbers {
 async fn stored(user: &TestUser) -> Vec<u64> {
     let mut events = user.list("/api/events", "events").await;
     events.reverse();
-    let ours = events.iter().filter(|event| event["event_type"] == "custom.n");
+    let ours = events
+        .iter()
+        .filter(|event| event["event_type"] == "custom.n");
     let number = |event: &Value| event["data"]["n"].as_u64();
     ours.map(|event| number(event).unwrap_or_else(|| panic!("{event}")))
         .collect()
@@ -141,7 +143,10 @@ async fn a_server_starts_with_a_damaged_log_and_has_every_commit_before_the_dama
         );
         found_less += usize::from(found.len() < lengths.len());
         // The server works on.
-        assert_eq!(ann.try_emit("more", serde_json::json!({})).await.status, 202);
+        assert_eq!(
+            ann.try_emit("more", serde_json::json!({})).await.status,
+            202
+        );
         server.kill9();
     }
     assert!(found_less > 0, "no round damaged an event");
