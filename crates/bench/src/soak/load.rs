@@ -47,7 +47,7 @@ pub struct Load {
 impl Load {
     /// Starts all kinds of load except [`register`](Self::register).
     pub async fn start(&self) -> JoinSet<()> {
-        let source = "def run(params):\n    return sum(range(params['n']))\n";
+        let source = "def main(params):\n    return sum(range(params['n']))\n";
         let script = self.user.script("tool", "sum", source).await;
         let mut running = JoinSet::new();
         let load = self.clone();
@@ -194,7 +194,7 @@ impl Load {
     /// Emits to a webhook and to a script. After some hundred events all of them must have arrived;
     /// then new sinks replace the old ones, so that the deliveries do not accumulate.
     async fn emits(&self) {
-        let source = "def handle(event):\n    return None\n";
+        let source = "x = 1\n";
         let script = self.user.script("sink", "count", source).await;
         while !*self.stop.borrow() {
             let hook = json!({"name": "hook", "patterns": "custom.*", "type": "webhook",
