@@ -8,6 +8,7 @@ use svc_core::Timestamp;
 use super::{
     error::StoreError,
     folder::FolderLock,
+    outage::Outage,
     postgres,
     sql::{Query, Row},
     sqlite,
@@ -40,6 +41,14 @@ impl Database {
     /// Whether other servers may work with the same database.
     pub(super) fn is_shared(&self) -> bool {
         !matches!(self, Self::Sqlite { .. })
+    }
+
+    /// The state of the embedded database's disk.
+    pub(super) fn outage(&self) -> Option<&Outage> {
+        match self {
+            Self::Sqlite { file, .. } => Some(&file.outage),
+            _ => None,
+        }
     }
 
     pub(super) fn open(&self, access: Access) -> Result<Box<dyn Connection>, StoreError> {

@@ -166,7 +166,15 @@ impl Writer {
                 Err(_) => break,
             }
         }
+        self.set_writing(true);
         self.commit(Batch::grouped(batch));
+        self.set_writing(false);
+    }
+
+    fn set_writing(&self, is_writing: bool) {
+        if let Some(outage) = self.database.outage() {
+            outage.set_writing(is_writing);
+        }
     }
 
     fn commit(&mut self, mut batch: Batch) {

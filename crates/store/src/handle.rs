@@ -19,8 +19,8 @@ use super::{
     error::{OpenError, StoreError},
     folder::{self, FolderLock},
     group::{Grouped, GroupedJob},
-    meta, migrations,
-    outage::{FailingWrites, Outage},
+    migrations,
+    outage::Outage,
     postgres::{self, DatabaseUrl},
     sql::Tx,
     sqlite,
@@ -106,10 +106,6 @@ impl ReadPool {
     }
 }
 
-/// The value that a probe writes.
-const WRITE_PROBE: &str = "write_probe";
-/// How long a probe may take.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Threads that read for the delivery of events.
 const DELIVERY_READERS: usize = 2;
 /// Threads that read long lists.
@@ -237,10 +233,7 @@ impl Store {
             }
         }
         let queues = Queues { writes, reads };
-        let mut store = Self::of_queues(queues, threads, counters, is_shared);
-        if let Some(inner) = Arc::get_mut(&mut store.inner) {
-            inner.outage = outage;
-        }
+        let store = Self::of_queues(queues, threads, counters, is_shared, outage);
         Ok(store)
     }
 
@@ -249,6 +242,7 @@ impl Store {
         threads: Vec<JoinHandle<()>>,
         counters: Arc<Counters>,
         is_shared: bool,
+        outage: Arc<Outage>,
     ) -> Self {
         Self {
             reads: ReadPool::General,
@@ -260,7 +254,7 @@ impl Store {
                 hints: Arc::default(),
                 lists: UserPermits::new(LISTS_PER_USER_MAX, LISTS_MAX),
                 listener: Mutex::default(),
-                outage: Arc::default(),
+                outage,
                 heartbeat: Mutex::default(),
             }),
         }
@@ -368,18 +362,8 @@ impl Store {
         queue.send(command).await.map_err(|_| StoreError::Closed)
     }
 
-    /// How the embedded database fails, if its disk does not take writes at the moment. Repeats a
-    /// small write, at most once a second, so that the answer is true without other writes.
-    pub async fn find_failing_writes(&self) -> Option<FailingWrites> {
-        if self.inner.outage.may_probe() {
-            let probe = self.write(|tx| {
-                meta::set(tx, WRITE_PROBE, "")?;
-                meta::delete(tx, WRITE_PROBE)
-            });
-            // The outcome is noted by the connection.
-            let _ = tokio::time::timeout(PROBE_TIMEOUT, probe).await;
-        }
-        self.inner.outage.find()
+    pub(super) fn outage(&self) -> &Outage {
+        &self.inner.outage
     }
 
     pub fn stats(&self) -> StoreStats {

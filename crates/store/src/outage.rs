@@ -5,17 +5,39 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::error::StoreError;
+use crate::{error::StoreError, handle::Store, meta};
 
 /// The least time between two records about the begin of an outage, and between two probes.
 const LOG_PAUSE: Duration = Duration::from_secs(10);
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
+/// A write that takes longer counts as hanging.
+const HANG_AFTER: Duration = Duration::from_secs(5);
+/// How long a probe may take.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The value that a probe writes and removes.
+const PROBE: &str = "write_probe";
 
 /// What the embedded database cannot do at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailingWrites {
     pub is_disk_full: bool,
     pub reason: String,
+}
+
+impl Store {
+    /// How the embedded database fails, if its disk does not take writes at the moment. Repeats a
+    /// small write, at most once a second, so that the answer is true without other writes.
+    pub async fn find_failing_writes(&self) -> Option<FailingWrites> {
+        if self.outage().may_probe() {
+            let probe = self.write(|tx| {
+                meta::set(tx, PROBE, "")?;
+                meta::delete(tx, PROBE)
+            });
+            // The connection notes the outcome.
+            let _ = tokio::time::timeout(PROBE_TIMEOUT, probe).await;
+        }
+        self.outage().find()
+    }
 }
 
 #[derive(Default)]
@@ -28,6 +50,8 @@ struct State {
     current: Option<Current>,
     logged_at: Option<Instant>,
     probed_at: Option<Instant>,
+    /// When the writer began the transaction that it works on.
+    writing_since: Option<Instant>,
 }
 
 struct Current {
@@ -72,11 +96,23 @@ impl Outage {
         }
     }
 
+    /// Notes that the writer begins or has ended a transaction.
+    pub(super) fn set_writing(&self, is_writing: bool) {
+        self.state.lock().writing_since = is_writing.then(Instant::now);
+    }
+
     pub(super) fn find(&self) -> Option<FailingWrites> {
         let state = self.state.lock();
-        state.current.as_ref().map(|current| FailingWrites {
-            is_disk_full: matches!(current.error, StoreError::DiskFull(_)),
-            reason: current.error.to_string(),
+        if let Some(current) = &state.current {
+            return Some(FailingWrites {
+                is_disk_full: matches!(current.error, StoreError::DiskFull(_)),
+                reason: current.error.to_string(),
+            });
+        }
+        let writing = state.writing_since?.elapsed();
+        (writing > HANG_AFTER).then(|| FailingWrites {
+            is_disk_full: false,
+            reason: format!("a write has not finished for {} s", writing.as_secs()),
         })
     }
 

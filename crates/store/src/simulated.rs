@@ -95,7 +95,7 @@ impl SimulatedDatabase {
         let (reads, read_commands) = channels.into_iter().unzip();
         let counters = Arc::new(Counters::default());
         let queues = Queues { writes, reads };
-        let store = Store::of_queues(queues, Vec::new(), counters.clone(), true);
+        let store = Store::of_queues(queues, Vec::new(), counters.clone(), true, Arc::default());
         let tasks = StoreTasks {
             link: ServerLink {
                 database: self.clone(),

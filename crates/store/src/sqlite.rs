@@ -226,7 +226,10 @@ impl From<rusqlite::Error> for StoreError {
                 Self::Unique(columns.to_owned())
             }
             (ErrorCode::ConstraintViolation, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::ForeignKey,
-            (ErrorCode::DiskFull, _) => Self::DiskFull(error.to_string()),
+            // The index of the log could not grow.
+            (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => {
+                Self::DiskFull(error.to_string())
+            }
             (
                 ErrorCode::SystemIoFailure
                 | ErrorCode::ReadOnly

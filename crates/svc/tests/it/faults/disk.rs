@@ -1,7 +1,7 @@
 //! Faults of the disk while a server runs, and at its start.
 
 use serde_json::json;
-use svc_testkit::{TestServer, TestUser, fixture, result};
+use svc_testkit::{TestServer, TestUser, eventually, fixture, result};
 
 use super::{Faults, Field, Stream, readiness, wait_until_writable};
 use crate::SOON;
@@ -151,7 +151,7 @@ async fn a_disk_that_hangs_delays_writes_and_nothing_else() {
         let ann = ann.clone();
         async move { ann.try_emit("late", json!({})).await.status }
     });
-    svc_testkit::eventually("the disk hangs", SOON, || async {
+    eventually("the disk hangs", SOON, || async {
         faults.get(Field::Injected) > 0
     })
     .await;
@@ -159,10 +159,15 @@ async fn a_disk_that_hangs_delays_writes_and_nothing_else() {
         assert_eq!(*result(&ann.call("echo", json!([n])).await), json!([n]));
     }
     ann.get("/api/spaces").await.expect(200);
-    assert_eq!(readiness(&server).await.0, 200);
+    let expected = json!({"status": "ready", "database": "not_writable"});
+    eventually("the server reports it", SOON, || async {
+        readiness(&server).await == (200, expected.clone())
+    })
+    .await;
     assert!(!emitting.is_finished(), "an emit waits for the disk");
     faults.repair();
     assert_eq!(emitting.await.unwrap(), 202);
+    wait_until_writable(&server).await;
     stream.emit_all(3).await;
     stream.wait_for_all().await;
 }
