@@ -6,6 +6,6 @@ mod migrate;
 mod monitoring;
 mod running;
 mod scale;
-mod service_manager;
+pub mod service_manager;
 mod settings;
 mod upgrade;

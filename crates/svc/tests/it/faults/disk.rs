@@ -4,11 +4,18 @@ use serde_json::json;
 use svc_testkit::{TestServer, TestUser, eventually, fixture, result};
 
 use super::{Faults, Field, Stream, readiness, wait_until_writable};
-use crate::SOON;
+use crate::{SOON, operations::service_manager::Manager};
 
 /// `errno` of Linux.
 const EIO: i64 = 5;
 const EROFS: i64 = 30;
+
+/// As after an error of the file system that remounts it read-only.
+fn set_read_only(faults: &Faults) {
+    faults.set(Field::WriteError, EROFS);
+    faults.set(Field::SyncError, EROFS);
+    faults.set(Field::OpenError, EROFS);
+}
 
 /// Everything that needs a write is refused with this code, everything else works.
 async fn check_outage(server: &TestServer, ann: &TestUser, code: &str, database: &str) {
@@ -107,12 +114,7 @@ async fn a_disk_that_fails_to_sync_is_reported_and_loses_nothing() {
 
 #[tokio::test]
 async fn a_disk_that_becomes_read_only_is_reported_and_loses_nothing() {
-    let begin = |faults: &Faults| {
-        faults.set(Field::WriteError, EROFS);
-        faults.set(Field::SyncError, EROFS);
-        faults.set(Field::OpenError, EROFS);
-    };
-    check(begin, "database_unavailable", "not_writable").await;
+    check(set_read_only, "database_unavailable", "not_writable").await;
 }
 
 #[tokio::test]
@@ -170,6 +172,27 @@ async fn a_disk_that_hangs_delays_writes_and_nothing_else() {
     wait_until_writable(&server).await;
     stream.emit_all(3).await;
     stream.wait_for_all().await;
+}
+
+#[tokio::test]
+async fn a_watchdog_does_not_restart_a_server_whose_disk_is_read_only() {
+    let Some(faults) = Faults::find() else { return };
+    let manager = Manager::at_path();
+    let server = faults
+        .server()
+        .env("NOTIFY_SOCKET", &manager.name)
+        .env("WATCHDOG_USEC", "1000000")
+        .start()
+        .await;
+    manager.wait_for("READY=1").await;
+    let ann = server.user("ann").await;
+    set_read_only(&faults);
+    ann.try_emit("x", json!({})).await.expect(503);
+    let message = manager.wait_for("takes no writes").await;
+    assert!(message.starts_with("WATCHDOG=1\n"), "{message}");
+    faults.repair();
+    wait_until_writable(&server).await;
+    manager.wait_for("WATCHDOG=1").await;
 }
 
 #[tokio::test]
