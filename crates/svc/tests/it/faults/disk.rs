@@ -36,6 +36,8 @@ async fn check_outage(server: &TestServer, ann: &TestUser, code: &str, database:
     http.request("GET", "/healthz", &[], "").await.expect(200);
     let expected = json!({"status": "ready", "database": database});
     assert_eq!(readiness(server).await, (200, expected));
+    let metrics = http.request("GET", "/metrics", &[], "").await.expect(200);
+    assert!(metrics.text().contains("svc_database_failing 1\n"));
     let health = ["server", "health", "--url", server.url()];
     let said = server.anonymous_cli().run(&health).await.expect(0);
     assert!(
