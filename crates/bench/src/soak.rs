@@ -78,15 +78,13 @@ pub async fn run(args: impl Iterator<Item = String>) -> anyhow::Result<()> {
         user: ann.clone(),
         tally: tally.clone(),
         stop: stop.subscribe(),
-        hook: Arc::new(Hook::start().await?),
+        hook: Hook::start().await?,
     };
-    let running = load.start().await;
     println!(
         "a mixed load for {:.0} minutes",
         length.as_secs_f64() / 60.0
     );
     let (began, mut lines) = (Instant::now(), 0);
-    let registering = load.register(&agent);
     let watching = async {
         while began.elapsed() < length {
             tokio::time::sleep(SAMPLE_EVERY).await;
@@ -98,8 +96,7 @@ pub async fn run(args: impl Iterator<Item = String>) -> anyhow::Result<()> {
         }
         stop.send_replace(true);
     };
-    tokio::join!(watching, registering);
-    running.join_all().await;
+    tokio::join!(watching, load.run(&agent));
     check_calls(&ann).await?;
     let growing = watch.report();
     println!("\ndone: {}", tally.summary());

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use svc_testkit::{Answer, SseStream, TestAgent, TestScript, TestUser, method};
 use tokio::{
     sync::watch,
-    task::JoinSet,
     time::{Instant, MissedTickBehavior, interval, timeout},
 };
 
@@ -35,63 +34,33 @@ const SPACES: u64 = 5;
 
 type Done = Result<(), String>;
 
-#[derive(Clone)]
 pub struct Load {
     pub user: TestUser,
     pub tally: Arc<Tally>,
     /// Becomes true when the load must end.
     pub stop: watch::Receiver<bool>,
-    pub hook: Arc<Hook>,
+    pub hook: Hook,
 }
 
 impl Load {
-    /// Starts all kinds of load except [`register`](Self::register).
-    pub async fn start(&self) -> JoinSet<()> {
+    /// All kinds of load at the same time, until the load stops. `agent` is the lasting agent.
+    pub async fn run(&self, agent: &TestAgent) {
         let source = "def main(params):\n    return sum(range(params['n']))\n";
         let script = self.user.script("tool", "sum", source).await;
-        let mut running = JoinSet::new();
-        let load = self.clone();
-        running.spawn(async move { load.calls().await });
-        let load = self.clone();
-        running.spawn(async move { load.emits().await });
-        let load = self.clone();
-        running.spawn(async move {
-            load.repeat("batches", BATCH_EVERY, async |_| load.batch().await)
-                .await;
-        });
-        let load = self.clone();
-        running.spawn(async move {
-            load.repeat("MCP requests", MCP_EVERY, async |n| load.mcp(n).await)
-                .await;
-        });
-        let load = self.clone();
-        running.spawn(async move {
-            load.repeat("script runs", SCRIPT_EVERY, async |n| {
-                load.run_script(&script, n).await
-            })
-            .await;
-        });
-        let load = self.clone();
-        running.spawn(async move {
-            load.repeat("lists", LIST_EVERY, async |n| load.list(n).await)
-                .await;
-        });
-        let load = self.clone();
-        running.spawn(async move {
-            load.repeat("streams", STREAM_EVERY, async |_| load.stream().await)
-                .await;
-        });
-        let load = self.clone();
-        running.spawn(async move {
-            load.repeat("logins", LOGIN_EVERY, async |_| load.login().await)
-                .await;
-        });
-        let load = self.clone();
-        running.spawn(async move {
-            load.repeat("agents", AGENT_EVERY, async |n| load.agent(n).await)
-                .await;
-        });
-        running
+        tokio::join!(
+            self.calls(),
+            self.emits(),
+            self.register(agent),
+            self.repeat("batches", BATCH_EVERY, async |_| self.batch().await),
+            self.repeat("MCP requests", MCP_EVERY, async |n| self.mcp(n).await),
+            self.repeat("script runs", SCRIPT_EVERY, async |n| {
+                self.run_script(&script, n).await
+            }),
+            self.repeat("lists", LIST_EVERY, async |n| self.list(n).await),
+            self.repeat("streams", STREAM_EVERY, async |_| self.stream().await),
+            self.repeat("logins", LOGIN_EVERY, async |_| self.login().await),
+            self.repeat("agents", AGENT_EVERY, async |n| self.agent(n).await),
+        );
     }
 
     /// Does the same work at an interval until the load stops.
@@ -112,7 +81,7 @@ impl Load {
     }
 
     /// Registers another set of methods on a lasting agent now and then.
-    pub async fn register(&self, agent: &TestAgent) {
+    async fn register(&self, agent: &TestAgent) {
         self.repeat("registrations", REGISTER_EVERY, async |n| {
             let registration = registration(n).map_err(|error| error.to_string())?;
             let said = agent.register(registration).await;

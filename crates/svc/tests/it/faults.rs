@@ -170,7 +170,7 @@ impl Stream {
         // Large enough that a commit writes several pages.
         let payload = json!({"n": n, "text": "x".repeat(2_000)});
         let body = json!({"type": "n", "payload": payload});
-        let Ok(answer) = self.user.emit_with_key(&format!("key {n}"), body).await else {
+        let Ok(answer) = self.user.emit_with_key(&format!("key-{n}"), body).await else {
             return (0, String::new());
         };
         match answer.status {
