@@ -59,6 +59,7 @@ struct Current {
     error: StoreError,
     /// Statements that failed.
     failed: u64,
+    is_logged: bool,
 }
 
 impl Outage {
@@ -74,12 +75,14 @@ impl Outage {
                 current.error = error.clone();
             }
             None => {
+                let is_logged = has_passed(state.logged_at, LOG_PAUSE, now);
                 state.current = Some(Current {
                     since: now,
                     error: error.clone(),
                     failed: 1,
+                    is_logged,
                 });
-                if has_passed(state.logged_at, LOG_PAUSE, now) {
+                if is_logged {
                     state.logged_at = Some(now);
                     tracing::error!(target: crate::LOG_TARGET, %error, "the database fails; requests that need it get 503, and everything else continues");
                 }
@@ -90,7 +93,9 @@ impl Outage {
     /// Ends the outage: a commit has written to the disk.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
-        if let Some(ended) = state.current.take() {
+        if let Some(ended) = state.current.take()
+            && ended.is_logged
+        {
             let seconds = ended.since.elapsed().as_secs_f64();
             tracing::info!(target: crate::LOG_TARGET, seconds, failed_statements = ended.failed, "the database takes writes again");
         }

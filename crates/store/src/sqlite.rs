@@ -236,7 +236,9 @@ impl From<rusqlite::Error> for StoreError {
                 | ErrorCode::CannotOpen
                 | ErrorCode::PermissionDenied
                 | ErrorCode::DatabaseBusy
-                | ErrorCode::DatabaseLocked,
+                | ErrorCode::DatabaseLocked
+                // SQLite reports a read that fails with EIO as a malformed database.
+                | ErrorCode::DatabaseCorrupt,
                 extended,
             ) => Self::Disk(format!("{error} (SQLite code {extended})")),
             _ => Self::Database(error.to_string()),

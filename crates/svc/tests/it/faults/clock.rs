@@ -127,6 +127,7 @@ async fn a_suspended_machine_continues_where_it_stopped() {
     let agent = space.publish(fixture().plain("echo")).await;
     let mut stream = Stream::start(&ann).await;
     stream.emit_all(5).await;
+    stream.wait_for_all().await;
     // Frozen with a delivery in flight, for twice the time of a lease and the grace period.
     stream.hook.set(HOOK, Reply::Hang);
     stream.emit_all(3).await;
