@@ -142,6 +142,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::{Store, StoreOptions, sql::values};
 
     const HOUR: i64 = 3_600_000;
 
@@ -183,6 +184,58 @@ mod tests {
             assert_eq!(clock.now(), Timestamp(before.0 + 500), "{jump}");
         }
         assert_eq!(clock.find_jump(), Some(-4 * HOUR));
+    }
+
+    /// The time at which the only lane is due, relative to the system clock.
+    async fn due_in(store: &Store, times: &Times) -> i64 {
+        let due = store.read(|tx| tx.get::<i64>("SELECT next_at FROM lanes", &[]));
+        due.await.expect("a lane") - times.system.load(Ordering::Relaxed)
+    }
+
+    #[tokio::test]
+    async fn a_lane_keeps_its_wait_when_the_clock_is_set_and_over_a_restart() {
+        let times = Times::default();
+        times.pass(1_000 * HOUR);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = || {
+            let (system, elapsed) = (times.system.clone(), times.elapsed.clone());
+            let read = move || Timestamp(system.load(Ordering::Relaxed));
+            let passed =
+                move || Duration::from_millis(elapsed.load(Ordering::Relaxed).unsigned_abs());
+            let options = StoreOptions {
+                clock: Clock::from_fn(read).with_elapsed(passed),
+                ..StoreOptions::default()
+            };
+            Store::open_with(folder.path(), options).expect("opens")
+        };
+        let store = open();
+        let adding = store.write(|tx| {
+            let due = tx.now()?.plus(Duration::from_secs(60));
+            tx.execute(
+                "INSERT INTO lanes (id, kind, owner_key, owner_id, method, patterns, formatters,
+                     active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+                 VALUES ('l', 'method', 'o', 'o', 'm', '[]', '[]', 1, 1, 1, ?1, 0, 0, 0, 0, 0)",
+                values![due],
+            )
+        });
+        adding.await.expect("added");
+        for jump in [3 * HOUR, -8 * HOUR] {
+            times.set_by(jump);
+            // Any write lets the store follow.
+            let any = store.write(|tx| meta::set(tx, "any", "1"));
+            any.await.expect("written");
+            assert_eq!(due_in(&store, &times).await, 60_000, "{jump}");
+        }
+        times.pass(10_000);
+        store.close().await;
+        times.set_by(-4 * HOUR);
+        let store = open();
+        // The store knew the time of its last change of the clock, ten seconds before.
+        assert_eq!(due_in(&store, &times).await, 60_000);
+        store.close().await;
+        // A clock that was set forward while no server ran is a long pause.
+        times.set_by(4 * HOUR);
+        assert!(due_in(&open(), &times).await < 0);
     }
 
     #[test]
