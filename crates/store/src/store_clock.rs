@@ -17,7 +17,7 @@ use crate::{connection::Connection, error::StoreError, lanes, meta, sql::Tx};
 const JUMP_MIN: Duration = Duration::from_secs(2);
 /// The newest time of this clock that is known to be stored, to notice after a restart that the
 /// system clock was set back.
-const CLOCK_SEEN: &str = "clock_seen";
+pub(super) const CLOCK_SEEN: &str = "clock_seen";
 /// How often it is stored, if there are writes.
 const SEEN_EVERY: Duration = Duration::from_secs(60);
 
