@@ -96,12 +96,19 @@ impl Connection {
     }
 
     /// Converts the error of a statement, and reports an outage.
-    fn checked<T>(&self, ran: Result<T, impl Into<StoreError>>) -> Result<T, StoreError> {
-        ran.map_err(Into::into).inspect_err(|error| {
-            self.outage.note(error);
+    fn checked<T>(&self, ran: rusqlite::Result<T>) -> Result<T, StoreError> {
+        ran.map_err(|error| {
+            // A connection for reads refuses to write, on any disk.
+            let is_refused = error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
+            if is_refused && self.access == Access::Read {
+                return StoreError::Database(error.to_string());
+            }
+            let error = StoreError::from(error);
+            self.outage.note(&error);
             if error.is_outage() {
                 *self.failure.borrow_mut() = Some(error.clone());
             }
+            error
         })
     }
 }
