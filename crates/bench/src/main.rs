@@ -15,6 +15,7 @@
 //! target/dist/svc-bench scripts 5
 //! target/dist/svc-bench mcp 20
 //! target/dist/svc-bench neighbours
+//! target/dist/svc-bench soak --hours 8
 //! target/dist/svc-bench compare /path/to/an/older/svc 15
 //! target/dist/svc-bench observe 15
 //! ```
@@ -30,6 +31,7 @@ mod mcp;
 mod neighbours;
 mod one_sink;
 mod scripts;
+mod soak;
 mod zone;
 mod zone_links;
 
@@ -105,6 +107,7 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
         "mcp" => mcp::run(number(args.next(), 20)?).await,
         "bare-route" => mcp::bare_route().await,
         "neighbours" => neighbours::run(args).await,
+        "soak" => soak::run(args).await,
         "compare" => {
             let old = args.next().with_context(usage)?;
             calls::compare::run(old.as_ref(), number(args.next(), 15)?).await
@@ -143,13 +146,14 @@ fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
 
 fn usage() -> String {
     format!(
-        "usage: svc-bench {} | {} | {} | {} | {} | {} | {} | {OTHERS}",
+        "usage: svc-bench {} | {} | {} | {} | {} | {} | {} | {} | {OTHERS}",
         calls::USAGE,
         journal::USAGE,
         one_sink::USAGE,
         zone::USAGE,
         zone_links::USAGE,
         calls::compare::USAGE,
-        neighbours::USAGE
+        neighbours::USAGE,
+        soak::USAGE
     )
 }

@@ -17,21 +17,41 @@ use svc_core::Timestamp;
 
 /// A source of the current time; cheap to clone.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock {
+    read: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    elapsed: Option<Arc<dyn Fn() -> Duration + Send + Sync>>,
+}
 
 impl Clock {
     /// The system clock.
     pub fn system() -> Self {
-        Self(Arc::new(now))
+        Self::from_fn(now).with_elapsed(since_boot)
     }
 
     /// A clock that calls `read` for the time.
     pub fn from_fn(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(read))
+        Self {
+            read: Arc::new(read),
+            elapsed: None,
+        }
+    }
+
+    /// Adds a measure of time that does not change when the clock is set.
+    pub fn with_elapsed(self, elapsed: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+        Self {
+            elapsed: Some(Arc::new(elapsed)),
+            ..self
+        }
     }
 
     pub fn now(&self) -> Timestamp {
-        (self.0)()
+        (self.read)()
+    }
+
+    /// The time since an unknown moment. Setting the clock does not change it, and the time of a
+    /// suspended machine counts. `None` for a clock that is never set.
+    pub fn elapsed(&self) -> Option<Duration> {
+        self.elapsed.as_ref().map(|elapsed| elapsed())
     }
 }
 
@@ -74,6 +94,18 @@ fn since_epoch() -> Duration {
 /// The system time.
 pub fn now() -> Timestamp {
     Timestamp(i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(target_os = "linux")]
+fn since_boot() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn since_boot() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 /// The system time in microseconds, for numbers that must grow across restarts.

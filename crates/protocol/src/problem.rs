@@ -10,6 +10,14 @@ pub const CONTENT_TYPE: &str = "application/problem+json";
 /// The error code of a server that cannot reach its database at the moment. Clients may repeat the
 /// request. A repeated emit needs the same idempotency key.
 pub const DATABASE_UNAVAILABLE: &str = "database_unavailable";
+/// The error code of a server whose disk is full. Clients may repeat the request.
+pub const DISK_FULL: &str = "disk_full";
+
+/// Whether a code reports an outage of the server's database, which ends without a change of the
+/// request.
+pub fn is_database_outage(code: &str) -> bool {
+    [DATABASE_UNAVAILABLE, DISK_FULL].contains(&code)
+}
 
 /// An error (RFC 9457).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

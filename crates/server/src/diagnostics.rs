@@ -44,7 +44,10 @@ impl SelfCheck {
         let started = Instant::now();
         let read = self.store.read(|tx| svc_store::meta::find(tx, "server_id"));
         let why = match tokio::time::timeout(DATABASE_TIMEOUT, read).await {
-            Ok(Ok(_)) => return read_time(started.elapsed()),
+            Ok(Ok(_)) => match self.store.find_failing_writes().await {
+                None => return read_time(started.elapsed()),
+                Some(failing) => format!("it takes no writes: {}", failing.reason),
+            },
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", DATABASE_TIMEOUT.as_secs()),
         };

@@ -152,6 +152,8 @@ pub struct Metrics {
     registered_methods: Gauge,
     method_server_restarts: Counter,
     tls_reloads: Family<OutcomeLabel, Counter>,
+    /// 1 while the embedded database takes no writes.
+    pub database_failing: Gauge,
     pub events: EventMetrics,
     pub methods: Arc<MethodMetrics>,
     pub journal: JournalMetrics,
@@ -204,6 +206,11 @@ impl Metrics {
                 table,
                 "tls_reloads",
                 "Changes of the certificate's files by outcome",
+            ),
+            database_failing: add(
+                table,
+                "database_failing",
+                "1 while the disk of the embedded database takes no writes",
             ),
             events: EventMetrics::new(table, options.receivers),
             methods,

@@ -8,12 +8,13 @@ use svc_core::Timestamp;
 use super::{
     error::StoreError,
     folder::FolderLock,
+    outage::Outage,
     postgres,
     sql::{Query, Row},
     sqlite,
+    store_clock::StoreClock,
     value::Value,
 };
-use svc_clock::Clock;
 
 /// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +28,7 @@ pub(super) enum Access {
 pub(super) enum Database {
     Sqlite {
         file: sqlite::DatabaseFile,
-        clock: Clock,
+        clock: Arc<StoreClock>,
         /// Keeps the data folder locked while a thread of the store runs.
         _lock: Arc<FolderLock>,
     },
@@ -37,6 +38,19 @@ pub(super) enum Database {
 }
 
 impl Database {
+    /// Whether other servers may work with the same database.
+    pub(super) fn is_shared(&self) -> bool {
+        !matches!(self, Self::Sqlite { .. })
+    }
+
+    /// The state of the embedded database's disk.
+    pub(super) fn outage(&self) -> Option<&Outage> {
+        match self {
+            Self::Sqlite { file, .. } => Some(&file.outage),
+            _ => None,
+        }
+    }
+
     pub(super) fn open(&self, access: Access) -> Result<Box<dyn Connection>, StoreError> {
         Ok(match self {
             Self::Sqlite { file, clock, .. } => {

@@ -166,10 +166,19 @@ impl Writer {
                 Err(_) => break,
             }
         }
+        self.set_writing(true);
         self.commit(Batch::grouped(batch));
+        self.set_writing(false);
+    }
+
+    fn set_writing(&self, is_writing: bool) {
+        if let Some(outage) = self.database.outage() {
+            outage.set_writing(is_writing);
+        }
     }
 
     fn commit(&mut self, mut batch: Batch) {
+        self.follow_clock();
         let was_open = self.connection.is_some();
         let begun = begin(
             &mut self.connection,
@@ -193,14 +202,29 @@ impl Writer {
             // The database may have restarted since the last transaction.
             return self.commit(again);
         }
-        // An unreachable database is logged where the connection is opened.
-        if was_begun || !error.is_outage() {
+        // An unreachable database is logged where the connection is opened, a failing disk by
+        // `Outage`.
+        let is_logged = error.is_outage() && (!was_begun || !self.database.is_shared());
+        if !is_logged {
             tracing::error!(target: crate::LOG_TARGET, %error, "a commit of the store failed; its connection is reopened");
         }
         let split = was_begun.then(|| batch.split(&error)).flatten();
         match split {
             Some(commands) => self.commit(commands),
             None => batch.refuse(&error.of_commit()),
+        }
+    }
+
+    /// Follows a change of the system clock. A failure is tried again with the next commit.
+    fn follow_clock(&mut self) {
+        if let (Database::Sqlite { clock, .. }, Some(connection)) =
+            (&self.database, &self.connection)
+            && let Err(error) = clock.follow(&**connection)
+        {
+            self.connection = None;
+            if !error.is_outage() {
+                tracing::error!(target: crate::LOG_TARGET, %error, "cannot follow the system clock; retrying");
+            }
         }
     }
 

@@ -6,8 +6,9 @@ use thiserror::Error;
 
 use super::{meta, postgres::AddressError};
 
-/// Why a read or a write failed. A failed write is rolled back. The exception is a connection to
-/// PostgreSQL that was lost during the commit: the result of that commit is unknown.
+/// Why a read or a write failed. A failed write is rolled back, with two exceptions. If a connection
+/// to PostgreSQL was lost during the commit, the result of that commit is unknown. If the disk failed
+/// while a commit of the embedded database was flushed, a crash right after it may keep the write.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum StoreError {
     #[error("the store is closed")]
@@ -20,6 +21,13 @@ pub enum StoreError {
     Missing { kind: &'static str, id: String },
     #[error("the database cannot be reached: {0}")]
     Unavailable(String),
+    /// Only of the embedded database.
+    #[error("the disk of the database is full: {0}")]
+    DiskFull(String),
+    /// The embedded database cannot be read or written: the disk fails or is read-only, or another
+    /// process holds the file.
+    #[error("the database cannot be used: {0}")]
+    Disk(String),
     #[error("the transaction could not be committed: {0}")]
     Commit(String),
     #[error("the database failed: {0}")]
@@ -35,16 +43,20 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is unreachable for all callers. The store logs an outage once, so
-    /// callers that only retry need not log it.
+    /// Whether the database is unusable for all callers. The store logs an outage once, so callers
+    /// that only retry need not log it.
     pub fn is_outage(&self) -> bool {
-        matches!(self, Self::Unavailable(_))
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::DiskFull(_) | Self::Disk(_)
+        )
     }
 
     /// Converts the error of a COMMIT statement.
     pub(super) fn of_commit(self) -> Self {
         match self {
-            known @ (Self::Commit(_) | Self::Unavailable(_)) => known,
+            known @ Self::Commit(_) => known,
+            outage if outage.is_outage() => outage,
             other => Self::Commit(other.to_string()),
         }
     }

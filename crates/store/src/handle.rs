@@ -20,9 +20,11 @@ use super::{
     folder::{self, FolderLock},
     group::{Grouped, GroupedJob},
     migrations,
+    outage::Outage,
     postgres::{self, DatabaseUrl},
     sql::Tx,
     sqlite,
+    store_clock::StoreClock,
     user_permits::UserPermits,
 };
 use svc_clock::Clock;
@@ -129,6 +131,8 @@ struct Inner {
     /// Limits concurrent reads of long lists.
     lists: UserPermits,
     listener: Mutex<Option<postgres::Listener>>,
+    /// Of the embedded database; never begins for another one.
+    outage: Arc<Outage>,
     heartbeat: Mutex<Option<postgres::Heartbeat>>,
 }
 
@@ -154,16 +158,19 @@ impl Store {
             path: file.clone(),
             source,
         })?;
+        let clock = Arc::new(StoreClock::new(options.clock.clone()));
         let database = Database::Sqlite {
             file: sqlite::DatabaseFile {
                 path: file,
                 busy_timeout: options.busy_timeout,
+                outage: Arc::default(),
             },
-            clock: options.clock.clone(),
+            clock: clock.clone(),
             _lock: lock,
         };
         let connection = database.open(Access::Write)?;
         migrations::migrate(&*connection)?;
+        clock.follow_restart(&*connection)?;
         Self::start(database, connection, &options)
     }
 
@@ -196,6 +203,10 @@ impl Store {
         options: &StoreOptions,
     ) -> Result<Self, OpenError> {
         let is_shared = connection.is_shared();
+        let outage = match &database {
+            Database::Sqlite { file, .. } => file.outage.clone(),
+            _ => Arc::default(),
+        };
         let counters = Arc::new(Counters::default());
         let (writes, write_commands) = mpsc::channel(options.queue);
         let writer = Writer {
@@ -222,7 +233,8 @@ impl Store {
             }
         }
         let queues = Queues { writes, reads };
-        Ok(Self::of_queues(queues, threads, counters, is_shared))
+        let store = Self::of_queues(queues, threads, counters, is_shared, outage);
+        Ok(store)
     }
 
     pub(super) fn of_queues(
@@ -230,6 +242,7 @@ impl Store {
         threads: Vec<JoinHandle<()>>,
         counters: Arc<Counters>,
         is_shared: bool,
+        outage: Arc<Outage>,
     ) -> Self {
         Self {
             reads: ReadPool::General,
@@ -241,6 +254,7 @@ impl Store {
                 hints: Arc::default(),
                 lists: UserPermits::new(LISTS_PER_USER_MAX, LISTS_MAX),
                 listener: Mutex::default(),
+                outage,
                 heartbeat: Mutex::default(),
             }),
         }
@@ -346,6 +360,10 @@ impl Store {
         let queue = self.inner.queues.lock().as_ref().map(queue);
         let queue = queue.ok_or(StoreError::Closed)?;
         queue.send(command).await.map_err(|_| StoreError::Closed)
+    }
+
+    pub(super) fn outage(&self) -> &Outage {
+        &self.inner.outage
     }
 
     pub fn stats(&self) -> StoreStats {

@@ -12,12 +12,14 @@ mod feeds;
 mod lease;
 mod queue;
 mod refill;
+mod shift;
 pub mod turn;
 
 use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, SinkId, Timestamp, UserId, delivery_policy::Overflow, lane::LaneActivity};
 use svc_protocol::api::SinkType;
 
+pub(crate) use self::shift::shift_times;
 pub use self::{
     declarations::{
         DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares,

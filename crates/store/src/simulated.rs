@@ -23,6 +23,7 @@ use super::{
     migrations,
     sql::Row,
     sqlite,
+    store_clock::StoreClock,
     value::Value,
 };
 
@@ -73,7 +74,9 @@ impl SimulatedDatabase {
         let file = sqlite::DatabaseFile {
             path: PathBuf::from(":memory:"),
             busy_timeout: Duration::ZERO,
+            outage: Arc::default(),
         };
+        let clock = Arc::new(StoreClock::new(clock));
         let connection = sqlite::Connection::open(&file, Access::Write, clock)?;
         migrations::migrate(&connection)?;
         Ok(Self(Arc::new(Shared {
@@ -92,7 +95,7 @@ impl SimulatedDatabase {
         let (reads, read_commands) = channels.into_iter().unzip();
         let counters = Arc::new(Counters::default());
         let queues = Queues { writes, reads };
-        let store = Store::of_queues(queues, Vec::new(), counters.clone(), true);
+        let store = Store::of_queues(queues, Vec::new(), counters.clone(), true, Arc::default());
         let tasks = StoreTasks {
             link: ServerLink {
                 database: self.clone(),

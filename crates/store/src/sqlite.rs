@@ -2,6 +2,7 @@
 //! `synchronous=FULL`, so that a commit that has returned survives kill -9 and the loss of power.
 
 use std::{
+    cell::{Cell, RefCell},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -14,13 +15,14 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
-use svc_clock::Clock;
 use svc_core::Timestamp;
 
 use super::{
     connection::{self, Access},
     error::StoreError,
+    outage::Outage,
     sql::Row,
+    store_clock::StoreClock,
     value::Value,
 };
 
@@ -35,20 +37,36 @@ pub(super) struct DatabaseFile {
     pub(super) path: PathBuf,
     /// How long to wait for another process that has locked the file, such as a backup.
     pub(super) busy_timeout: Duration,
+    /// Shared by all connections of the file.
+    pub(super) outage: Arc<Outage>,
 }
 
 pub(super) struct Connection {
     inner: rusqlite::Connection,
     access: Access,
-    clock: Clock,
+    clock: Arc<StoreClock>,
+    outage: Arc<Outage>,
+    /// The last outage that a statement of this connection reported.
+    failure: RefCell<Option<StoreError>>,
+    /// The number of changed rows when the transaction began.
+    changes_before: Cell<u64>,
 }
 
 impl Connection {
     pub(super) fn open(
         file: &DatabaseFile,
         access: Access,
-        clock: Clock,
+        clock: Arc<StoreClock>,
     ) -> Result<Self, StoreError> {
+        let opened = Self::try_open(file, access, clock).map_err(StoreError::from);
+        opened.inspect_err(|error| file.outage.note(error))
+    }
+
+    fn try_open(
+        file: &DatabaseFile,
+        access: Access,
+        clock: Arc<StoreClock>,
+    ) -> rusqlite::Result<Self> {
         // Only one thread at a time uses a connection, so SQLite's own mutex is not needed.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -71,17 +89,37 @@ impl Connection {
             inner,
             access,
             clock,
+            outage: file.outage.clone(),
+            failure: RefCell::default(),
+            changes_before: Cell::default(),
+        })
+    }
+
+    /// Converts the error of a statement, and reports an outage.
+    fn checked<T>(&self, ran: rusqlite::Result<T>) -> Result<T, StoreError> {
+        ran.map_err(|error| {
+            // A connection for reads refuses to write, on any disk.
+            let is_refused = error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
+            if is_refused && self.access == Access::Read {
+                return StoreError::Database(error.to_string());
+            }
+            let error = StoreError::from(error);
+            self.outage.note(&error);
+            if error.is_outage() {
+                *self.failure.borrow_mut() = Some(error.clone());
+            }
+            error
         })
     }
 }
 
 impl connection::Connection for Connection {
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
-        let mut statement = self.inner.prepare_cached(sql)?;
+        let mut statement = self.checked(self.inner.prepare_cached(sql))?;
         let columns: Arc<[String]> = statement.column_names().map(str::to_owned).collect();
-        let mut rows = statement.query(params_from_iter(values))?;
+        let mut rows = self.checked(statement.query(params_from_iter(values)))?;
         let mut answer = Vec::new();
-        while let Some(row) = rows.next()? {
+        while let Some(row) = self.checked(rows.next())? {
             let values = (0..columns.len())
                 .map(|index| row.get_ref(index).map_err(Into::into).and_then(read))
                 .collect::<Result<_, StoreError>>()?;
@@ -91,23 +129,37 @@ impl connection::Connection for Connection {
     }
 
     fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
-        let mut statement = self.inner.prepare_cached(sql)?;
-        Ok(statement.execute(params_from_iter(values))?)
+        let mut statement = self.checked(self.inner.prepare_cached(sql))?;
+        self.checked(statement.execute(params_from_iter(values)))
     }
 
     fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
-        Ok(self.inner.execute_batch(sql)?)
+        self.checked(self.inner.execute_batch(sql))
     }
 
     fn begin(&self) -> Result<(), StoreError> {
+        self.failure.take();
+        self.changes_before.set(self.inner.total_changes());
         self.control(match self.access {
             Access::Write => "BEGIN IMMEDIATE",
             Access::Read => "BEGIN",
         })
     }
 
+    fn commit(&self) -> Result<(), StoreError> {
+        self.control("COMMIT").map_err(StoreError::of_commit)?;
+        // A transaction without changes writes nothing to the disk, so it proves nothing.
+        if self.inner.total_changes() > self.changes_before.get() {
+            self.outage.end();
+        }
+        Ok(())
+    }
+
     fn check_transaction(&self) -> Result<(), StoreError> {
         if self.inner.is_autocommit() {
+            if let Some(failure) = self.failure.borrow().clone() {
+                return Err(failure);
+            }
             let why = "the database ended the transaction";
             return Err(StoreError::Commit(why.to_owned()));
         }
@@ -181,6 +233,21 @@ impl From<rusqlite::Error> for StoreError {
                 Self::Unique(columns.to_owned())
             }
             (ErrorCode::ConstraintViolation, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::ForeignKey,
+            // The index of the log could not grow.
+            (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => {
+                Self::DiskFull(error.to_string())
+            }
+            (
+                ErrorCode::SystemIoFailure
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                // SQLite reports a read that fails with EIO as a malformed database.
+                | ErrorCode::DatabaseCorrupt,
+                extended,
+            ) => Self::Disk(format!("{error} (SQLite code {extended})")),
             _ => Self::Database(error.to_string()),
         }
     }

@@ -28,6 +28,7 @@ use super::{
     postgres::{self, DatabaseUrl},
     sql::Tx,
     sqlite,
+    store_clock::StoreClock,
     value::Value,
 };
 
@@ -138,8 +139,9 @@ impl Source {
             file: sqlite::DatabaseFile {
                 path,
                 busy_timeout: options.busy_timeout,
+                outage: Arc::default(),
             },
-            clock: options.clock,
+            clock: Arc::new(StoreClock::new(options.clock)),
             _lock: Arc::new(lock),
         };
         let opened = || -> Result<_, OpenError> {

@@ -65,6 +65,12 @@ impl ServiceManager {
                     self.send("WATCHDOG=1").await;
                     continue;
                 }
+                // A restart repairs no disk, and calls need no database.
+                Ok(Err(error)) if error.is_outage() => {
+                    let status = format!("STATUS=the database takes no writes: {error}");
+                    self.send(&format!("WATCHDOG=1\n{status}")).await;
+                    continue;
+                }
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => format!("no answer within {:.1} s", interval.as_secs_f64()),
             };

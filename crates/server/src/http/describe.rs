@@ -182,7 +182,11 @@ impl Input for IdempotencyKey {
 impl<T: Answer> Answer for ApiResult<T> {
     fn describe(operation: &mut Operation) {
         T::describe(operation);
-        operation.fail(&[failures::INTERNAL, failures::DATABASE_UNAVAILABLE]);
+        operation.fail(&[
+            failures::INTERNAL,
+            failures::DATABASE_UNAVAILABLE,
+            failures::DISK_FULL,
+        ]);
     }
 }
 

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{
     event::EmitError, json_text::JsonTextError, pattern::PatternError, quota::QuotaExceeded,
 };
-use svc_protocol::problem::{CONTENT_TYPE, DATABASE_UNAVAILABLE, Problem};
+use svc_protocol::problem::{CONTENT_TYPE, DATABASE_UNAVAILABLE, DISK_FULL, Problem};
 use svc_store::{InvalidPage, StoreError};
 
 use super::failures;
@@ -393,6 +393,14 @@ impl From<StoreError> for ApiError {
             StoreError::Unavailable(_) => Self::unavailable(
                 DATABASE_UNAVAILABLE,
                 "the database cannot be reached at the moment; try again, with the same `Idempotency-Key` if the request had one",
+            ),
+            StoreError::Disk(_) => Self::unavailable(
+                DATABASE_UNAVAILABLE,
+                "the disk of the server's database fails or cannot be written at the moment; try again, with the same `Idempotency-Key` if the request had one. Administrators: see the log of the server",
+            ),
+            StoreError::DiskFull(_) => Self::unavailable(
+                DISK_FULL,
+                "the disk of the server is full, so nothing was stored; try again when an administrator has freed space",
             ),
             error => Self::internal(&error),
         }

@@ -40,7 +40,8 @@ failures! {
     RATE_LIMITED = 429 "rate_limited", "Too many requests; see `Retry-After`";
     BUSY = 429 "busy", "The caller has too many long computations in progress";
     INTERNAL = 500 "internal", "A fault of the server; its log has the reason";
-    DATABASE_UNAVAILABLE = 503 "database_unavailable", "The database cannot be reached at the moment";
+    DATABASE_UNAVAILABLE = 503 "database_unavailable", "The database cannot be reached, or its disk fails, at the moment";
+    DISK_FULL = 503 "disk_full", "The disk of the server is full: nothing was stored";
     TOO_MANY_UNFINISHED_BODIES = 503 "too_many_unfinished_bodies", "Too many bodies are arriving at once";
     SERVER_BUSY = 503 "busy", "The server has too many long computations in progress";
 
@@ -159,7 +160,7 @@ pub const OF_ANY: &[Failure] = &[QUERY_TOO_LONG, INVALID_HOST, FOREIGN_HOST];
 #[rustfmt::skip]
 pub const OF_CALLER: &[Failure] = &[
     UNAUTHORIZED, FOREIGN_ORIGIN, SCOPE_DENIED, SECOND_FACTOR_REQUIRED, AGENT_DENIED, SCRIPT_DENIED,
-    SPACE_STOPPED, PERMISSION_DENIED, INTERNAL, DATABASE_UNAVAILABLE,
+    SPACE_STOPPED, PERMISSION_DENIED, INTERNAL, DATABASE_UNAVAILABLE, DISK_FULL,
 ];
 
 /// Failures of every request with a body.

@@ -32,8 +32,8 @@ pub struct Health {
     status: &'static str,
 }
 
-/// The server can work: it is not stopping, and its database answers. In a zone, a server stays
-/// ready during an outage of the database.
+/// The server can work: it is not stopping, and its database answers. A server stays ready if only
+/// writes fail, and in a zone during an outage of the database, because calls continue.
 pub async fn readyz(app: App) -> Readiness {
     let unready = |reason: &str| Readiness {
         status: "unready",
@@ -53,7 +53,11 @@ pub async fn readyz(app: App) -> Readiness {
         .await
         .unwrap_or_else(|_| Err(StoreError::Unavailable("no answer in time".to_owned())));
     match answer {
-        Ok(_) => ready(None),
+        Ok(_) => ready(match app.store.find_failing_writes().await {
+            None => None,
+            Some(failing) if failing.is_disk_full => Some("disk_full"),
+            Some(_) => Some("not_writable"),
+        }),
         // Otherwise a load balancer would remove all servers of the zone at once, and calls, which
         // need no database, would fail too.
         Err(error) if app.store.is_shared() && error.is_outage() => ready(Some("unavailable")),
@@ -68,7 +72,8 @@ pub struct Readiness {
     /// Why the server is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// `unavailable` if a server of a zone works without its database for the moment.
+    /// `unavailable` if a server of a zone works without its database for the moment. `disk_full` or
+    /// `not_writable` if the embedded database can only be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     database: Option<&'static str>,
 }
@@ -111,6 +116,8 @@ impl Answer for Metrics {
 pub async fn metrics(app: App) -> ApiResult<Metrics> {
     let read = |tx: &mut Tx<'_>| Ok((lanes::totals(tx)?, lanes::list_backlog(tx)?));
     let (totals, backlog) = app.store.read(read).await?;
+    let failing = app.store.find_failing_writes().await.is_some();
+    app.metrics.database_failing.set(i64::from(failing));
     app.metrics
         .events
         .update(app.hub.counters(), totals, &backlog, svc_clock::now());

@@ -134,7 +134,9 @@ impl Journal {
                 Ok(true) => {}
                 Ok(false) => unfinished.push(owner),
                 Err(error) => {
-                    warn!("cannot maintain the call journal: {error}");
+                    if !error.is_outage() {
+                        warn!("cannot maintain the call journal: {error}");
+                    }
                     unfinished.push(owner);
                     unfinished.append(&mut owners);
                 }
@@ -172,7 +174,9 @@ impl Journal {
 
     /// Counts the rows of a failed write as dropped.
     fn count_lost(&self, counts: &[(UserId, usize)], error: &StoreError) {
-        warn!("cannot write the call journal: {error}");
+        if !error.is_outage() {
+            warn!("cannot write the call journal: {error}");
+        }
         let mut waiting = self.waiting.lock();
         for (owner, rows) in counts {
             *waiting.dropped.entry(*owner).or_default() += *rows as u64;

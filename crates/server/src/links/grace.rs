@@ -142,7 +142,7 @@ impl Links {
     {
         loop {
             match write().await {
-                Err(StoreError::Unavailable(_)) if !self.shutdown.is_cancelled() => {
+                Err(error) if error.is_outage() && !self.shutdown.is_cancelled() => {
                     tokio::select! {
                         () = tokio::time::sleep(RETRY_DELAY) => {}
                         () = self.shutdown.cancelled() => {}

@@ -9,6 +9,7 @@ use crate::{
     meta,
     record::placeholders,
     sql::{Tx, values},
+    store_clock,
     value::Value,
 };
 
@@ -136,11 +137,15 @@ impl Table {
         })
     }
 
-    /// The condition for rows to copy. The server's id is not copied: in a zone, each server has
-    /// its id in its data folder.
+    /// The condition for rows to copy. The server's id is not copied: in a zone, each server has its
+    /// id in its data folder. The time of the embedded clock is not needed there.
     fn condition(&self) -> String {
         match self.name {
-            "meta" => format!("key <> '{}'", meta::SERVER_ID),
+            "meta" => format!(
+                "key NOT IN ('{}', '{}')",
+                meta::SERVER_ID,
+                store_clock::CLOCK_SEEN
+            ),
             _ => "1 = 1".to_owned(),
         }
     }

@@ -8,7 +8,7 @@ use svc_client::{AgentClient, Error};
 use svc_core::event::{check_payload, custom_type};
 use svc_protocol::{
     api::{Emit, EmittedEvent},
-    problem::DATABASE_UNAVAILABLE,
+    problem::is_database_outage,
 };
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -111,7 +111,7 @@ impl Attempt {
             };
             // Only an outage of the database starts the retries. After that, the loss of the server
             // or of the link is retried too.
-            let is_outage = error.problem_code() == Some(DATABASE_UNAVAILABLE);
+            let is_outage = error.problem_code().is_some_and(is_database_outage);
             let is_retryable = is_outage || (is_retrying && is_transient(&error));
             if !is_retryable {
                 return Err(self.failure(error));

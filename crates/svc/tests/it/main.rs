@@ -12,6 +12,7 @@ mod calls;
 mod cli;
 mod events;
 mod examples;
+mod faults;
 mod http;
 mod identity;
 mod judge;

@@ -7,6 +7,6 @@ mod monitoring;
 mod prove;
 mod running;
 mod scale;
-mod service_manager;
+pub mod service_manager;
 mod settings;
 mod upgrade;

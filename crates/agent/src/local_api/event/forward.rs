@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use svc_client::{Error, transport::Answer};
-use svc_protocol::problem::{DATABASE_UNAVAILABLE, Problem};
+use svc_protocol::problem::{DATABASE_UNAVAILABLE, Problem, is_database_outage};
 use tokio::{
     sync::{Semaphore, watch},
     time::{Instant, sleep},
@@ -118,7 +118,7 @@ fn is_database_away(answer: &Result<Answer, Failure>) -> bool {
     answer.as_ref().is_ok_and(|answer| {
         answer.status == StatusCode::SERVICE_UNAVAILABLE
             && serde_json::from_slice::<Problem>(&answer.body)
-                .is_ok_and(|problem| problem.code == DATABASE_UNAVAILABLE)
+                .is_ok_and(|problem| is_database_outage(&problem.code))
     })
 }
 

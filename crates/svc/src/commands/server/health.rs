@@ -38,7 +38,8 @@ struct Report {
     ready: bool,
     /// Why the server is not ready.
     reason: Option<String>,
-    /// `unavailable` if a server of a zone works without its database for the moment.
+    /// `unavailable` if a server of a zone works without its database for the moment. `disk_full` or
+    /// `not_writable` if the embedded database can only be read.
     database: Option<String>,
 }
 

@@ -9,16 +9,16 @@ use svc_testkit::{TempDir, TestServer};
 use tokio::net::UnixDatagram;
 
 /// The socket of a service manager.
-struct Manager {
+pub struct Manager {
     socket: UnixDatagram,
     /// The value of `NOTIFY_SOCKET`.
-    name: String,
+    pub name: String,
     _folder: TempDir,
 }
 
 impl Manager {
     /// A socket with a path.
-    fn at_path() -> Self {
+    pub fn at_path() -> Self {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("notify");
         Self {
@@ -43,7 +43,7 @@ impl Manager {
         }
     }
 
-    async fn next(&self) -> String {
+    pub async fn next(&self) -> String {
         let mut message = [0; 1_024];
         let received = tokio::time::timeout(crate::SOON, self.socket.recv(&mut message));
         let length = received.await.expect("a message").unwrap();
@@ -51,7 +51,7 @@ impl Manager {
     }
 
     /// Skips messages until one contains `text`.
-    async fn wait_for(&self, text: &str) -> String {
+    pub async fn wait_for(&self, text: &str) -> String {
         for _ in 0..100 {
             let message = self.next().await;
             if message.contains(text) {
