@@ -70,7 +70,9 @@ impl Filter {
 
     /// Whether a definition of this owner can match.
     fn accepts(&self, owner: &User, definition: &Definition) -> bool {
-        self.owner.as_ref().is_none_or(|name| owner.name.as_str() == name)
+        self.owner
+            .as_ref()
+            .is_none_or(|name| owner.name.as_str() == name)
             && self.scope.is_none_or(|scope| definition.scope == scope)
     }
 
