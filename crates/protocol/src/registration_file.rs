@@ -96,12 +96,12 @@ pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
     })
 }
 
-/// Reads the registration that a script built, as JSON. The error names the method.
+/// Reads the registration that a script built, as JSON. If a method is at fault, the error names it.
 pub fn read_json(text: &str) -> Result<Registration, ReadError> {
     read_naming_methods(text.as_bytes())
 }
 
-/// Reads a request for a registration. The error names the method.
+/// Reads a request for a registration. If a method is at fault, the error names it.
 pub fn read_request(body: &[u8]) -> Result<RegisterFile, ReadError> {
     read_naming_methods(body)
 }

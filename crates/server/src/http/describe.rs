@@ -1,7 +1,7 @@
 //! The inputs and answers of handlers, derived from their signatures for the OpenAPI document.
 //!
-//! Every extractor implements [`Input`] and every answer implements [`Answer`]. A route whose
-//! handler has an argument or an answer without a description does not compile.
+//! Extractors implement [`Input`] and answers implement [`Answer`]. If an argument or an answer of a
+//! handler has no description, its route in `router` compiles only as a `page` or as `any_site`.
 
 use std::collections::BTreeSet;
 

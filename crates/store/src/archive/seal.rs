@@ -18,7 +18,7 @@ pub(super) enum Seal {
     Whole,
     /// A byte before the seal, or the hash in the seal, was changed.
     Broken,
-    /// There is no seal, or the end of the file is missing.
+    /// There is no seal, its mark was changed, or the end of the file is missing.
     Missing,
 }
 

@@ -31,7 +31,7 @@ use crate::{
 /// One start of a server.
 pub struct ServerRun {
     pub server: usize,
-    /// Each start of a server has another number.
+    /// Each start of a server has its own number.
     pub number: u64,
     state: Mutex<RunState>,
 }
@@ -167,7 +167,7 @@ impl SimulatedServer {
         }
     }
 
-    /// Emits events one after the other. An emit that fails may have been stored.
+    /// Emits events one after the other. An event may be stored although its emit failed.
     pub fn emit(&mut self, events: Vec<Arc<Event>>, emitter: u64) {
         let (store, hub, journal) = (self.store.clone(), self.hub.clone(), self.journal.clone());
         self.emitters.push(tokio::spawn(async move {
