@@ -96,7 +96,8 @@ pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
     })
 }
 
-/// Reads the registration that a script built, as JSON. If a method is at fault, the error names it.
+/// Reads the registration that a script built, as JSON. If a method is at fault, the error names
+/// it.
 pub fn read_json(text: &str) -> Result<Registration, ReadError> {
     read_naming_methods(text.as_bytes())
 }

@@ -117,8 +117,9 @@ pub fn read(
     }))
 }
 
-/// The body as a JSON object. A form becomes an object of its fields. JSON that is not an object, and other text, is wrapped as
-/// `{"body": …}`. Bytes that are not text are wrapped as `{"body_base64": …}`.
+/// The body as a JSON object. A form becomes an object of its fields. JSON that is not an object,
+/// and other text, is wrapped as `{"body": …}`. Bytes that are not text are wrapped as
+/// `{"body_base64": …}`.
 fn read_body(content_type: Option<&str>, body: &[u8]) -> Result<JsonText, RequestError> {
     let essence = content_type.and_then(|text| text.split(';').next());
     let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();

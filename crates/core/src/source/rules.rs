@@ -205,8 +205,8 @@ pub(super) fn places(kind: VerifyType) -> ProviderPlaces {
     }
 }
 
-/// The key in a secret of Standard Webhooks; `None` if the secret is not base64 or the key has fewer
-/// than 16 bytes.
+/// The key in a secret of Standard Webhooks; `None` if the secret is not base64 or the key has
+/// fewer than 16 bytes.
 pub(super) fn decode_webhook_secret(secret: &str) -> Option<Vec<u8>> {
     let encoded = secret.strip_prefix("whsec_").unwrap_or(secret);
     BASE64.decode(encoded).ok().filter(|key| key.len() >= 16)

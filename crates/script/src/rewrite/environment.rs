@@ -1,5 +1,5 @@
-//! Replaces `os.environ` and `os.getenv` with the loader's own versions. These keep the changes that
-//! a script makes.
+//! Replaces `os.environ` and `os.getenv` with the loader's own versions. These keep the changes
+//! that a script makes.
 
 use ruff_python_ast::{
     Expr, ExprAttribute, Stmt,

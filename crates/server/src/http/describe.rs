@@ -1,7 +1,8 @@
 //! The inputs and answers of handlers, derived from their signatures for the OpenAPI document.
 //!
-//! Extractors implement [`Input`] and answers implement [`Answer`]. If an argument or an answer of a
-//! handler has no description, its route in `router` compiles only as a `page` or as `any_site`.
+//! Extractors implement [`Input`] and answers implement [`Answer`]. A route of `router` does not
+//! compile if an argument or the answer of its handler has no description. Only the routes of
+//! `page` and `any_site` need no description.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Statistics of methods (`GET /api/methods/{name}/stats`). Once per minute, stores the counts of the
-//! metrics and merges old blocks. A block holds the counts of one owner's methods for a period.
+//! Statistics of methods (`GET /api/methods/{name}/stats`). Once per minute, stores the counts of
+//! the metrics and merges old blocks. A block holds the counts of one owner's methods for a period.
 //!
 //! Only the owner of the method and users with `view_audit` see its statistics. Other callers may
 //! see only their own calls, and the statistics do not distinguish callers.
@@ -42,7 +42,8 @@ pub struct MethodStatistics {
 }
 
 impl MethodStatistics {
-    /// Writes the calls of each minute until the server stops. [`Self::flush`] writes the last ones.
+    /// Writes the calls of each minute until the server stops. [`Self::flush`] writes the last
+    /// calls.
     pub async fn run(&self, shutdown: &CancellationToken) {
         loop {
             let now = svc_clock::now();

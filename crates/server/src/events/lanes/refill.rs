@@ -88,8 +88,8 @@ impl<D: Deliver> Refiller<D> {
         sleep_until(earliest).await;
     }
 
-    /// Starts at most one step per owner, for a lane that has room and that is behind or has a feed: a
-    /// request to send past events again. Returns the earliest time of the next scan.
+    /// Starts at most one step per owner, for a lane that has room and that is behind or has a
+    /// feed: a request to send past events again. Returns the earliest time of the next scan.
     async fn start_steps(&mut self) -> Instant {
         let began = Instant::now();
         self.resting.retain(|_, until| *until > began);
