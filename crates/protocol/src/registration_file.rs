@@ -18,7 +18,7 @@ use crate::{
 /// The maximum size of a registration file.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Why a registration file is rejected: all faults, each with its position.
+/// Why a registration file is rejected: one or more faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileError {
     pub faults: Vec<Fault>,

@@ -1,5 +1,5 @@
-//! The seal at the end of a backup: the SHA-256 of every byte before it. SQLite does not read
-//! past its last page, so a sealed file is still a database.
+//! The seal at the end of a backup: a mark, and the SHA-256 of every byte before the mark. SQLite
+//! does not read past its last page, so a sealed file is still a database.
 
 use std::{
     fs::{File, OpenOptions},

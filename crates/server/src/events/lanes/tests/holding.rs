@@ -15,7 +15,7 @@ use crate::events::lanes::{
     turn::{self, DeadDelivery, DeliveryEnd, EndedDelivery, LaneNext, RunState, TransactionTime},
 };
 
-/// Renewed every 20 ms, by the clock of the machine.
+/// The engine renews this lease every 20 ms of the machine's clock.
 const SHORT_LEASE: Duration = Duration::from_millis(60);
 
 #[tokio::test]

@@ -69,8 +69,8 @@ impl ServerRun {
         state.unaware_until = state.frozen_until;
     }
 
-    /// A commit failed. A server that was frozen shortly before may notice the loss of a lane only
-    /// with its next renewal.
+    /// Notes a failed commit. If the server was frozen shortly before, it may notice the loss of a
+    /// lane only at its next renewal.
     fn note_failed_commit(&self, lease: Duration) {
         let mut state = self.state.lock();
         let now = Instant::now();
