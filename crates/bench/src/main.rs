@@ -37,7 +37,7 @@ mod zone_links;
 
 use anyhow::{Context, bail};
 
-/// Usage of the commands other than `calls`.
+/// Usage of the commands whose modules have no `USAGE`.
 const OTHERS: &str = "cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | engines [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
 /// The allocator of the product, so that the programs that `svc` is compared with use it too.

@@ -3,7 +3,7 @@
 //!
 //! A flow is named by a number, such as the number of a user. Pushing and removing one item takes
 //! constant time, except that a pop passes over flows that have too little credit. An empty queue
-//! that is used again allocates nothing.
+//! keeps its memory for later items until [`FairQueue::shrink_empty`] frees it.
 
 use std::num::NonZeroUsize;
 
@@ -236,7 +236,7 @@ impl<T> FairQueue<T> {
             self.flows[index].after = index;
             return index;
         }
-        // The end of the round is the position before the current flow.
+        // Add the flow at the end of the round: before the current flow.
         let (before, after) = (self.flows[self.current].before, self.current);
         self.flows[before].after = index;
         self.flows[after].before = index;

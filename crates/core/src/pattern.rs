@@ -7,9 +7,9 @@ use thiserror::Error;
 
 use crate::name::is_segment;
 
-/// Longest event type that can be emitted, and longest pattern.
+/// Longest event type that can be emitted, and longest pattern, in characters.
 pub const EVENT_TYPE_MAX: usize = 128;
-/// What [`is_event_type`] accepts, as a regular expression.
+/// What [`is_event_type`] accepts, as a regular expression. It does not limit the length.
 pub const EVENT_TYPE_PATTERN: &str = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$";
 
 /// One pattern: everything, a prefix, or one exact type.

@@ -56,8 +56,8 @@ pub const VERSION: u32 = 1;
 /// Version of the control messages on a side link. A server without support for side links refuses
 /// this version.
 pub const SIDE_VERSION: u32 = 2;
-/// Feature of an agent that accepts `UserCall` and `UserNotify` frames, and lets users take turns. A
-/// server sends `Call` and `Notify` to an agent that does not name the feature in its hello.
+/// Feature of an agent that accepts `UserCall` and `UserNotify` frames, and lets users take turns.
+/// A server sends `Call` and `Notify` to an agent that does not name the feature in its hello.
 pub const FEATURE_USERS: &str = "users";
 /// Feature of an agent that keeps links to several servers: its home server sends it the announced
 /// servers of the zone.

@@ -35,7 +35,7 @@ pub struct Discovery {
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
     /// Absolute path of the registration file or script. Its folder is the working folder of the
-    /// method server, and commands with a `/` are relative to this folder.
+    /// method server. A relative command that contains a `/` is looked up in this folder.
     pub path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,

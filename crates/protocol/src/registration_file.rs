@@ -18,7 +18,7 @@ use crate::{
 /// The maximum size of a registration file.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Why a registration file is rejected: all faults, each with its position.
+/// Why a registration file is rejected: one or more faults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileError {
     pub faults: Vec<Fault>,
@@ -96,12 +96,13 @@ pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
     })
 }
 
-/// Reads the registration that a script built, as JSON. The error names the method.
+/// Reads the registration that a script built, as JSON. If a method is at fault, the error names
+/// it.
 pub fn read_json(text: &str) -> Result<Registration, ReadError> {
     read_naming_methods(text.as_bytes())
 }
 
-/// Reads a request for a registration. The error names the method.
+/// Reads a request for a registration. If a method is at fault, the error names it.
 pub fn read_request(body: &[u8]) -> Result<RegisterFile, ReadError> {
     read_naming_methods(body)
 }

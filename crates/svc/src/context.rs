@@ -1,5 +1,5 @@
-//! Chooses the server and the credential of a command: from saved contexts, from the environment, or
-//! through the agent of the space.
+//! Chooses the server and the credential of a command: from saved contexts, from the environment,
+//! or through the agent of the space.
 
 mod file;
 mod link_wait;

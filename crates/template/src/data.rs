@@ -1,7 +1,8 @@
 //! The data of an event as template values, with exact numbers.
 //!
-//! The template engine holds whole numbers of 128 bits and 64-bit floats. A number that fits neither
-//! exactly becomes [`RawJson`]: it is written as the sender wrote it, but is not compared as a number.
+//! The template engine holds whole numbers of 128 bits and 64-bit floats. A number that fits
+//! neither exactly becomes [`RawJson`]: it is written as the sender wrote it, but is not compared
+//! as a number.
 
 use minijinja::Value;
 use svc_core::json_text::{JsonText, read_string, string_end};

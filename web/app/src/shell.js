@@ -1,4 +1,4 @@
-/** The frame of all pages that are not bare: navigation, user menu, skip link. */
+/** The frame of most pages: navigation, user menu, skip link. Pages with `open` or `bare` in `routes.js` have none. */
 import { failingCount, loadAlerts } from './lib/alerts.js';
 import { compact, setCompact } from './lib/density.js';
 import { can, me, signOut } from './lib/me.js';

@@ -80,7 +80,8 @@ pub enum DeliveryKey {
     Id(String),
     /// By the body, because the request has no id that can be trusted.
     Body,
-    /// Not at all: every request is a new delivery. There is no signature that could be replayed.
+    /// Not at all: every request is a new delivery. For `basic` and `none`, which check no
+    /// signature.
     None,
 }
 
@@ -116,8 +117,9 @@ pub fn read(
     }))
 }
 
-/// The body as a JSON object. JSON that is not an object, and other text, is wrapped as
-/// `{"body": …}`. Bytes that are not text are wrapped as `{"body_base64": …}`.
+/// The body as a JSON object. A form becomes an object of its fields. JSON that is not an object,
+/// and other text, is wrapped as `{"body": …}`. Bytes that are not text are wrapped as
+/// `{"body_base64": …}`.
 fn read_body(content_type: Option<&str>, body: &[u8]) -> Result<JsonText, RequestError> {
     let essence = content_type.and_then(|text| text.split(';').next());
     let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
@@ -147,8 +149,8 @@ fn wrap(body: &JsonText) -> JsonText {
     JsonText::parse(&text).unwrap_or_else(|_| JsonText::from(&json!({"body": body.as_str()})))
 }
 
-/// The fields of a form: a text, or a list of texts for a repeated field. Slack and GitHub write JSON
-/// into the field `payload`.
+/// The fields of a form. A repeated field becomes a list. The field `payload` is parsed if it is a
+/// JSON object, because Slack and GitHub send JSON in it.
 fn read_form(body: &[u8]) -> Map<String, Value> {
     let mut fields = Map::new();
     for (name, value) in form_urlencoded::parse(body) {

@@ -1,5 +1,5 @@
-//! The table of the providers: which header holds the signature, what is signed, and where a provider
-//! writes the type and the id of a delivery.
+//! The table of the providers: which header holds the signature, what is signed, and where a
+//! provider writes the type and the id of a delivery.
 
 use base64::{
     Engine,
@@ -43,7 +43,7 @@ pub(super) enum TimestampPlace<'a> {
 pub(super) enum KeyForm {
     /// The bytes of the secret.
     Text,
-    /// `whsec_` and base64.
+    /// Base64, with or without `whsec_` before it.
     Webhook,
 }
 
@@ -205,7 +205,8 @@ pub(super) fn places(kind: VerifyType) -> ProviderPlaces {
     }
 }
 
-/// The key in a secret of Standard Webhooks; `None` if the key has fewer than 16 bytes.
+/// The key in a secret of Standard Webhooks; `None` if the secret is not base64 or the key has
+/// fewer than 16 bytes.
 pub(super) fn decode_webhook_secret(secret: &str) -> Option<Vec<u8>> {
     let encoded = secret.strip_prefix("whsec_").unwrap_or(secret);
     BASE64.decode(encoded).ok().filter(|key| key.len() >= 16)

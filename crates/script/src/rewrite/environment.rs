@@ -1,4 +1,5 @@
-//! Replaces `os.environ` and `os.getenv` with those of the loader, which keep a script's changes.
+//! Replaces `os.environ` and `os.getenv` with the loader's own versions. These keep the changes
+//! that a script makes.
 
 use ruff_python_ast::{
     Expr, ExprAttribute, Stmt,

@@ -1,7 +1,8 @@
 //! The inputs and answers of handlers, derived from their signatures for the OpenAPI document.
 //!
-//! Every extractor implements [`Input`] and every answer implements [`Answer`]. A route whose
-//! handler has an argument or an answer without a description does not compile.
+//! Extractors implement [`Input`] and answers implement [`Answer`]. A route of `router` does not
+//! compile if an argument or the answer of its handler has no description. Only the routes of
+//! `page` and `any_site` need no description.
 
 use std::collections::BTreeSet;
 

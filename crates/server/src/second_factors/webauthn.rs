@@ -1,5 +1,4 @@
-//! Answers of authenticators (W3C Web Authentication, level 3): reads and verifies them, and nothing
-//! else.
+//! Reads and verifies the answers of authenticators (W3C Web Authentication, level 3).
 //!
 //! Attestation is not requested, so the maker of an authenticator is never checked, and the answer
 //! to a registration is not signed. Only the signature of each login is verified.

@@ -1,4 +1,4 @@
-//! The tasks that run in the background as long as the server runs.
+//! Background tasks that begin at the start of the server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,12 +10,11 @@ use crate::{
     zone::{ZoneHandles, ZoneLimits},
 };
 
-/// Interval of storing the times of last use.
+/// Interval of storing when credentials were last used.
 const LAST_USED_EVERY: Duration = Duration::from_secs(60);
 /// Interval of removing old and expired records, such as sessions and audit entries.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
-/// Starts the tasks.
 pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
     let watching = tokio::spawn(app.links.clone().watch_directory());
     let flushing = tokio::spawn(repeat(app.clone(), LAST_USED_EVERY, async |app: &App| {
@@ -103,22 +102,18 @@ async fn follow_owners_of_sources(app: App) {
     table.follow(&app.directory, &app.shutdown).await;
 }
 
-/// Makes the runs of schedules.
 async fn run_schedules(app: App) {
     app.schedules.run(&app.shutdown).await;
 }
 
-/// Writes the call journal.
 async fn write_journal(app: App) {
     app.journal.run(&app.shutdown).await;
 }
 
-/// Exports the spans of traces.
 async fn export_traces(app: App) {
     app.traces.run(&app.shutdown).await;
 }
 
-/// Writes the statistics of methods.
 async fn write_method_stats(app: App) {
     app.method_stats.run(&app.shutdown).await;
 }

@@ -1,5 +1,5 @@
-//! Statistics of methods (`GET /api/methods/{name}/stats`): once per minute, writes the counts of
-//! the metrics and merges old blocks; reads the points of a chart.
+//! Statistics of methods (`GET /api/methods/{name}/stats`). Once per minute, stores the counts of
+//! the metrics and merges old blocks. A block holds the counts of one owner's methods for a period.
 //!
 //! Only the owner of the method and users with `view_audit` see its statistics. Other callers may
 //! see only their own calls, and the statistics do not distinguish callers.
@@ -27,11 +27,11 @@ use crate::{
     metrics::Metrics,
 };
 
-/// The period of a block that is written.
+/// The period of a new block.
 const PERIOD: Duration = Duration::from_secs(60);
-/// Merges and removals of one minute. The rest follows later.
+/// The maximum number of merges and removals per minute. The rest follows later.
 const STEPS_MAX: usize = 1_000;
-/// Owners whose blocks are written in one transaction.
+/// The maximum number of owners whose blocks one transaction writes.
 const OWNERS_MAX: usize = 100;
 
 pub struct MethodStatistics {
@@ -42,7 +42,8 @@ pub struct MethodStatistics {
 }
 
 impl MethodStatistics {
-    /// Writes the calls of each minute until the server stops. [`Self::flush`] writes the last ones.
+    /// Writes the calls of each minute until the server stops. [`Self::flush`] writes the last
+    /// calls.
     pub async fn run(&self, shutdown: &CancellationToken) {
         loop {
             let now = svc_clock::now();

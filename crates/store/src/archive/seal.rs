@@ -1,5 +1,5 @@
-//! The seal at the end of a backup: the SHA-256 of every byte before it. SQLite does not read
-//! past its last page, so a sealed file is still a database.
+//! The seal at the end of a backup: a mark, and the SHA-256 of every byte before the mark. SQLite
+//! does not read past its last page, so a sealed file is still a database.
 
 use std::{
     fs::{File, OpenOptions},
@@ -18,7 +18,7 @@ pub(super) enum Seal {
     Whole,
     /// A byte before the seal, or the hash in the seal, was changed.
     Broken,
-    /// There is no seal, or the end of the file is missing.
+    /// There is no seal, its mark was changed, or the end of the file is missing.
     Missing,
 }
 

@@ -30,7 +30,7 @@ pub struct SinkRow {
     pub active: bool,
     pub config: SinkConfig,
     pub policy: DeliveryPolicy,
-    /// Why the service paused the sink. `None` while the sink is active, and if a user disabled it.
+    /// Why the service paused the sink. `None` if the sink is active or a user disabled it.
     pub paused: Option<SinkPause>,
     /// Encrypted.
     pub secret: Option<Vec<u8>>,

@@ -7,8 +7,9 @@ use toml::Value;
 
 use crate::{environment::Environment, exit::Failure};
 
-/// `section: Name as WrittenName { key: Type = "VARIABLE", … } optional { … }`: the first keys have a
-/// default in `config.default.toml`, the optional ones have none.
+/// `section: Name as WrittenName { key: Type = "VARIABLE", … } optional { … }`. `Name` is the
+/// section of `Config`, `WrittenName` the section of one layer. The first keys have a default in
+/// `config.default.toml`. The optional keys have none.
 macro_rules! sections {
     ($($section:ident: $name:ident as $written:ident {
         $($key:ident: $kind:ty = $variable:expr,)*

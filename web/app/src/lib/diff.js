@@ -1,6 +1,6 @@
 /** The difference of two texts, line by line. */
 
-/** The maximum number of lines that are compared. The table of the comparison grows with the square of this number. */
+/** The maximum number of compared lines of each text. The table of the comparison grows with its square. */
 export const MOST_LINES = 600;
 
 /** @typedef {{kind: 'same' | 'removed' | 'added', text: string}} Line */

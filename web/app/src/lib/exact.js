@@ -14,7 +14,8 @@ const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: an
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Parses a number. The result is an ordinary number if JavaScript prints it as the same text, or without `rawJSON`.
+ * Parses a number. The result is an ordinary number if JavaScript prints it as the same text, or if the
+ * browser has no `rawJSON`.
  * @param {string} text
  * @returns {any}
  */

@@ -40,7 +40,8 @@ export function followStream(path, { onEvent, onState, open }) {
   const listeners = wanted.get(path) ?? new Set();
   const joins = listeners.size > 0;
   wanted.set(path, listeners.add(listener));
-  // Another component of this tab follows the stream already. A new request reports the state to the new listener.
+  // Another component of this tab follows the stream already. Leave the stream and request it again, so that its
+  // state is reported to the new listener.
   if (joins) leave(path);
   tell();
   return () => {

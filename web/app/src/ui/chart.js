@@ -81,7 +81,7 @@ function Numbers({ title, table }) {
 }
 
 /**
- * Bars whose lower, hatched part failed.
+ * Bars. The hatched part at the bottom of a bar is the number of failures.
  * @param {{bars: {key: string, total: number, bad?: number}[], at: number | null}} props `at`: the index of the bar
  *   that the pointer is at
  */

@@ -59,7 +59,7 @@ impl ReadyJobs {
         Some(next.n)
     }
 
-    /// The earliest time when a delivery may be sent; `None` if a delivery may be sent now or is in
+    /// The earliest future retry time of a delivery; `None` if a delivery may be sent now or is in
     /// progress, or if there are no deliveries.
     pub(super) fn blocked_until(&self, now: Timestamp) -> Option<Timestamp> {
         if !self.busy.is_empty() || self.next(now).is_some() {

@@ -64,7 +64,7 @@ struct Refiller<D> {
     working: HashSet<OwnerKey>,
     /// Owners whose last step made no progress, and until when they wait.
     resting: HashMap<OwnerKey, Instant>,
-    /// The lane of each owner's last step. The owner's next step is for a lane after this one.
+    /// The lane of each owner's last step. The owner's next step prefers lanes after this one.
     last_lanes: HashMap<OwnerKey, LaneId>,
     last_owner: String,
 }
@@ -88,8 +88,8 @@ impl<D: Deliver> Refiller<D> {
         sleep_until(earliest).await;
     }
 
-    /// Starts one step per owner, for a lane that has room and that is behind or has a feed: a
-    /// request to send past events again. Returns the earliest time of the next scan.
+    /// Starts at most one step per owner, for a lane that has room and that is behind or has a
+    /// feed: a request to send past events again. Returns the earliest time of the next scan.
     async fn start_steps(&mut self) -> Instant {
         let began = Instant::now();
         self.resting.retain(|_, until| *until > began);

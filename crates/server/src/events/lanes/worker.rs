@@ -5,7 +5,7 @@
 //! The delivery engine does not wait for the disk between two deliveries of a webhook: after a
 //! success the next delivery is sent while the result is being recorded. Results that arrive
 //! meanwhile are recorded together in the next commit. These rules limit what a crash may repeat:
-//! - At most a window of deliveries is sent without a recorded result ([`window_of`]).
+//! - At most a window of deliveries is sent without a recorded result ([`super::window_of`]).
 //! - If a delivery was not successful, its result is recorded before the next delivery is sent. In
 //!   a lane that is ordered by a key, this holds for the deliveries with the same key.
 //! - After a crash, deliveries are sent and recorded one by one until a whole window of them has
@@ -165,8 +165,8 @@ fn random() -> f64 {
 
 impl<D: Deliver> EngineState<D> {
     /// Records results, and retries for the duration of a lease. Returns `None` if the lane is no
-    /// longer held or the store keeps failing. The deliveries are then repeated: events are delivered
-    /// at least once.
+    /// longer held or the store keeps failing. The deliveries are then repeated: events are
+    /// delivered at least once.
     pub(super) async fn record(
         self: Arc<Self>,
         state: RunState,

@@ -71,8 +71,8 @@ impl Identity {
         .await
     }
 
-    /// Deletes a provider. The sessions that it opened end, and users lose the groups and roles that it
-    /// gave.
+    /// Deletes a provider. The sessions that it opened end, and users lose the groups and roles
+    /// that it gave.
     pub async fn delete_provider(
         &self,
         caller: &Caller,

@@ -109,7 +109,7 @@ async fn methods_of_a_deactivated_owner_are_not_counted() {
     for query in ["", "?scope=server"] {
         assert_eq!(stats(&admin, query).await["methods"], 0, "{query}");
     }
-    // Kill the agent: the server refuses it now, so it would exit with an error.
+    // The server refuses the agent now, and the agent would keep trying to link.
     agent.kill9();
 }
 

@@ -95,8 +95,8 @@ async fn tls_is_between_the_command_and_the_server() {
     let url = url_of(&server, "https");
     let cli = || {
         let cli = server.anonymous_cli();
-        // The address has no scheme, as many programs accept it. `HTTP_PROXY` is only for servers
-        // with `http`.
+        // An address without a scheme is accepted too. `HTTP_PROXY` is only for servers with
+        // `http`.
         cli.env("https_proxy", proxy.address().to_string())
             .env("HTTP_PROXY", "http://127.0.0.1:9")
     };

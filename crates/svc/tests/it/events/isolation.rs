@@ -69,7 +69,7 @@ async fn s6_3_a_user_sink_gets_only_the_events_of_its_owner_and_a_global_sink_al
                 .any(|one| one.header("x-service-event-id") == id)
         );
     }
-    // An event that was emitted at the server has no space.
+    // An event that was not emitted through an agent has no space.
     let record = ann
         .get(&format!("/api/events/{anns}"))
         .await

@@ -13,7 +13,8 @@ fn with_proxy(proxy: &TestProxy, settings: &str) -> TestServerBuilder {
     TestServer::builder().config_table("webhooks", &table)
 }
 
-/// The sorted request lines. On some machines `localhost` has an IPv6 address too.
+/// The request lines, sorted, without those for the IPv6 address that `localhost` has on some
+/// machines.
 fn lines_of(proxy: &TestProxy) -> Vec<String> {
     let requests = proxy.requests();
     let lines = requests.into_iter().map(|one| one.line);

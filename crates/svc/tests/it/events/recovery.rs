@@ -1,4 +1,5 @@
-//! Recovery: many past events are sent again, more than the queue holds, as the queue drains.
+//! Recovery: more past events than the queue holds are sent again. They are queued as the queue
+//! drains.
 
 use serde_json::{Value, json};
 use svc_testkit::{Reply, TestReceiver, TestServer, TestSink, eventually};

@@ -26,7 +26,7 @@ while read -r line; do
 done
 "#;
 
-/// How an administrator revokes a caller while the body of a request is being sent.
+/// How a caller is revoked before the body of their request has arrived.
 #[derive(Clone, Copy, Debug)]
 enum Revocation {
     Deactivate,
@@ -90,7 +90,7 @@ async fn read_status(stream: &mut TcpStream) -> u16 {
     head.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// A body that has an effect on a route that accepts it.
+/// A body that would change something if the route accepted it.
 fn body(path: &str) -> String {
     let body = match path {
         "/api/users" => json!({
@@ -259,7 +259,7 @@ async fn s5_a_tool_call_answered_as_a_stream_ends_with_its_credential() {
         .expect(200);
     let revoked = Instant::now();
     assert!(stream.next(SOON).await.is_none(), "the stream ends");
-    // One second, plus time for a busy machine.
+    // The stream checks its credential every second. A busy machine may need longer.
     assert!(revoked.elapsed() < Duration::from_secs(4));
     // The agent waits for the reactivation of its owner.
     agent.process().wait_for_log("is deactivated", SOON).await;

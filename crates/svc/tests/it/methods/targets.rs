@@ -262,7 +262,7 @@ async fn d2_a_provider_without_a_link_is_not_chosen() {
     first.kill9();
     for _ in 0..5 {
         let answer = ann.call("whoami", json!({})).await;
-        // The call in flight may fail; no later call may.
+        // Calls may fail until the server has noticed the lost link.
         if answer.get("error").is_none() {
             assert_eq!(result(&answer), pid);
         } else {

@@ -1,4 +1,5 @@
-//! The whole flow of an app that has only the address of `/mcp`: a result, a renewal and the end.
+//! The whole flow of an app that has only the address of `/mcp`: it connects, renews its token and
+//! is disconnected.
 
 use serde_json::json;
 use svc_testkit::TestServer;

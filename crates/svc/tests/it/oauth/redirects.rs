@@ -66,8 +66,8 @@ async fn apps_on_the_users_machine_may_use_any_port() {
     }
     // A client with only one address may omit it.
     flow.ask(&[("redirect_uri", "")]).await;
-    // The known apps list their addresses without a port. Their documents cannot be read here, so the
-    // built-in copies are used.
+    // The known apps list their addresses without a port. If the server cannot read their
+    // documents, it uses built-in copies.
     flow.client_id = "https://claude.ai/oauth/claude-code-client-metadata".to_owned();
     for address in [
         "http://localhost:50000/callback",
@@ -82,7 +82,8 @@ async fn apps_on_the_users_machine_may_use_any_port() {
 /// What widely used apps send, with the redirect addresses that they use.
 #[tokio::test]
 async fn the_requests_of_known_apps_are_accepted() {
-    // The documents of the apps cannot be read, so that the built-in copies are used.
+    // There is no proxy at this address. So the server cannot read the documents of the apps, and
+    // uses its built-in copies.
     let server = TestServer::builder()
         .config_table("webhooks", "proxy = \"http://127.0.0.1:9\"")
         .start()

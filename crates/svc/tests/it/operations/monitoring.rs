@@ -31,7 +31,8 @@ async fn every_metric_of_the_rules_and_the_dashboard_exists() {
         .text();
     let manual = folder().join("../../docs/OPERATIONS.md");
     let manual = std::fs::read_to_string(manual).expect("the manual");
-    // A server shows a metric with labels only after the first value. The manual lists all.
+    // A server shows a metric with labels only after the first value. The manual lists
+    // all metrics.
     let documented = metrics_in(&manual);
     for family in metrics_in(&shown) {
         let is_documented =

@@ -98,7 +98,8 @@ async fn s4_2_both_archives_have_an_etag_and_are_sent_once() {
     http.request("POST", SVC, &[], "").await.expect(405);
 }
 
-/// Any page in a browser on this machine can send requests to the agent, so these are refused.
+/// Any page in a browser on this machine can send requests to the agent, so requests of pages are
+/// refused.
 #[tokio::test]
 async fn s4_2_packages_are_served_to_programs_of_this_machine_only() {
     let server = TestServer::start().await;

@@ -1,4 +1,4 @@
-//! Script sinks (spec 6.3): a script of the owner runs on the server for every event.
+//! Script sinks (spec 6.3): a script of the owner runs on the server for every matching event.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestSink, TestUser, get_eventually};

@@ -1,5 +1,6 @@
-//! Startup scripts of a space or of its template. The agent runs the script once, with the files
-//! and processes of the space. A failure of the script never stops the agent (spec 4.3, 6.1).
+//! Startup scripts of a space or of its template. Each start of the agent runs the script once,
+//! with the files and processes of the space. A failure of the script never stops the agent
+//! (spec 4.3, 6.1).
 
 use serde_json::{Value, json};
 use svc_testkit::{

@@ -150,7 +150,7 @@ async fn scripts_in_a_space_print_and_do_the_same_on_both_engines() {
     let mut said = Vec::new();
     for engine in Engine::all() {
         said.push(run_in(&space, engine).await);
-        // The effects are there: two events, and no published method.
+        // Each engine has emitted two events and left no published method.
         let path = "/api/events?type=custom.suite.done";
         let events = ann.get(path).await.expect(200).json();
         let events = events["events"].as_array().unwrap();

@@ -3,7 +3,7 @@
 //! The database gets the schema of a next version while servers of this version run.
 //! If `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc`, the zone starts with that build
 //! instead. The upgraded servers then migrate the database themselves, and calls begin after the
-//! upgrade, because agents may have no side links before.
+//! upgrade, because servers of that build may not support side links.
 
 use std::{path::PathBuf, sync::Arc};
 

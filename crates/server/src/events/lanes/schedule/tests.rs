@@ -110,8 +110,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Slots are never lost or duplicated. No owner holds more than a quarter. An owner without a
-    /// slot gets one as soon as a lane is due and a slot is free.
+    /// Slots are never lost or duplicated. No owner holds more than a quarter of the slots, rounded
+    /// up. An owner without a slot gets one as soon as a lane is due and a slot is free.
     #[test]
     fn slots_are_neither_lost_nor_duplicated(
         capacity in 1..40_usize,

@@ -15,7 +15,7 @@ use crate::events::lanes::{
     turn::{self, DeadDelivery, DeliveryEnd, EndedDelivery, LaneNext, RunState, TransactionTime},
 };
 
-/// Renewed every 20 ms, by the clock of the machine.
+/// The engine renews this lease every 20 ms of the machine's clock.
 const SHORT_LEASE: Duration = Duration::from_millis(60);
 
 #[tokio::test]
@@ -79,9 +79,9 @@ async fn a_long_delivery_keeps_its_lane() {
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until("the delivery is in flight", || receiver.count() == 1).await;
-    // Renewals are the only writes. The loop waits for two renewals. The second one began after the
-    // clock moved, so the lease is valid until the clock moves again. The clock moves by four lease
-    // times in total.
+    // Renewals are the only writes. Each round waits for two renewals. The second one began after
+    // the clock moved, so the lease is valid until the clock moves again. The clock moves by four
+    // lease times in total.
     for _ in 0..6 {
         let commits = fixture.store.stats().commits;
         until("the lease was renewed", || {

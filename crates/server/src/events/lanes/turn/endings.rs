@@ -64,7 +64,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Ends the delivery at the head as dead, because it cannot be sent.
+    /// Ends the first delivery of the queue as dead, because it cannot be sent.
     pub(super) fn give_up(&mut self, head: QueueHead, why: &str) -> Result<(), StoreError> {
         let detail = AttemptDetail::error(why);
         let ended = EndedDelivery {

@@ -32,7 +32,7 @@ async fn a_receiver_that_hangs_costs_spans_and_no_calls() {
     receiver.set("/v1/traces", Reply::Hang);
     let (server, ann, _agent) = with_echo(exporting_to(&receiver, "1")).await;
     let parent = format!("00-{TRACE}-{CALLER_SPAN}-01");
-    // Each call has three spans. One user may fill half of the queue of 8,192.
+    // Each call has three spans. One user may fill half of the queue of 8,192 spans.
     for _ in 0..4 {
         call_many(&ann, &parent, 1_000).await;
     }

@@ -136,7 +136,7 @@ async fn s4_3_token_create_list_and_revoke() {
     "#]],
     )
     .await;
-    // The last use of a token is written when the server ends.
+    // The server stores the last use of a token once per minute and when it stops.
     server.restart().await;
     check(server.cli(&ann), &["token", "list"], expect![[r#"
         $ svc token list

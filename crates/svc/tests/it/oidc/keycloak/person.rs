@@ -26,7 +26,7 @@ impl Person {
         }
     }
 
-    /// Signs in with a new browser at the server. The browser may be known to Keycloak.
+    /// Signs in at the server with a new browser. The person may still be signed in at Keycloak.
     pub(super) async fn sign_in(&mut self, site: &Site) -> (Browser, Answer) {
         let mut browser = site.browser();
         let url = browser.start("").await;

@@ -1,5 +1,5 @@
-//! Calls at all servers of a zone, each with a number of its own: the method server records them, so
-//! a call that was made twice is found.
+//! Calls at all servers of a zone. Each call has its own number, and the method server records the
+//! numbers. So a call that was made twice is found.
 
 use std::{
     collections::HashSet,

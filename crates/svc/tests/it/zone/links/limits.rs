@@ -1,5 +1,5 @@
 //! The limits of a method server, and the turns of its users, apply to all links of its agent
-//! together. The quota of methods counts the methods of spaces whose home is another server.
+//! together. The quota of methods also counts methods of spaces whose home is another server.
 
 use super::*;
 

@@ -31,7 +31,7 @@ use crate::{
 /// One start of a server.
 pub struct ServerRun {
     pub server: usize,
-    /// Each start of a server has another number.
+    /// Each start of a server has its own number.
     pub number: u64,
     state: Mutex<RunState>,
 }
@@ -69,8 +69,8 @@ impl ServerRun {
         state.unaware_until = state.frozen_until;
     }
 
-    /// A commit failed. A server that was frozen shortly before may notice the loss of a lane only
-    /// with its next renewal.
+    /// Notes a failed commit. If the server was frozen shortly before, it may notice the loss of a
+    /// lane only at its next renewal.
     fn note_failed_commit(&self, lease: Duration) {
         let mut state = self.state.lock();
         let now = Instant::now();
@@ -167,7 +167,7 @@ impl SimulatedServer {
         }
     }
 
-    /// Emits events one after the other. An emit that fails may have been stored.
+    /// Emits events one after the other. An event may be stored although its emit failed.
     pub fn emit(&mut self, events: Vec<Arc<Event>>, emitter: u64) {
         let (store, hub, journal) = (self.store.clone(), self.hub.clone(), self.journal.clone());
         self.emitters.push(tokio::spawn(async move {
