@@ -108,8 +108,8 @@ pub(super) fn is_about(
     Ok(data["sink_id"] == json!(sink))
 }
 
-/// Events that one transaction writes together. The lanes are read once and chosen in memory; their
-/// counters are written once, by [`finish`](Self::finish).
+/// Events that one transaction writes together. The lanes of each owner are read once. Dispatch
+/// chooses among them in memory, and [`finish`](Self::finish) writes their counters once.
 pub(super) struct Dispatch {
     /// Lanes by their owner's id or `global`.
     lanes: HashMap<String, Vec<LaneInDispatch>>,
@@ -212,7 +212,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Writes the counters.
+    /// Writes the counters of the lanes and of the stored events.
     pub(super) fn finish(self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         if self.added.is_empty() {
             return Ok(());
@@ -234,7 +234,7 @@ impl LaneInDispatch {
         self.lane.dropping
     }
 
-    /// Queues an event whose type matches, or lets the lane check the event later, or drops it.
+    /// Queues an event that matches the patterns, lets the lane check it later, or drops it.
     fn dispatch(
         &mut self,
         tx: &mut Tx<'_>,

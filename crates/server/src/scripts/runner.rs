@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{identity::Directory, metrics::Metrics};
 
-/// Largest result of a tool.
+/// Maximum size of a tool's result.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
@@ -226,7 +226,7 @@ impl ScriptRunner {
             RunInput::Tool { params } => (Flavour::Tool, Some("main".to_owned()), params, None),
             RunInput::Sink { event } => (Flavour::Sink, None, "{}".to_owned(), Some(event)),
         };
-        // The wait for the slot may have been long.
+        // Check the user again, because the wait for the slot may have been long.
         self.check_user(run.user, None)?;
         let host = RunHost {
             trace: run.trace,
