@@ -24,7 +24,7 @@ use crate::{
 
 /// Longest wait for an agent's hello.
 const HELLO_MAX: Duration = Duration::from_secs(10);
-/// Longest `instance` (the id of the agent's process) of a hello, in bytes. The agent chooses it.
+/// Maximum bytes of a hello's `instance`, the random id that an agent chooses at its start.
 const INSTANCE_BYTES_MAX: usize = 64;
 
 /// A link at the agent's end, after the welcome.

@@ -34,8 +34,8 @@ impl CallStats {
         ring.record(minute, failed, took);
     }
 
-    /// The calls in each minute of the last hour, of one user or of all users. The current minute is
-    /// the last one.
+    /// The calls in each minute of the last hour, of one user or of all users. The current minute
+    /// is the last one.
     pub fn minutes(&self, user: Option<UserId>, now: Timestamp) -> Vec<CallMinute> {
         let minute = minute_of(now);
         match user {

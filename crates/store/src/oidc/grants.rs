@@ -1,5 +1,5 @@
-//! Grants and API tokens that users got in sessions that a provider opened, and the codes and
-//! devices that were not yet exchanged for a grant or a token.
+//! Sign-ins with a provider, and what users obtained in the sessions of these sign-ins: grants of
+//! apps and API tokens, and the codes and devices that are not yet exchanged for one of these.
 
 use svc_core::{OidcIdentityId, SessionId, Timestamp, TokenId};
 
@@ -82,7 +82,8 @@ pub fn insert(tx: &mut Tx<'_>, target_id: String, login: ProviderLogin) -> Resul
     })
 }
 
-/// When the user of an account last signed in with its provider.
+/// When the user of an account last signed in with its provider. Before the first sign-in, the time
+/// when the account was linked.
 pub fn find_last_login(
     tx: &mut Tx<'_>,
     identity: OidcIdentityId,
@@ -93,7 +94,7 @@ pub fn find_last_login(
     )
 }
 
-/// The account that a grant comes from; `None` if no provider was involved.
+/// The account that a grant or a token comes from; `None` if no provider was involved.
 pub fn find_identity(
     tx: &mut Tx<'_>,
     target_id: &str,
