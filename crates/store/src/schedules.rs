@@ -28,7 +28,7 @@ pub struct ScheduleRow {
     /// The last run that made an event, and that event.
     pub last_at: Option<Timestamp>,
     pub last_event_id: Option<EventId>,
-    /// Why the last run made no event; `None` if it made one.
+    /// Why the last run failed to make an event; otherwise `None`.
     pub failure: Option<String>,
     pub created_at: Timestamp,
 }

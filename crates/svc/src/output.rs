@@ -115,7 +115,7 @@ impl Output {
         write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
-    /// Prints one of many lines. `false` if stdout is closed.
+    /// Prints one of many lines. Returns `false` if stdout is closed.
     pub fn next_line(&self, text: impl AsRef<str>) -> Result<bool, Failure> {
         try_write(format!("{}\n", text.as_ref()).as_bytes())
     }
@@ -148,7 +148,7 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     try_write(bytes).map(drop)
 }
 
-/// `false` if stdout is closed, as after `svc … | head`; that is not an error.
+/// Returns `false` if stdout is closed, as after `svc … | head`, which is not an error.
 fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

@@ -70,8 +70,8 @@ pub fn workers_or_default(configured: usize) -> usize {
 
 /// Returns a token that SIGTERM or Ctrl-C cancels. A later Ctrl-C ends the process at once.
 ///
-/// The task that waits for signals runs as long as the runtime, and is not awaited: it owns
-/// nothing.
+/// The task that waits for signals runs as long as the runtime. No other task awaits it, because it
+/// owns no data that must be saved.
 pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
     let listen = |kind| {
         signal(kind).map_err(|error| Failure::failed("cannot listen for signals").why(error))

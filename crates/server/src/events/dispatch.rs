@@ -4,8 +4,8 @@
 //! A lane gets the events of its owner that match its patterns; a global lane gets those of all
 //! users. A full lane drops the event, and every drop is one audit entry (spec 6.5). Two kinds of
 //! lanes check the stored event later instead ([`lanes::refill`](super::lanes)): lanes with a
-//! filter, and full or inactive lanes that hold events. For such a lane, dispatch records only the
-//! number of the first event to check.
+//! filter, and lanes that hold events while they are full or inactive. For such a lane, dispatch
+//! records only the number of the first event to check.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -70,7 +70,8 @@ pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchResult, StoreEr
     emit_except(tx, event, None)
 }
 
-/// Like [`emit_in`], for an event about a lane. This lane does not receive the event.
+/// Like [`emit_in`], for an event about the sink of the lane `about`. This lane does not receive
+/// the event.
 pub fn emit_to_others(
     tx: &mut Tx<'_>,
     event: &Event,
@@ -111,7 +112,7 @@ pub(super) fn is_about(
 /// Events that one transaction writes together. The lanes of each owner are read once. Dispatch
 /// chooses among them in memory, and [`finish`](Self::finish) writes their counters once.
 pub(super) struct Dispatch {
-    /// Lanes by their owner's id or `global`.
+    /// Lanes, grouped by their owner's id or by `global`.
     lanes: HashMap<String, Vec<LaneInDispatch>>,
     newest: u64,
     /// Bytes of the stored events of each owner whose lanes were read.

@@ -17,7 +17,7 @@ use crate::random_key::RandomKeyMap;
 #[derive(Default)]
 pub struct CallStats {
     all: Ring,
-    /// A user's first call creates the ring. It is removed when the last hour had no call.
+    /// A user's first call creates a ring. After an hour without calls, `forget_idle` removes it.
     users: RwLock<RandomKeyMap<UserId, Arc<Ring>>>,
 }
 

@@ -1,4 +1,4 @@
-//! The tokens of a grant: the access of one app to the account of one user.
+//! The tokens of a grant. A grant is the access of one app to the account of one user.
 
 use std::time::Duration;
 

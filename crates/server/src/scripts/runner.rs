@@ -133,8 +133,8 @@ impl ScriptRunner {
         }
     }
 
-    /// Tests once that a worker enforces its limits. After a failure, a later script repeats the
-    /// test; no script runs before it succeeds.
+    /// Tests that a worker enforces its limits. A successful test is not repeated. After a failed
+    /// test, a later script repeats it. No script runs before a test succeeds.
     pub async fn test_sandbox(&self) -> Result<(), Unavailable> {
         let test = async || {
             let tested = self.pool.self_test().await;

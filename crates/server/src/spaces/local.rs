@@ -1,5 +1,5 @@
 //! Spaces that the server runs itself. Their agents are child processes, restarted when they exit
-//! and stopped with the server. Because this runs code on the server, it requires
+//! and stopped with the server. Such a space runs code on the server's machine, so it requires
 //! `spaces.allow_local` and an owner with `manage_spaces`.
 
 use std::{

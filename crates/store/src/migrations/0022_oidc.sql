@@ -36,8 +36,8 @@ CREATE INDEX oidc_identities_by_user ON oidc_identities (user_id, id);
 CREATE INDEX oidc_identities_by_provider ON oidc_identities (provider_id);
 
 -- Sign-ins that the provider has not answered yet. `browser_hash`: the hash of the cookie of the
--- browser that began the sign-in. `link_session_id`: the session of the user who links the account, instead of
--- signing in.
+-- browser that began the sign-in. `link_session_id`: set if a user links an account instead of
+-- signing in; the session of this user.
 CREATE TABLE oidc_logins (
     state_hash BLOB PRIMARY KEY,
     browser_hash BLOB NOT NULL,

@@ -1,5 +1,6 @@
-//! Sign-ins with a provider, and what users obtained in the sessions of these sign-ins: grants of
-//! apps and API tokens, and the codes and devices that are not yet exchanged for one of these.
+//! Records which grants of apps, API tokens, codes and devices come from a sign-in with a provider,
+//! so that they can end with the account or with the session at the provider. A code or a device is
+//! exchanged for a grant or a token later.
 
 use svc_core::{OidcIdentityId, SessionId, Timestamp, TokenId};
 
