@@ -1,4 +1,4 @@
-"""npm packages: one with the binary for each kind of machine, and the main one, whose launcher finds the binary."""
+"""npm packages: a package with the binary for one kind of machine, and the main package, whose launcher finds it."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
-//! The work of an agent at its first link: it runs the space's startup script, then registers its
-//! methods file. A failure of either never stops the agent (spec 4.3). A slow startup script delays
-//! the methods file for a limited time.
+//! The work of an agent at its first link: it runs the space's startup script, then registers the
+//! methods file. Neither a failed script nor a failed registration stops the agent (spec 4.3). A
+//! slow startup script delays the registration only for a limited time.
 
 use std::{
     ffi::OsStr,
@@ -27,9 +27,10 @@ use crate::{
     server_api::{ServerApi, ServerApiError},
 };
 
-/// File of the startup script in [`FOLDER`], while it runs.
+/// Name of the file in [`FOLDER`] that holds the startup script while the script runs.
 const SCRIPT_FILE: &str = "startup.py";
-/// Exit code of `svc methods register` if the agent is not linked: the server has not decided.
+/// Exit code of `svc methods register` if the agent is not linked. In this case the server has
+/// neither accepted nor refused the registration.
 const EXIT_UNREACHABLE: i32 = 7;
 
 pub struct Startup {
@@ -197,8 +198,8 @@ impl Startup {
             });
     }
 
-    /// Reports a failed methods file. If a script fails after its `register()`, its methods stay
-    /// registered. Otherwise the space's record shows the refusal.
+    /// Reports a failed methods file. If the file is a script that fails after its `register()`,
+    /// its methods stay registered. Otherwise the space's record shows the refusal.
     async fn report_failure(&self, file: &Path, error: &str, output: &str) {
         let name = file.display();
         let text = if self.registrar.is_from(file) {

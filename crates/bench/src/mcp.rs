@@ -1,9 +1,10 @@
-//! The cost of MCP:
+//! Measures the cost of MCP:
 //! - `tools/call`, compared with `POST /api/methods/call` of the same method;
 //! - `tools/list` of 1,000 tools, compared with a bare axum route that returns the same bytes;
 //! - a call with the token of a connected app, compared with a call with an API token.
 //!
-//! The results are ratios of slices that alternate within one run.
+//! The cases take turns in short slices of time. Each result is the ratio of the median rates of
+//! two cases.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -169,7 +170,7 @@ async fn first_answer(case: &Case) -> anyhow::Result<Bytes> {
     Ok(connection.post(case.path, &case.body).await?.1)
 }
 
-/// Requests per second over a short time; every response is checked.
+/// Sends requests for one [`SLICE`] and checks every response. Returns the requests per second.
 async fn slice(case: &Case) -> anyhow::Result<f64> {
     let begun = Instant::now();
     let mut running = tokio::task::JoinSet::new();

@@ -15,10 +15,11 @@ pub const TOTP_SECRET_BYTES: usize = 20;
 /// Random bytes of a recovery code: 80 bits.
 pub const RECOVERY_CODE_BYTES: usize = 10;
 
+/// Time is divided into steps of this length. Each step has one code.
 const STEP_MILLIS: i64 = 30_000;
 const DIGITS: usize = 6;
-/// Steps before and after the current one that are accepted, for clocks that differ and for the time
-/// to type a code.
+/// How many steps before and after the current step are accepted, because clocks differ and typing
+/// a code takes time.
 const TOLERANCE: i64 = 1;
 /// The alphabet of RFC 4648.
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -33,7 +34,7 @@ pub fn code_of(secret: &[u8], step: i64) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
     let tag = hmac::sign(&key, &step.to_be_bytes());
     let tag = tag.as_ref();
-    // Dynamic truncation of RFC 4226: the last half byte says which four bytes are the number.
+    // Dynamic truncation of RFC 4226: the last half byte says where the four-byte number begins.
     let offset = usize::from(tag[tag.len() - 1] & 0x0f);
     let number = tag[offset..offset + 4]
         .iter()
@@ -75,7 +76,7 @@ impl TypedCode {
     /// Ignores spaces, hyphens and the case of letters. `None` if the text is not a code of either
     /// kind.
     pub fn parse(text: &str) -> Option<Self> {
-        // A longer text is never a code, so it is not copied.
+        // Do not copy a text that is much longer than a code.
         if text.len() > 64 {
             return None;
         }

@@ -74,9 +74,9 @@ pub fn shared_name(owner: &str, canonical: &str) -> String {
     format!("user.{owner}.{canonical}")
 }
 
-/// The owner and the canonical name of the method that `caller` means by `name` (V5, V6); `None` if
-/// no method can have this name. The inverse of [`visible_name`]. `find_owner` returns the id of the
-/// active user with a given name.
+/// The owner and the canonical name of the method that `caller` means by `name` (V5, V6). `None` if
+/// the prefix `user.<owner>.` names the caller, or no active user. The inverse of [`visible_name`].
+/// `find_owner` returns the id of the active user with a given name.
 ///
 /// A canonical name of three or more segments never begins with `user.`, so the two forms cannot be
 /// confused.

@@ -24,7 +24,7 @@ use crate::{
 
 /// Longest wait for an agent's hello.
 const HELLO_MAX: Duration = Duration::from_secs(10);
-/// Longest `instance` of a hello, in bytes. Limited, because the agent chooses the text.
+/// Maximum bytes of a hello's `instance`, the random id that an agent chooses at its start.
 const INSTANCE_BYTES_MAX: usize = 64;
 
 /// A link at the agent's end, after the welcome.
@@ -69,7 +69,8 @@ impl From<LinkError> for OpenError {
     }
 }
 
-/// Opens a link on a connection to `url`, the server's URL with [`crate::PATH`].
+/// Opens a link on `stream`, a connection to the server. `url` is the server's URL with
+/// [`crate::PATH`].
 pub async fn open<S>(
     stream: S,
     url: &str,
@@ -127,7 +128,7 @@ fn request(url: &str, agent_token: &str) -> Result<Request, OpenError> {
     Ok(request)
 }
 
-/// Reads the hello of an agent, and checks its version and its instance.
+/// Reads the hello of an agent, and checks its versions and the length of its instance.
 pub async fn read_hello<S>(source: &mut FrameSource<S>) -> Result<Hello, Refusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -172,7 +173,7 @@ fn check_hello(hello: &Hello) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Answers a hello with a refusal, and closes the connection.
+/// Sends a refusal to the agent, and closes the connection.
 pub async fn refuse<S>(sink: &mut FrameSink<S>, refusal: Refusal)
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -76,7 +76,7 @@ pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
     )
 }
 
-/// Newest first.
+/// Lists the entries that match a query, newest first.
 pub fn list(
     tx: &mut Tx<'_>,
     query: &AuditQuery,
@@ -87,7 +87,7 @@ pub fn list(
     page.read(tx, sizes)
 }
 
-/// Selects ids and sizes of the entries of a page, and of one more entry.
+/// Selects the ids and sizes of the entries of a page, and of one further entry.
 pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<Value>) {
     let mut conditions = Conditions::new("id < ?", page.before());
     conditions.add_some("actor = ?", query.actor.as_ref());
@@ -95,7 +95,7 @@ pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<V
     conditions.add_some("target_type = ?", query.target_type.as_ref());
     conditions.add_some("target_id = ?", query.target_id.as_ref());
     // Ids contain a time, which limits the search to slightly more than the requested span. Only
-    // the time of the entry is exact, because the clock was read separately for the id.
+    // `at` is exact, because the clock was read separately for the id.
     if let Some(since) = query.since {
         conditions.add("id >= ?", first_id_at(since.minus(ID_BEFORE)));
         conditions.add("at >= ?", since);

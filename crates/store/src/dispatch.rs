@@ -1,6 +1,6 @@
 //! Dispatch chooses the lanes of events: the queues of sinks and of subscribed methods. This module
-//! reads the data for the choice, and writes the result. Both need a few round trips, for any
-//! number of events.
+//! reads the data for the choice, and writes the result. The number of round trips to the database
+//! does not depend on the number of events.
 //!
 //! Transactions that write run one at a time, so nothing that is read here changes before the
 //! transaction writes.
@@ -87,7 +87,7 @@ pub fn read(
         lanes: read_all(&next())?,
         bytes: read_all(&next())?
             .into_iter()
-            // A counter that is wrong must not prevent emits.
+            // A counter that is negative by mistake must not prevent emits.
             .map(|(owner, bytes): (UserId, i64)| (owner, bytes.max(0).unsigned_abs()))
             .collect(),
         newest: read_all(&next())?

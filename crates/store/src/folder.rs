@@ -12,7 +12,8 @@ use super::error::OpenError;
 /// Locked while a server runs. The file itself is never removed.
 const LOCK_FILE: &str = "svc.lock";
 
-/// Holds the lock of the data folder until dropped; the system releases it even after kill -9.
+/// Holds the lock of the data folder until dropped. The operating system releases the lock of a
+/// process that was killed.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
@@ -54,8 +55,8 @@ pub fn prepare_folder(folder: &Path) -> Result<(), OpenError> {
         })
 }
 
-/// Creates the file if it is missing, with access for its owner only: SQLite would create a file
-/// that all users can read.
+/// Creates the file if it is missing, with access for its owner only. SQLite could create a file
+/// that other users can read.
 pub(super) fn prepare_file(path: &Path) -> io::Result<()> {
     OpenOptions::new()
         .create(true)

@@ -23,12 +23,12 @@ pub struct ScheduleRow {
     pub payload: JsonText,
     pub missed: MissedPolicy,
     pub active: bool,
-    /// The next run; `None` if the schedule is not active.
+    /// The next run; `None` if the schedule is not active, or has no run in the next ten years.
     pub next_at: Option<Timestamp>,
     /// The last run that made an event, and that event.
     pub last_at: Option<Timestamp>,
     pub last_event_id: Option<EventId>,
-    /// Why the last run made no event.
+    /// Why the last run failed to make an event; otherwise `None`.
     pub failure: Option<String>,
     pub created_at: Timestamp,
 }
@@ -72,7 +72,7 @@ pub fn count(tx: &mut Tx<'_>, owner: UserId) -> Result<u64, StoreError> {
     )
 }
 
-/// Writes all fields that a user may change, and the next run.
+/// Writes all fields that a user may change, the next run and the failure.
 pub fn update(tx: &mut Tx<'_>, schedule: &ScheduleRow) -> Result<(), StoreError> {
     let columns = "name, description, cron, timezone, payload, missed, active, next_at, failure";
     match tx.update(schedule, columns)? {

@@ -18,7 +18,7 @@ pub struct ServerRow {
     pub started_at: Timestamp,
     /// The time of the last heartbeat.
     pub seen_at: Timestamp,
-    /// Number of agents whose home is this server.
+    /// Number of agents whose home is this server. An agent has one home at a time.
     pub links: u32,
     /// Number of links of agents whose home is another server.
     pub side_links: u32,

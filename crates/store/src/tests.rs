@@ -1,4 +1,4 @@
-//! The engine: group commit, rollback, durability, rejected commands.
+//! Tests of the store: group commit, rollback, snapshots of reads, a full queue.
 
 mod calls;
 mod crash;

@@ -22,11 +22,11 @@ use super::{
 pub struct UserRow {
     pub id: UserId,
     pub username: UserName,
-    /// A PHC string; never leaves the server.
+    /// A PHC string. The API never returns it.
     pub password_hash: String,
     pub active: bool,
     pub created_at: Timestamp,
-    /// Quotas that differ from the server's.
+    /// Quotas that differ from the server's defaults.
     pub quotas: QuotaOverrides,
 }
 
@@ -45,7 +45,7 @@ pub struct Profile {
     pub permissions: Permissions,
     /// Sorted by name.
     pub groups: Vec<(GroupId, String)>,
-    /// Quotas that differ from the server's.
+    /// Quotas that differ from the server's defaults.
     pub quotas: QuotaOverrides,
     /// Whether the user has set up a second factor. If so, a login with the password needs it.
     pub has_second_factor: bool,
@@ -181,13 +181,13 @@ pub fn set_quotas(tx: &mut Tx<'_>, id: UserId, quotas: &QuotaOverrides) -> Resul
     )
 }
 
-/// Quotas that differ from the server's; none for an unknown user.
+/// Quotas that differ from the server's defaults; none for an unknown user.
 pub fn find_quotas(tx: &mut Tx<'_>, id: UserId) -> Result<QuotaOverrides, StoreError> {
     let quotas = tx.find("SELECT quotas FROM users WHERE id = ?1", values![id])?;
     Ok(quotas.unwrap_or_default())
 }
 
-/// Spaces that are not deleted.
+/// Counts the spaces of a user that are not deleted.
 pub fn count_spaces(tx: &mut Tx<'_>, id: UserId) -> Result<u64, StoreError> {
     tx.get(
         "SELECT COUNT(*) FROM spaces WHERE owner_id = ?1 AND state <> 'deleted'",

@@ -1,7 +1,7 @@
 //! Writes a command's data to stdout: tables for people, JSON and YAML for programs.
 //!
-//! stdout is for data; everything else goes to stderr. Control characters in the text of other
-//! users never reach a terminal.
+//! stdout is for data; everything else goes to stderr. In tables, and in texts for a terminal,
+//! characters that could control the terminal are replaced.
 
 use std::{
     fmt::Display,
@@ -30,9 +30,10 @@ pub enum Format {
 pub struct Output {
     pub format: Format,
     colour: bool,
-    /// Columns of the terminal; `None` if stdout is not a terminal: then no line is cut.
+    /// Columns of the terminal. `None` if stdout is not a terminal, or its size is unknown: then no
+    /// line is cut.
     width: Option<usize>,
-    /// Lines of the terminal; `None` if stdout is not a terminal.
+    /// Lines of the terminal. `None` if stdout is not a terminal, or its size is unknown.
     height: Option<usize>,
     terminal: bool,
 }
@@ -61,7 +62,7 @@ impl Output {
         self.height
     }
 
-    /// Replaces everything on the terminal by this text.
+    /// Replaces everything on the terminal with this text.
     pub fn screen(&self, text: &str) -> Result<(), Failure> {
         write(format!("\x1b[H\x1b[2J{text}").as_bytes())
     }
@@ -71,7 +72,7 @@ impl Output {
         table.render(self.width, self.colour)
     }
 
-    /// Prints a document: as a table for people, complete for programs.
+    /// Prints a table in the format for people, and the complete document in a format for programs.
     pub fn document(&self, document: &impl Serialize, table: impl FnOnce() -> Table) -> Outcome {
         match self.format {
             Format::Table => self.table(&table()),
@@ -79,7 +80,8 @@ impl Output {
         }
     }
 
-    /// Prints only this line for people, for use in `$(…)`, and the document for programs.
+    /// In the table format, prints only this line, so that a shell can use it in `$(…)`. In the
+    /// other formats, prints the document.
     pub fn line_or_data(&self, line: &str, document: &impl Serialize) -> Outcome {
         match self.format {
             Format::Table => self.line(line).map(|()| Exit::Ok),
@@ -113,12 +115,12 @@ impl Output {
         write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
-    /// Prints one of many lines. `false` if stdout is closed.
+    /// Prints one of many lines. Returns `false` if stdout is closed.
     pub fn next_line(&self, text: impl AsRef<str>) -> Result<bool, Failure> {
         try_write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
-    /// Prints a text of several lines, and ends the last line.
+    /// Prints a text of several lines, and ends the last line. For a terminal, the text is cleaned.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
         if self.terminal {
             self.raw(clean_text(text).as_bytes())
@@ -146,7 +148,7 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
     try_write(bytes).map(drop)
 }
 
-/// `false` if stdout is closed, as after `svc … | head`; that is not an error.
+/// Returns `false` if stdout is closed, as after `svc … | head`, which is not an error.
 fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {

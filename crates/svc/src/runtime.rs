@@ -13,9 +13,9 @@ use crate::exit::Failure;
 /// Exit code of a process that Ctrl-C ended at once, by the convention of shells.
 pub const INTERRUPTED: i32 = 130;
 
-/// Prevents other processes of the same user from reading the environment and memory of this
-/// process, which contain credentials. The main threat is a program that this process starts for a
-/// user. Root can still read both.
+/// On Linux, prevents other processes of the same user from reading the environment and memory of
+/// this process, which contain credentials. The main threat is a program that this process starts
+/// for a user. Root can still read both.
 pub fn hide_environment() {
     #[cfg(target_os = "linux")]
     {
@@ -56,8 +56,8 @@ fn unstartable(error: std::io::Error) -> Failure {
     Failure::failed("cannot start the runtime").why(error)
 }
 
-/// 0 means one thread per core. On a machine with at most two cores it means one thread, because a
-/// second thread costs more than it gains (measured).
+/// The number of threads for a configured number. 0 means one thread per core, but only one thread
+/// on a machine with at most two cores: there, a second thread costs more than it gains (measured).
 pub fn workers_or_default(configured: usize) -> usize {
     if configured > 0 {
         return configured;
@@ -68,10 +68,10 @@ pub fn workers_or_default(configured: usize) -> usize {
     }
 }
 
-/// A token that SIGTERM or Ctrl-C cancels; a Ctrl-C after that ends the process at once.
+/// Returns a token that SIGTERM or Ctrl-C cancels. A later Ctrl-C ends the process at once.
 ///
-/// The task that waits for signals runs as long as the runtime, and is not awaited: it owns
-/// nothing.
+/// The task that waits for signals runs as long as the runtime. No other task awaits it, because it
+/// owns no data that must be saved.
 pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
     let listen = |kind| {
         signal(kind).map_err(|error| Failure::failed("cannot listen for signals").why(error))

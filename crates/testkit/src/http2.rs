@@ -1,4 +1,4 @@
-//! HTTP/2 on one connection, with bodies that do not end.
+//! An HTTP/2 client with one connection, which can send bodies that never end.
 
 use std::{
     convert::Infallible,

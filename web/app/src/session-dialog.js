@@ -6,7 +6,7 @@ import { giveUp, resume } from './session.js';
 import { Dialog } from './ui/dialog.js';
 
 export default function SessionDialog() {
-  // Signing in replaces `me`.
+  // Keep the user whose session ended: signing in replaces `me`.
   const [user] = useState(me.value);
   if (!user) return null;
   const here = location.pathname + location.search;

@@ -29,7 +29,7 @@ use crate::servers::Servers;
 
 /// Maximum size of a request body.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Maximum size of a response body; enough for a full batch of large results.
+/// Maximum size of a response body. Event streams have no limit.
 const RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Error)]
@@ -132,8 +132,8 @@ impl Proxy {
             .uri(server.path(path))
             .body(Full::new(body))?;
         let mut headers = end_to_end(head.headers);
-        // Remove the client's own credentials: the agent's token identifies the caller. `Origin`
-        // and `Host` refer to the agent's address.
+        // The agent's token identifies the caller, so the client's own credentials are removed or
+        // replaced. `Origin` and `Host` were meant for the agent's address.
         for name in [HOST, COOKIE, ORIGIN] {
             headers.remove(name);
         }
@@ -150,7 +150,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
         .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
 }
 
-/// Passes an event stream on piece by piece, since it does not end.
+/// Passes an event stream on piece by piece, because the stream may never end.
 fn pass_as_it_comes(body: Incoming, driver: AbortOnDropHandle<()>) -> Body {
     let bytes = stream::unfold((body, driver), async |(mut body, driver)| {
         loop {
@@ -164,7 +164,8 @@ fn pass_as_it_comes(body: Incoming, driver: AbortOnDropHandle<()>) -> Body {
     Body::from_stream(bytes)
 }
 
-/// Removes the hop-by-hop headers, and `Content-Length`: the new message gets its own.
+/// Removes the headers that apply to a single connection (hop-by-hop headers), and
+/// `Content-Length`, which is set again if the length of the new body is known.
 fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)

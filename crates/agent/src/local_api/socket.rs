@@ -1,4 +1,5 @@
-//! The file of the Unix socket: private to the agent's user, and removed when the agent ends.
+//! The file of the Unix socket: private to the agent's user, and removed when the agent stops. The
+//! next agent removes the file that a killed agent left behind.
 
 use std::{
     env, fs, io,
@@ -16,7 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use crate::private;
 
-/// A socket's path must fit into 108 bytes on Linux and into 104 bytes elsewhere.
+/// A socket's path must fit into 108 bytes on Linux and into 104 bytes on macOS.
 const PATH_BYTES_MAX: usize = 100;
 
 #[derive(Debug, Error)]

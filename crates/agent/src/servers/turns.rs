@@ -5,12 +5,13 @@
 pub struct Turns {
     count: usize,
     at: usize,
-    /// Failures in this round. A round begins after a stable link, or after all servers have failed.
+    /// Failures in this round. A round begins after a stable link (a link that was up for some
+    /// time), or after all servers have failed.
     failed: usize,
 }
 
 impl Turns {
-    /// `count` is at least one.
+    /// `count` is the number of servers, at least one.
     pub fn new(count: usize) -> Self {
         Self {
             count,

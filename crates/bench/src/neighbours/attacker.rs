@@ -1,5 +1,5 @@
-//! The attacker: a separate process, so that its CPU time can be measured and the control can use
-//! the same amount.
+//! The attacker. It is a separate process, so that its CPU time can be measured. A control run,
+//! without an attack, then uses the same amount of CPU time (`burn`).
 
 use std::{
     io::BufRead,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::calls::processes::cpu_times;
 
-/// Name of the attacker.
+/// User name of the attacker.
 const NAME: &str = "mallory";
 
 /// The inputs of the attacker's process.
@@ -26,13 +26,13 @@ const NAME: &str = "mallory";
 pub struct Brief {
     pub url: String,
     pub address: SocketAddr,
-    /// An unrestricted token of an ordinary user.
+    /// An unrestricted token of the attacker, who is an ordinary user.
     pub token: String,
     pub agent_tokens: Vec<String>,
     pub victim: String,
-    /// A receiver that never responds.
+    /// The address of a receiver that never responds.
     pub hanging_url: String,
-    /// The path of a source of the attacker.
+    /// The path of a source that the attacker owns, if the attack needs one.
     pub source_path: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Brief {
     }
 }
 
-/// The running process.
+/// The running process of the attacker.
 pub struct Attacker(Child);
 
 impl Attacker {
@@ -103,7 +103,7 @@ impl Attacker {
     }
 }
 
-/// `svc-bench attack NAME BRIEF`: attacks until stdin ends.
+/// `svc-bench attack NAME BRIEF`: attacks until stdin ends or the time limit of attacks is over.
 pub async fn attack(name: &str, brief: &str) -> anyhow::Result<()> {
     let brief: Brief = serde_json::from_str(brief)?;
     let attack = Attack::ALL

@@ -1,8 +1,8 @@
 //! The attacks: what an ordinary user, or a client without a credential, can do to a server.
 //!
-//! Each attack runs at a fixed rate until its process ends. Almost no attack waits for answers, so
-//! a slow server gets as many requests as a fast server. Only `registrations` waits for the answer
-//! to each registration.
+//! Each attack runs at a fixed rate until its process ends. Only `registrations` waits for the
+//! answer to one request before it sends the next request. So a slow server gets as many requests
+//! of the other attacks as a fast server, up to a limit of requests in flight.
 
 mod connections;
 mod links;
@@ -59,7 +59,7 @@ attacks! {
 }
 
 impl Attack {
-    /// The number of spaces that the attacker has.
+    /// The number of spaces that the attack needs.
     pub fn spaces(self) -> usize {
         match self {
             Self::StuckMethods | Self::LargeBodies | Self::Registrations | Self::HealthFlaps => 1,
@@ -68,7 +68,7 @@ impl Attack {
     }
 }
 
-/// Creates the records that the attack needs.
+/// Creates the sinks or the events that the attack needs.
 pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
     match attack {
         Attack::StuckWebhooks => requests::make_stuck_webhooks(brief).await,

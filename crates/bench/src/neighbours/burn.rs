@@ -1,4 +1,5 @@
-//! The control: processes that use a given share of the CPU, and nothing else.
+//! The control of the measurement, instead of an attacker: processes that use a given share of the
+//! CPU and do nothing else.
 
 use std::{
     io::Write,
@@ -8,7 +9,7 @@ use std::{
 
 use anyhow::Context;
 
-/// Each slice of this length has one busy and one idle part.
+/// A process repeats slices of this length: it is busy for its share of a slice, then idle.
 const SLICE: Duration = Duration::from_millis(10);
 
 pub struct Burner(Vec<Child>);

@@ -51,7 +51,7 @@ pub async fn start_tls<S: Stream>(
         .connect(name, stream)
         .await
         .map_err(|error| TlsFailure::explain(error, host))
-        // Leave out the remedy: it applies only to servers of svc, and this host may be any server.
+        // Leave out the remedy of the failure: it is for servers of svc, and this may be any host.
         .map_err(|error| match TlsFailure::find(&error) {
             Some(failure) => tls_error(failure.why.clone()),
             None => tls_error(error.to_string()),

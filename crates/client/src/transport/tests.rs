@@ -156,7 +156,7 @@ async fn an_answer_that_is_too_large_is_rejected() {
 #[tokio::test]
 async fn a_server_that_never_answers_causes_a_timeout() {
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".to_owned();
-    // The second answer keeps the connection open; it is never requested.
+    // The server waits for a second request, which never comes, and so keeps the connection open.
     let fake = FakeServer::start(vec![half, String::new()]).await;
     let client = fake.client_with(Policy {
         answer_timeout: Duration::from_millis(100),

@@ -3,8 +3,9 @@
 /// The maximum number of characters of a path.
 const PATH_MAX: usize = 2_000;
 
-/// Whether a text is a path of this server and never an address elsewhere. Browsers read `//host`,
-/// `/\host` and paths with line breaks or tabs as other addresses.
+/// Whether a text is a path of this server, which no browser reads as an address of another server.
+/// Browsers read `//host` and `/\host` as such addresses. They also ignore tabs and line breaks, so
+/// a path must not contain these.
 pub fn is_local_path(text: &str) -> bool {
     let mut bytes = text.bytes();
     text.len() <= PATH_MAX

@@ -2,10 +2,10 @@
 
 use crate::name::{USER_NAME_MAX, UserName};
 
-/// Makes a valid name of `preferred_username`: the letters and digits before `@`, in lower case,
-/// with one hyphen between words, shortened if necessary. `None` if this part has no ASCII letter
-/// or digit, or if it has a character that is not ASCII: letters that look alike must not become
-/// the same name.
+/// Makes a valid name from the part of `preferred_username` before `@`: its letters and digits in
+/// lower case, with one hyphen between words, shortened if necessary. `None` if this part has no
+/// letter or digit, or a character that is not ASCII: letters that look alike must not become the
+/// same name.
 pub fn propose_user_name(preferred: &str) -> Option<UserName> {
     let local = preferred.split('@').next().unwrap_or_default();
     if !local.is_ascii() {

@@ -1,5 +1,5 @@
-//! Streams of new calls. A stream reads the journal once per second, so that it also has the calls of
-//! the other servers of a zone.
+//! Streams of new calls. A stream reads the journal from the database once per second, so that it
+//! also has the calls that other servers of the zone received.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -18,8 +18,8 @@ use crate::{
     streams::{OpenStream, recheck_interval},
 };
 
-/// How long after its end a call may be written to the journal. Each read begins this long before
-/// the last read.
+/// How long after its end a call may be written to the journal. Each read covers the time since the
+/// last read and this time before it. A stream misses calls that are written later.
 const LATE: Duration = Duration::from_secs(10);
 
 /// A stream of new calls.
@@ -46,8 +46,8 @@ pub enum CallStreamItem {
 
 impl CallHistory {
     /// Streams new calls that match the query. `since` and `until` of the query have no effect. A
-    /// call is new if the journal does not have it yet: a reader that opens a stream and then reads
-    /// the list misses no call.
+    /// call is new if the journal did not have it when the stream was opened. So a client that
+    /// opens a stream and then reads the list misses no call.
     pub async fn stream(
         self: &Arc<Self>,
         caller: Caller,

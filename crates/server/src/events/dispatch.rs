@@ -4,8 +4,8 @@
 //! A lane gets the events of its owner that match its patterns; a global lane gets those of all
 //! users. A full lane drops the event, and every drop is one audit entry (spec 6.5). Two kinds of
 //! lanes check the stored event later instead ([`lanes::refill`](super::lanes)): lanes with a
-//! filter, and full or inactive lanes that hold events. For such a lane, dispatch records only the
-//! number of the first event to check.
+//! filter, and lanes that hold events while they are full or inactive. For such a lane, dispatch
+//! records only the number of the first event to check.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -70,7 +70,8 @@ pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<DispatchResult, StoreEr
     emit_except(tx, event, None)
 }
 
-/// Like [`emit_in`], for an event about a lane. This lane does not receive the event.
+/// Like [`emit_in`], for an event about the sink of the lane `about`. This lane does not receive
+/// the event.
 pub fn emit_to_others(
     tx: &mut Tx<'_>,
     event: &Event,
@@ -108,10 +109,10 @@ pub(super) fn is_about(
     Ok(data["sink_id"] == json!(sink))
 }
 
-/// Events that one transaction writes together. The lanes are read once and chosen in memory; their
-/// counters are written once, by [`finish`](Self::finish).
+/// Events that one transaction writes together. The lanes of each owner are read once. Dispatch
+/// chooses among them in memory, and [`finish`](Self::finish) writes their counters once.
 pub(super) struct Dispatch {
-    /// Lanes by their owner's id or `global`.
+    /// Lanes, grouped by their owner's id or by `global`.
     lanes: HashMap<String, Vec<LaneInDispatch>>,
     newest: u64,
     /// Bytes of the stored events of each owner whose lanes were read.
@@ -212,7 +213,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Writes the counters.
+    /// Writes the counters of the lanes and of the stored events.
     pub(super) fn finish(self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         if self.added.is_empty() {
             return Ok(());
@@ -234,7 +235,7 @@ impl LaneInDispatch {
         self.lane.dropping
     }
 
-    /// Queues an event whose type matches, or lets the lane check the event later, or drops it.
+    /// Queues an event that matches the patterns, lets the lane check it later, or drops it.
     fn dispatch(
         &mut self,
         tx: &mut Tx<'_>,

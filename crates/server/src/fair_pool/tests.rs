@@ -27,7 +27,7 @@ async fn soon<T>(work: impl Future<Output = T>) -> T {
         .expect("the work ends")
 }
 
-/// A job that runs until the sender is dropped or sends.
+/// A job that runs until `release` sends or is dropped.
 struct HeldJob {
     release: mpsc::Sender<()>,
     job: tokio::task::JoinHandle<Result<(), PoolError>>,
@@ -49,7 +49,7 @@ async fn hold(pool: &FairPool, user: UserId) -> HeldJob {
     HeldJob { release, job }
 }
 
-/// Queues a job that notes its number, and waits until it is in the queue.
+/// Queues a job that sends its number to `notes`, and waits until the job is in the queue.
 async fn note(
     pool: &FairPool,
     user: UserId,
@@ -128,7 +128,7 @@ async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
         note(&pool, user(2), number, &notes).await;
     }
     assert_eq!(pool.run(user(3), |_| ()).await, Err(PoolError::Full));
-    // Work without a limit is queued anyway.
+    // `run_unbounded` queues its job although the queue is full.
     let mut waiting = std::pin::pin!(pool.run_unbounded(user(1), |_| 7));
     assert!(futures_util::poll!(waiting.as_mut()).is_pending());
     held.release.send(()).expect("it waits");

@@ -29,7 +29,7 @@ pub struct User {
     pub groups: Vec<GroupId>,
     /// In the order of `groups`.
     pub group_names: Vec<String>,
-    /// Quotas that differ from the server's.
+    /// Quotas that differ from the server's defaults.
     pub quota_overrides: QuotaOverrides,
     /// Whether a login with the password also needs a second factor.
     pub has_second_factor: bool,
@@ -118,8 +118,8 @@ pub enum Credential {
     },
     Agent {
         space_id: SpaceId,
-        /// Whether the space was stopped on request. Its agent may then only ask for a link, which
-        /// is refused with this reason.
+        /// Whether the space was stopped on request. Its agent may then only ask for a link, and
+        /// the server refuses the link with this reason.
         stopped: bool,
     },
     /// A script that the server runs for the user. Its requests are made in process; no request
@@ -165,7 +165,7 @@ impl Credential {
         Some(CallCredential { kind, id })
     }
 
-    /// The scopes of a token. Other credentials are not limited to routes.
+    /// The scopes of an API token or of a connected app. Other credentials have no scopes.
     pub fn scopes(&self) -> Option<&Scopes> {
         match self {
             Self::Token { scopes, .. } | Self::App { scopes, .. } => Some(scopes),
@@ -183,7 +183,7 @@ impl Credential {
 pub struct Caller {
     pub user: Arc<User>,
     pub credential: Credential,
-    /// The directory's key of the credential.
+    /// The key of the credential in the directory.
     pub key: Hash,
     /// The permissions of the route. One of them is enough; empty if the route requires none.
     pub needs: &'static [Permission],

@@ -1,5 +1,5 @@
 //! Memory for bodies that are still arriving: a budget for the server, with a share for each user
-//! and each connection.
+//! and for each connection without a valid credential.
 //!
 //! A body that arrives in one piece with its head is not counted. The bytes of any other body are
 //! counted while it arrives and released when it is complete or rejected.
@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use svc_core::UserId;
 use thiserror::Error;
 
-/// Limit of one connection whose requests have no valid credential.
+/// Limit of the bytes of one connection whose requests have no valid credential.
 const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
-/// Only accounts with at most this many bytes may use the last quarter of the budget.
+/// Only accounts that use at most this many bytes may use the last quarter of the budget.
 const SMALL_BYTES: usize = 1024 * 1024;
 
 /// The sender of a body.

@@ -6,14 +6,14 @@ use parking_lot::Mutex;
 use svc_core::{SpaceId, Timestamp};
 use svc_protocol::api::{LogLine, LogSource, NumberedLine};
 
-/// Lines of one space.
+/// Maximum number of lines of one space.
 const LINES_MAX: usize = 500;
-/// Bytes of one space.
+/// Maximum bytes of the lines of one space.
 const SPACE_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of all spaces. Above this limit, the space without new lines for the longest time loses
-/// its log.
+/// Maximum bytes of all spaces. Above this limit, the space that has had no new lines for the
+/// longest time loses its log.
 const TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes of one line. The agent truncates lines too, but is not trusted.
+/// Maximum bytes of one line. The agent truncates lines too, but is not trusted.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Default)]
@@ -92,8 +92,8 @@ impl Logs {
             line.line = line.line[..cut].to_owned();
         }
         let now = svc_clock::now();
-        // Not below the time in milliseconds, so that numbers also grow from one server process to
-        // the next: a reader continues with the number of the last line that it read.
+        // A number is at least the time in milliseconds, so numbers keep growing after a restart of
+        // the server. A reader can then continue after the last number that it read.
         let time = u64::try_from(now.0).unwrap_or_default();
         self.last_number = (self.last_number + 1).max(time);
         let log = self.spaces.entry(space).or_default();

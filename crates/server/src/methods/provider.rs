@@ -46,7 +46,7 @@ pub struct Provider {
     pub gets_trace: bool,
     /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
     pub prefix: Bytes,
-    /// The counters of the method, opened before the first call waits for its answer.
+    /// The counters of the method. The function `meter` opens them for the first call.
     pub meter: OnceLock<Arc<MethodMeter>>,
 }
 
@@ -160,7 +160,7 @@ impl Provider {
     }
 }
 
-/// The member `_meta` of a request, with the names that MCP uses.
+/// Appends the member `_meta` of a request, with the names that MCP uses.
 fn put_trace(out: &mut Vec<u8>, trace: &TraceContext) {
     out.extend_from_slice(br#","_meta":{"traceparent":""#);
     out.extend_from_slice(trace.traceparent().as_bytes());

@@ -1,4 +1,4 @@
-//! Calls of the last hour per minute, for the overview.
+//! Counts the calls of each minute of the last hour, for `GET /api/stats`.
 
 mod ring;
 
@@ -17,7 +17,7 @@ use crate::random_key::RandomKeyMap;
 #[derive(Default)]
 pub struct CallStats {
     all: Ring,
-    /// Created by a user's first call, removed an hour after the last one.
+    /// A user's first call creates a ring. After an hour without calls, `forget_idle` removes it.
     users: RwLock<RandomKeyMap<UserId, Arc<Ring>>>,
 }
 
@@ -34,7 +34,8 @@ impl CallStats {
         ring.record(minute, failed, took);
     }
 
-    /// The minutes of the last hour, the current one last, of one user or of all.
+    /// The calls in each minute of the last hour, of one user or of all users. The current minute
+    /// is the last one.
     pub fn minutes(&self, user: Option<UserId>, now: Timestamp) -> Vec<CallMinute> {
         let minute = minute_of(now);
         match user {

@@ -1,4 +1,4 @@
-//! The tokens of a grant.
+//! The tokens of a grant. A grant is the access of one app to the account of one user.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ use crate::identity::{IdentityError, Secret};
 const IDLE_LIFETIME: Duration = DAY.saturating_mul(30);
 /// Every grant ends after this time.
 const GRANT_LIFETIME: Duration = DAY.saturating_mul(180);
-/// Tokens of one grant, including used refresh tokens. A new token replaces the oldest one.
+/// Maximum number of tokens of one grant, including used refresh tokens. Above it, the oldest are
+/// deleted.
 const TOKENS_PER_GRANT: u32 = 32;
 
 /// The answer to a request for tokens.
@@ -35,7 +36,7 @@ pub struct IssuedToken {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) refresh_token: Option<String>,
     pub(super) scope: String,
-    /// The id of an API token, for `svc logout`.
+    /// If the access token is an API token, its id. `svc logout` needs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) token_id: Option<TokenId>,
 }
@@ -61,7 +62,8 @@ pub(super) fn grant_expiry(created_at: Timestamp, now: Timestamp) -> Timestamp {
 }
 
 impl OAuth {
-    /// Inserts the tokens of a grant. `scopes` may be fewer than those of the grant.
+    /// Inserts new tokens of a grant. The access token gets `scopes`, which may be fewer than those
+    /// of the grant.
     pub(super) fn insert_pair(
         &self,
         tx: &mut Tx<'_>,

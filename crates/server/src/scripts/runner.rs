@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{identity::Directory, metrics::Metrics};
 
-/// Largest result of a tool.
+/// Maximum size of a tool's result.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
@@ -133,8 +133,8 @@ impl ScriptRunner {
         }
     }
 
-    /// Tests once that a worker enforces its limits. After a failure, a later script repeats the
-    /// test; no script runs before it succeeds.
+    /// Tests that a worker enforces its limits. A successful test is not repeated. After a failed
+    /// test, a later script repeats it. No script runs before a test succeeds.
     pub async fn test_sandbox(&self) -> Result<(), Unavailable> {
         let test = async || {
             let tested = self.pool.self_test().await;
@@ -226,7 +226,7 @@ impl ScriptRunner {
             RunInput::Tool { params } => (Flavour::Tool, Some("main".to_owned()), params, None),
             RunInput::Sink { event } => (Flavour::Sink, None, "{}".to_owned(), Some(event)),
         };
-        // The wait for the slot may have been long.
+        // Check the user again, because the wait for the slot may have been long.
         self.check_user(run.user, None)?;
         let host = RunHost {
             trace: run.trace,

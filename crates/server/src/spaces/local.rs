@@ -1,5 +1,5 @@
 //! Spaces that the server runs itself. Their agents are child processes, restarted when they exit
-//! and stopped with the server. Because this runs code on the server, it requires
+//! and stopped with the server. Such a space runs code on the server's machine, so it requires
 //! `spaces.allow_local` and an owner with `manage_spaces`.
 
 use std::{
@@ -78,7 +78,8 @@ impl LocalRuntime {
         self.data_dir.join(FOLDER).join(space.to_string())
     }
 
-    /// Starts a space's agent and restarts it when it exits. Does nothing if it is running.
+    /// Starts a space's agent, and restarts it when it exits. Does nothing while the agent is
+    /// already supervised.
     pub fn start(self: &Arc<Self>, space: SpaceId, owner: UserId) {
         let mut running = self.running.lock();
         if running
@@ -233,8 +234,8 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
         .create(folder)
 }
 
-/// Waits until the agent exits, or stops it. An agent stops when its stdin is closed, so it also
-/// stops if this process is killed.
+/// Waits until the agent exits by itself, or until `stop` requests its end, and then stops it. An
+/// agent stops when its stdin is closed, so it also stops if this process is killed.
 async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSignals) {
     let pid = child.id();
     let ended = tokio::select! {

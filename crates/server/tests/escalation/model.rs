@@ -100,7 +100,7 @@ pub struct Cred {
     /// The user who received the credential.
     pub holder: UserIx,
     pub kind: Kind,
-    /// Milliseconds of the server's clock.
+    /// In milliseconds of the server's clock.
     pub expires_at: Option<i64>,
     /// The token with which this credential was created.
     pub parent: Option<CredIx>,
@@ -184,7 +184,7 @@ pub struct Method {
     pub owner: UserIx,
     pub space: usize,
     pub shared: bool,
-    /// `None`: shared with all users.
+    /// `None` if the method was published without a list of groups.
     pub groups: Option<Vec<usize>>,
 }
 
@@ -327,7 +327,7 @@ impl Model {
         }
     }
 
-    /// Ends agent tokens whose creator could no longer create them.
+    /// Ends agent tokens whose creator no longer has the permission to create them.
     pub fn end_lost_agent_tokens(&mut self) {
         let lost: Vec<_> = (0..self.creds.len())
             .filter(|&cred| {
@@ -373,8 +373,8 @@ impl Model {
         indexes(&self.templates, |template| !template.deleted)
     }
 
-    /// The users for whom a script runs without an action of the user: at the start of a space, or
-    /// in a sink.
+    /// The users for whom a script runs although they did not start it: the owners of spaces that
+    /// run it at their start, and of sinks that run it.
     pub fn runs_for(&self, script: usize) -> Vec<UserIx> {
         let spaces = self.spaces.iter().filter(|space| !space.deleted);
         let spaces = spaces.filter(|space| space.startup == Some(script));

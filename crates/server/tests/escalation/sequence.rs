@@ -61,7 +61,7 @@ impl<'a> Sequence<'a> {
     /// Runs the sequence of `seed` with these steps.
     pub async fn run(&mut self, seed: u64, steps: &[u64]) -> Result<(), Failure> {
         let outcome = self.run_steps(seed, steps).await;
-        // The model of the next sequence does not contain these methods.
+        // Withdraw the methods: the model of the next sequence does not contain them.
         for method in &self.model.methods {
             self.world.withdraw(&self.model.spaces[method.space].id);
         }
@@ -164,8 +164,8 @@ impl<'a> Sequence<'a> {
         });
         let (method, route, _, generate) = row.expect("weights add up");
         let cred = self.choose(rng, (method, route));
-        // A grant that was made in a session of a provider ends with the account. The model does
-        // not know this rule; `crates/svc/tests/it/oidc` tests it.
+        // A grant that was made in a session of a provider ends with the account. The model lacks
+        // this rule, so no such grant is made here. `crates/svc/tests/it/oidc` tests the rule.
         let grants = ["/api/oauth/requests/{id}", "/api/oauth/devices/{user_code}"];
         if self.model.creds[cred].identity.is_some() && grants.contains(route) {
             return Ok(());
@@ -189,7 +189,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Sends a request of the table of changes with a credential.
+    /// Sends the `POST` request of [`CHANGES`] to `route` with a credential.
     async fn send_as(&mut self, rng: &mut Rng, cred: CredIx, route: &str) -> Result<(), Failure> {
         let row = CHANGES.iter().find(|row| row.0 == "POST" && row.1 == route);
         let (method, route, _, generate) = row.expect("a route of the table");
@@ -294,7 +294,7 @@ impl<'a> Sequence<'a> {
         ));
     }
 
-    /// Records the caller as the owner of the markers in the request.
+    /// Records the caller as the owner of each marker in the request that has no owner yet.
     fn record_marker_owners(&mut self, caller: &Caller, sent: &str) {
         for marker in views::markers(sent) {
             let owners = &mut self.model.owners;

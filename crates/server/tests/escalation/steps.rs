@@ -132,11 +132,11 @@ pub const EXCLUDED_CHANGES: &[(&str, &str)] = &[
     ("OPTIONS", "/.well-known/oauth-protected-resource/mcp"),
     ("OPTIONS", "/.well-known/oauth-authorization-server"),
     ("OPTIONS", "/.well-known/oauth-authorization-server/mcp"),
-    // These routes need a provider, which `crates/svc/tests/it/oidc` starts. Here, `sequence/provider`
-    // links accounts and signs in with them behind these routes.
+    // These routes need a provider, which `crates/svc/tests/it/oidc` starts. Here,
+    // `sequence/provider` links accounts and signs in with them, without these routes.
     ("POST", "/api/auth/oidc/{name}/backchannel-logout"),
     ("POST", "/api/auth/oidc/{name}/link"),
-    // All sequences share the provider.
+    // All sequences share the provider, so no sequence may change it.
     ("POST", "/api/oidc/providers"),
     ("PATCH", "/api/oidc/providers/{id}"),
     ("DELETE", "/api/oidc/providers/{id}"),
@@ -262,8 +262,8 @@ impl Draft<'_> {
     }
 
     /// Returns the source of a script, and the library that the script imports. The source contains
-    /// a marker, which only users who may read the script may see. A tool returns the user for whom
-    /// it runs.
+    /// a marker, which only users who may read the script may see. The source of a tool returns the
+    /// user for whom the tool runs.
     fn source(&mut self, kind: &str, global: bool) -> (String, Option<usize>) {
         let marker = self.name(if global { 't' } else { 'c' });
         let libraries = self

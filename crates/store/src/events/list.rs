@@ -22,11 +22,11 @@ record! {
     space_id, actor, data
 }
 
-/// Number of the newest events that are compared with the patterns one by one. Common patterns match
-/// some of them. Rare patterns need older events, which are read through an index.
+/// How many of the newest events are compared with the patterns one by one. This fills a page if
+/// the patterns match many events. For rare patterns, older events are read through an index.
 const NEWEST: u32 = 2_000;
 
-/// Newest first.
+/// Lists the events that match a filter, newest first.
 pub fn list(
     tx: &mut Tx<'_>,
     filter: &Filter,

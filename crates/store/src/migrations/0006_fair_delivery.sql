@@ -6,8 +6,8 @@ UPDATE lanes SET delivery_kind = 'method' WHERE kind = 'method';
 UPDATE lanes SET delivery_kind = 'script' WHERE sink_id IN (
     SELECT id FROM event_sinks WHERE type = 'script');
 
--- For the first due lane of an owner, however many lanes the owner has. `lease_until` is 0 for lanes
--- that are not held, and in the past for lanes whose lease has expired.
+-- Finds the first due lane of an owner quickly, however many lanes the owner has. `lease_until` is 0
+-- for lanes that are not held, and in the past for lanes whose lease has expired.
 CREATE INDEX lanes_due_by_owner ON lanes (delivery_kind, owner_key, lease_until, next_at)
     WHERE depth > 0 AND active = 1;
 

@@ -2,7 +2,7 @@
 
 -- `sealed_secret`: the client secret, encrypted with the key of stored secrets. `required_claims`:
 -- accepted values by claim, for new users. `mappings`: which values of `groups_claim` mean which group
--- or role here.
+-- or role of this server.
 CREATE TABLE oidc_providers (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -19,7 +19,7 @@ CREATE TABLE oidc_providers (
     created_at BIGINT NOT NULL
 );
 
--- Accounts at providers, and the users here. `email` and `display_name` are only shown.
+-- Accounts at providers, and the users they belong to. `email` and `display_name` are only shown.
 CREATE TABLE oidc_identities (
     id TEXT PRIMARY KEY,
     provider_id TEXT NOT NULL REFERENCES oidc_providers (id) ON DELETE CASCADE,
@@ -35,9 +35,9 @@ CREATE TABLE oidc_identities (
 CREATE INDEX oidc_identities_by_user ON oidc_identities (user_id, id);
 CREATE INDEX oidc_identities_by_provider ON oidc_identities (provider_id);
 
--- Sign-ins that the provider has not answered yet. `browser_hash`: the cookie of the browser that
--- began the sign-in. `link_session_id`: the session of the user who links the account, instead of
--- signing in.
+-- Sign-ins that the provider has not answered yet. `browser_hash`: the hash of the cookie of the
+-- browser that began the sign-in. `link_session_id`: set if a user links an account instead of
+-- signing in; the session of this user.
 CREATE TABLE oidc_logins (
     state_hash BLOB PRIMARY KEY,
     browser_hash BLOB NOT NULL,
@@ -68,7 +68,7 @@ CREATE TABLE oidc_sessions (
 );
 CREATE INDEX oidc_sessions_by_identity ON oidc_sessions (identity_id, session_id);
 
--- Tokens for logout that were used.
+-- Logout tokens that providers have sent, so that each is accepted only once.
 CREATE TABLE oidc_logout_tokens (
     hash BLOB PRIMARY KEY,
     expires_at BIGINT NOT NULL

@@ -1,5 +1,6 @@
-//! Grants and API tokens that users got in sessions that a provider opened, and the codes and
-//! devices that were not yet exchanged for a grant or a token.
+//! Records which grants of apps, API tokens, codes and devices come from a sign-in with a provider,
+//! so that they can end with the account or with the session at the provider. A code or a device is
+//! exchanged for a grant or a token later.
 
 use svc_core::{OidcIdentityId, SessionId, Timestamp, TokenId};
 
@@ -82,7 +83,8 @@ pub fn insert(tx: &mut Tx<'_>, target_id: String, login: ProviderLogin) -> Resul
     })
 }
 
-/// When the user of an account last signed in with its provider.
+/// When the user of an account last signed in with its provider. Before the first sign-in, the time
+/// when the account was linked.
 pub fn find_last_login(
     tx: &mut Tx<'_>,
     identity: OidcIdentityId,
@@ -93,7 +95,7 @@ pub fn find_last_login(
     )
 }
 
-/// The account that a grant comes from; `None` if no provider was involved.
+/// The account that a grant or a token comes from; `None` if no provider was involved.
 pub fn find_identity(
     tx: &mut Tx<'_>,
     target_id: &str,

@@ -19,7 +19,7 @@ pub struct ProviderRow {
     pub id: OidcProviderId,
     /// A part of the URLs for this provider.
     pub name: String,
-    /// The text of the button.
+    /// The text of the provider's button on the sign-in page.
     pub label: String,
     pub issuer: String,
     pub client_id: String,
@@ -73,12 +73,12 @@ pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<ProviderRow>, Sto
     page.records(tx, Conditions::default())
 }
 
-/// The providers of the sign-in page.
+/// The providers that the sign-in page shows.
 pub fn list_enabled(tx: &mut Tx<'_>) -> Result<Vec<ProviderRow>, StoreError> {
     tx.list_records("WHERE enabled = 1 ORDER BY label, name", &[])
 }
 
-/// Whether a client secret is stored.
+/// Whether the client secret of any provider is stored.
 pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     let sql = "SELECT id FROM oidc_providers WHERE sealed_secret IS NOT NULL LIMIT 1";
     tx.exists(sql, &[])

@@ -122,7 +122,7 @@ impl Agent {
         }
     }
 
-    /// Status, headers and body.
+    /// Sends an event. Returns the status, the head and the body of the answer.
     async fn post(&self, headers: &str, body: &str) -> (u16, String, Value) {
         let mut stream = TcpStream::connect(&self.address).await.expect("connects");
         let request = format!(
@@ -278,7 +278,7 @@ async fn while_the_database_is_away_the_event_is_retried_with_the_same_key() {
 
 #[tokio::test]
 async fn after_the_limit_the_agent_gives_up_and_names_the_key() {
-    // More answers than fit into the time.
+    // More answers than the agent can request before its time limit.
     let server = FakeServer::start(vec![away(); 1_000]).await;
     let agent = Agent::start_with(&server.url, retry(100)).await;
     let (status, head, problem) = agent.post("idempotency-key: mine\r\n", EVENT).await;

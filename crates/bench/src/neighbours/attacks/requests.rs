@@ -22,18 +22,19 @@ use tokio::{
 use super::Attack;
 use crate::neighbours::{attacker::Brief, victim::METHOD};
 
-/// Maximum requests in flight, so that a server that does not answer does not exhaust the attacker.
+/// Maximum number of requests in flight. Without a limit, a server that does not answer would
+/// exhaust the attacker's memory.
 const AT_ONCE: usize = 2_000;
 const STUCK_WEBHOOKS: usize = 90;
 const STUCK_EVENTS_PER_SECOND: u32 = 5;
-/// Events in the history, and bytes of each.
+/// Number of events in the history, and the size of each event.
 const HISTORY_EVENTS: usize = 400;
 const HISTORY_BYTES: usize = 250 * 1024;
 const EMIT_BYTES: usize = 64 * 1024;
 const BAD_SIGNATURES_PER_SECOND: u32 = 500;
 
-/// Source address of the wrong passwords. From the victim's address, wrong passwords would delay
-/// the victim's logins by design.
+/// The address from which wrong passwords are sent. Wrong passwords from the victim's address would
+/// delay the victim's logins by design.
 const ATTACKER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// The request of an attack, and its rate.
@@ -43,7 +44,7 @@ struct AttackRequest {
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Bytes,
-    /// Source address, if it must differ from the victim's.
+    /// The address from which the request is sent, if it must differ from the victim's.
     from: Option<IpAddr>,
 }
 

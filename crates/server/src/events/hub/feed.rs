@@ -1,7 +1,7 @@
 //! [`Feed`]: a buffer of the newest events of one owner, or of all owners, for streams to read.
 //!
-//! Each owner has a separate feed. So a user who emits many events neither wakes the streams of
-//! other users nor makes these streams miss events. A feed keeps a bounded number of events and
+//! Each owner has a separate feed. So many events of one user do not wake the readers of other
+//! users' feeds, and push no events out of these feeds. A feed keeps a bounded number of events and
 //! bytes for slow readers.
 
 use std::{collections::VecDeque, sync::Arc};
@@ -13,7 +13,7 @@ use super::StreamedEvent;
 
 /// Limit of the events that a feed keeps for slow readers.
 const EVENTS_MAX: usize = 256;
-/// Limit of the bytes of these events.
+/// Limit of the bytes of these events. A single event may be larger.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Default)]

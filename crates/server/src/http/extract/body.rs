@@ -17,8 +17,8 @@ use crate::{http::error::ApiError, limits::Reservation};
 #[derive(Debug)]
 pub struct CompleteBody {
     pub bytes: Bytes,
-    /// Whether the body may have arrived later than the head. If so, time has passed since the
-    /// caller was resolved.
+    /// Whether the body may have arrived later than the head. If so, the caller may have been
+    /// revoked since the head was checked.
     pub waited: bool,
 }
 
@@ -49,7 +49,7 @@ where
         Poll::Ready(None) => return Ok(CompleteBody::immediate(Bytes::new())),
         Poll::Pending => None,
     };
-    // Most bodies arrive with the head, in one piece: no copy and no timer is needed.
+    // Most bodies arrive with the head, in one piece. They need no copy and no timer.
     if let Some(data) = first.as_ref().and_then(Frame::data_ref)
         && data.len() <= max
         && body.is_end_stream()

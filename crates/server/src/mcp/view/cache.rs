@@ -1,4 +1,5 @@
-//! The cache of views by user. A view is rebuilt only when its stamp has changed.
+//! The cache of views. A view holds the MCP tools of one user. Its stamp identifies the data from
+//! which the view was built; when the data changes, the stamp differs and the view is rebuilt.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,11 +22,12 @@ use crate::{
     scripts::StoredTools,
 };
 
-/// Views in the cache; beyond that, the least recently used are removed.
+/// Maximum number of views in the cache. Above it, the least recently used views are removed.
 const VIEWS_MAX: usize = 10_000;
-/// Bytes of all views in the cache.
+/// Maximum bytes of all views in the cache.
 const BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Warnings about hidden tools that are remembered, so that each is logged once.
+/// Maximum number of remembered warnings about hidden tools. A remembered warning is not logged
+/// again. At the limit, all are forgotten.
 const REPORTS_MAX: usize = 10_000;
 
 pub struct Views {
@@ -71,7 +73,7 @@ impl Views {
 
     /// The current view of a user.
     pub async fn get(self: &Arc<Self>, user: &Arc<User>) -> Result<Arc<View>, PoolError> {
-        // Taken before the view is built, so that a change meanwhile makes the view stale.
+        // Taken before the view is built. If the data changes meanwhile, the new view is stale.
         let stamp = self.stamp(user);
         if let Some(view) = self.find(&stamp) {
             return Ok(view);
@@ -181,8 +183,8 @@ impl ViewCache {
         }
     }
 
-    /// Removes an eighth of the cache, so that the next new views need no removal. Keeps the newest
-    /// view.
+    /// Removes the least recently used views until the cache is at most seven eighths full, so that
+    /// the next new views need no removal. Keeps the newest view.
     fn shrink(&mut self, newest: UserId) {
         let mut by_use: Vec<_> = self
             .views

@@ -1,4 +1,5 @@
-//! The host's answers to a running script, which has at most the access of its user.
+//! Requests of a running script. The host performs them for the script, with at most the access of
+//! the script's user.
 
 use serde_json::{Value, json};
 use svc_script::{Exception, worker::JobHost};
@@ -24,7 +25,7 @@ impl Fixture {
     }
 }
 
-/// Status and body.
+/// Sends an API request as a script. Returns the status and the body.
 async fn api(host: &RunHost, method: &str, path: &str, body: Option<Value>) -> (u64, Value) {
     let mut argument = json!({"method": method, "path": path});
     if let Some(body) = body {
@@ -60,7 +61,7 @@ async fn a_script_acts_as_its_user_and_has_no_access_to_credentials() {
         (200, &json!("ann"), &json!("script"))
     );
 
-    // These are closed even for an administrator's script.
+    // These routes are closed even for an administrator's script.
     let powerful = fixture.tool_of(&admin);
     let closed = [
         ("GET", "/api/tokens"),
@@ -159,7 +160,7 @@ async fn a_script_of_a_user_who_is_deactivated_is_rejected() {
         matches!(unstarted, Err(Unavailable::User(_))),
         "{unstarted:?}"
     );
-    // The middleware checks the user too.
+    // The internal API, which checks each request, refuses the user too.
     let request = crate::scripts::api::ApiRequest {
         method: http::Method::GET,
         uri: http::Uri::from_static("/api/methods"),

@@ -254,7 +254,7 @@ async fn only_sink_and_tool_scripts_run_on_the_server() {
     fixture.close().await;
 }
 
-/// The program of this server's workers does not exist.
+/// `Fixture::new` starts a server whose worker program does not exist.
 #[tokio::test]
 async fn scripts_are_neither_stored_nor_run_without_workers() {
     let fixture = Fixture::new().await;
@@ -330,7 +330,7 @@ async fn a_source_that_exceeds_the_limits_of_the_compiler_is_rejected() {
     assert!(refused.contains("on the server"), "{refused}");
     assert!(!refused.contains("python3"), "{refused}");
 
-    // A script holds a worker and would wait for another one.
+    // A script may not store scripts: it holds a worker, and would wait for another one.
     let nested = fixture.create(&as_script(&ann.user), tool("u")).await;
     assert!(
         matches!(

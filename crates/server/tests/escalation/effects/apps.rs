@@ -10,7 +10,7 @@ use crate::{
 
 const HOUR: i64 = 60 * 60 * 1_000;
 const CODE_LIFETIME: i64 = 60 * 1_000;
-/// An app that is not used for this time is disconnected.
+/// A refresh token that is not used for this time expires.
 const IDLE: i64 = 30 * DAY;
 
 /// Applies a change. Returns the new credential, if the answer contains one.
@@ -87,7 +87,8 @@ fn add_code(model: &mut Model, caller: &Caller, question: usize, answer: &Answer
     add_cred(model, caller, code, caller.subject, kind, expires_at)
 }
 
-/// Adds the new access token and the new refresh token to the model. Returns the access token.
+/// Ends the exchanged credential, and adds the new access token and the new refresh token to the
+/// model. Returns the access token.
 fn exchange(model: &mut Model, spent: CredIx, answer: &Answer) -> CredIx {
     model.creds[spent].ended = true;
     let (subject, holder) = (model.creds[spent].subject, model.creds[spent].holder);

@@ -15,7 +15,7 @@ pub struct Question {
     pub id: String,
     pub app: usize,
     pub scopes: Vec<String>,
-    /// The session that received the request.
+    /// The session in which the user was asked. `None` if the request had no valid session.
     pub asked: Option<CredIx>,
     pub answered: bool,
 }

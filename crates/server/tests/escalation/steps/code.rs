@@ -85,7 +85,7 @@ pub fn emit(draft: &mut Draft<'_>) -> Option<Plan> {
     plan("/api/events/emit", body, Act::Emit)
 }
 
-/// Sinks match no event: deliveries are not tested here.
+/// The patterns of a sink match no event, because deliveries are not tested here.
 pub fn new_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     let kind = draft
         .rng
@@ -148,7 +148,7 @@ pub fn delete_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::DeleteSink { sink })
 }
 
-/// Usually a dry run. Only the scripts of sinks are sometimes run.
+/// Usually a dry run. Only a sink with a script is sometimes tested without `dry_run`.
 pub fn test_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     let sink = draft.sink()?;
     let record = &draft.model.sinks[sink];

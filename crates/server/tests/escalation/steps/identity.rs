@@ -88,7 +88,7 @@ pub fn new_user(draft: &mut Draft<'_>) -> Option<Plan> {
         "username": name, "password": password, "groups": draft.group_names(&groups),
         "active": active,
     });
-    // Without roles a new user gets the built-in role `user`.
+    // If the request names no roles, the new user gets the built-in role `user`.
     let roles = match draft.rng.percent(20) {
         true => vec![ROLE_USER],
         false => draft.role().into_iter().collect::<Vec<_>>(),
@@ -189,7 +189,7 @@ pub fn new_role(draft: &mut Draft<'_>) -> Option<Plan> {
 pub fn patch_role(draft: &mut Draft<'_>) -> Option<Plan> {
     let role = draft.role()?;
     let path = format!("/api/roles/{}", draft.model.roles[role].id);
-    // All sequences share the built-in roles.
+    // Not for the built-in roles, because all sequences share them.
     if role > ROLE_ADMIN && draft.rng.percent(25) {
         let required = draft.rng.percent(70);
         let act = FactorAct::Require { role, required };

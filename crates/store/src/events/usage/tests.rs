@@ -19,7 +19,7 @@ const LIMITS: Limits = Limits {
     server: 5 * 1_000,
 };
 
-/// An event that counts about 1,000 bytes.
+/// An event that counts as 1,000 bytes.
 fn event(number: u32) -> Event {
     let at = Timestamp(1_700_000_000_000 + i64::from(number));
     Event {
@@ -135,7 +135,7 @@ async fn events_that_only_global_sinks_need_count_for_the_server(engine: &TestEn
     assert!(!room(&store, 19).await);
     assert!(counted(&store).await.1 <= LIMITS.server);
     assert_eq!(stored(&store).await.len(), 20);
-    // Delivered events are removed first, and the server's counter decreases.
+    // No lane needs delivered events. The oldest are removed, and the server's counter decreases.
     let finishing = store.write(|tx| tx.execute("UPDATE deliveries SET state = 'delivered'", &[]));
     finishing.await.expect("committed");
     assert!(room(&store, 19).await);
