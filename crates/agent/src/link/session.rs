@@ -32,7 +32,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Whether this is the home link. The agent can make another link its home meanwhile.
+    /// Whether this is the home link now. The agent may make another link its home link at any
+    /// time.
     fn is_home(&self) -> bool {
         self.link.status.borrow().link == Some(self.number)
     }

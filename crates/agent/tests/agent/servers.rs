@@ -1,4 +1,4 @@
-//! Several servers of one zone: the agent moves from one to the next with its methods.
+//! Two servers of one zone: the agent moves from one server to the other with its methods.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Legacy calls in flight, so that `notifications/cancelled` can end one of them.
+//! The calls in flight of the legacy MCP era, so that `notifications/cancelled` can end one of
+//! them.
 //!
 //! There are no sessions: a call is identified by its credential and its request id. Several
 //! clients with one credential may use the same id at the same time. The server cannot know which

@@ -136,7 +136,8 @@ impl SecondFactors {
         Ok(session)
     }
 
-    /// Makes all checks that write nothing to the database.
+    /// Makes all checks that write nothing to the database. `is_alone` means that the passkey
+    /// replaces the password.
     async fn verify_answer(
         &self,
         login: api::PasskeyLogin,

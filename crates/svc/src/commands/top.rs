@@ -18,9 +18,9 @@ use crate::{
     output::Format,
 };
 
-/// Calls that ended in this time count.
+/// Rates and latencies are of the calls that ended in this time before the view.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Rows of a section, if stdout is not a terminal.
+/// Rows of a section, if the height of the terminal is not known or stdout is not a terminal.
 const ROWS: usize = 20;
 
 /// Show methods, spaces and sinks with their load, and refresh the view until stopped
@@ -72,7 +72,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 
 /// Rows of each of the three sections on a screen.
 fn rows_of(height: Option<usize>) -> usize {
-    // Two lines above, an empty line and a head for each section, and the line of the cursor.
+    // The other 9 lines: two at the top, an empty line and a head for each section, and the line
+    // of the cursor.
     height.map_or(ROWS, |height| (height.saturating_sub(9) / 3).max(2))
 }
 
