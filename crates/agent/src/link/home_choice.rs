@@ -1,5 +1,8 @@
 //! Chooses the server of the next attempt to make a home link.
 //!
+//! The home link leads to the server that manages the space. Side links lead to other servers of
+//! the zone. A round ends when the agent has tried every server that it knows.
+//!
 //! A server that has a side link to the agent comes first: it is up, and it can already send calls.
 //! The configured servers follow in turn, then the announced servers.
 

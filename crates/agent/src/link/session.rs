@@ -147,7 +147,7 @@ fn handle_control(session: &Session, frame: &Frame) -> Option<Goodbye> {
     let link = &session.link;
     match serde_json::from_slice(&frame.payload) {
         Ok(Control::Goodbye { reason }) => return Some(reason),
-        // Only the home server decides about the space.
+        // Only the home server manages the space. These messages of other servers are ignored.
         Ok(Control::HealthCheckChanged { .. } | Control::Servers(_) | Control::MoveHome { .. })
             if !session.is_home() => {}
         Ok(Control::HealthCheckChanged { health_check }) => {

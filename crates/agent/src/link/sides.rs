@@ -1,4 +1,5 @@
 //! The side links: one to each announced server except the home server, within the agent's limit.
+//! Side links carry calls, and never change the state of the space.
 //!
 //! A server that leaves the list of announced servers gets no new attempts. Its side link stays
 //! while it is up, because calls may be in flight.
@@ -19,8 +20,8 @@ use super::{
 };
 use crate::{backoff::random_within, servers::choose_sides};
 
-/// The maximum time by which the agent delays a new link. A longer time that the server requests is
-/// reduced to this one.
+/// The maximum time by which the agent delays its first link to a server. If the home server asks
+/// for a longer time, this limit applies.
 const SPREAD_MAX: Duration = Duration::from_secs(60);
 
 /// Keeps side links until `finish` is cancelled.

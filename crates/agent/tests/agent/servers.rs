@@ -1,4 +1,4 @@
-//! Two servers of one zone: the agent moves from one server to the other with its methods.
+//! An agent with the addresses of several servers of one zone moves between them with its methods.
 
 use std::time::Duration;
 

@@ -29,7 +29,8 @@ impl HostRule {
         }
     }
 
-    /// Rejects a missing or ambiguous host and, on a loopback listener, the name of another host.
+    /// Rejects an ambiguous host, an HTTP/1.1 request without a host and, on a loopback listener,
+    /// the name of another host.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let host = host_of(request)?;
         let Some(own) = &self.loopback else {

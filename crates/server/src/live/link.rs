@@ -41,10 +41,10 @@ pub struct Link {
     /// Whether the agent can make another server its home while this link is up.
     moves_home: bool,
     /// Hashes users to numbers that reveal nothing about them. The numbers of a space are the same
-    /// at every server of the zone, so that its agent lets users take turns over all its links.
+    /// at every server of the zone, so that the agent lets users take turns across all its links.
     numbers: DefaultHasher,
     calls: Mutex<CallTable>,
-    /// Not ended by the server's shutdown signal: calls in flight finish first.
+    /// Ends this link. The server's shutdown signal does not end it: calls in flight finish first.
     closing: Closing,
     /// The agent's goodbye.
     agent_goodbye: Mutex<Option<Goodbye>>,

@@ -30,7 +30,7 @@ pub(super) struct Record {
 /// The time of last use. It is kept when the record of the credential is read from the store again.
 struct LastUse {
     at: AtomicI64,
-    /// The value of `at` that the store has.
+    /// The value of `at` that was last taken to be stored.
     written: AtomicI64,
 }
 
@@ -211,7 +211,8 @@ fn set_keys<K: Eq + std::hash::Hash>(
     before.unwrap_or_default()
 }
 
-/// Stores times of last use. Skips agent tokens: the state of the link says more.
+/// Stores times of last use. Skips agent tokens: the state of the agent's link says
+/// more.
 pub(in crate::identity) fn write_used(
     tx: &mut Tx<'_>,
     used: &[LastUseUpdate],

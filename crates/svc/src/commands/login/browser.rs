@@ -143,7 +143,7 @@ impl Expected {
     }
 }
 
-/// The head of a request; `None` if it is too long or not text.
+/// The head of a request; `None` if it is incomplete, too long or not text.
 async fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
