@@ -12,7 +12,7 @@ register(
 const { h, render } = await import('../app/src/lib/preact.js');
 const { useResource } = await import('../app/src/lib/resource.js');
 
-/** Waits for a condition, at most five seconds. @param {() => boolean} isTrue @param {string} what */
+/** Waits for a condition, for about five seconds. @param {() => boolean} isTrue @param {string} what */
 async function until(isTrue, what) {
   for (let tries = 0; !isTrue(); tries += 1) {
     assert.ok(tries < 500, `never: ${what}`);
@@ -21,7 +21,7 @@ async function until(isTrue, what) {
 }
 
 test('a source that becomes null ends the loading of the previous source', async () => {
-  // The component renders nothing, so the root is never used.
+  // The component renders nothing, so an object that only looks like an element is enough as root.
   const root = /** @type {any} */ ({ childNodes: [], insertBefore() {}, ownerDocument: {} });
   /** @type {AbortSignal[]} */
   const requests = [];

@@ -100,7 +100,7 @@ struct Agent {
     registrar: Arc<Registrar>,
     link: AbortOnDropHandle<LinkEnd>,
     finish_link: CancellationToken,
-    /// Tasks that run as long as the agent. They can be aborted without loss.
+    /// The background tasks. They can be aborted without loss.
     background: JoinSet<()>,
     listeners: JoinSet<()>,
     stop_listeners: CancellationToken,

@@ -1,8 +1,8 @@
 //! The queues of frames for the servers, one for each open link.
 //!
 //! An answer names the link of its call and is dropped if that link has ended. Putting a frame into
-//! the outbox never waits: a producer of many bytes awaits [`Outbox::room`] first. One link is the
-//! home link. Control messages go to the home link, except in [`Outbox::control_all`] and in
+//! the outbox never waits: a producer of many bytes awaits [`Outbox::room`] first. At most one link
+//! is the home link. Control messages go to the home link, except in [`Outbox::control_all`] and in
 //! functions that take the number of a link.
 
 use std::{
@@ -46,7 +46,7 @@ pub struct Outbox {
 struct OpenLinks {
     /// The number of the home link.
     home: Option<u64>,
-    /// Few: see `Policy::links_max`.
+    /// A short list: `Policy::links_max` limits it.
     links: Vec<OpenLink>,
 }
 
@@ -58,7 +58,7 @@ struct OpenLink {
     /// Cancelled if this link stays full while other links are open.
     stuck: CancellationToken,
     record: LinkRecord,
-    /// Whether the server accepts the times of calls.
+    /// Whether the server accepts frames with [`CallTimes`].
     takes_times: bool,
 }
 
@@ -200,8 +200,8 @@ impl Outbox {
         asked.is_some_and(|sender| sender.send(control).is_ok())
     }
 
-    /// Waits while too many bytes are queued for a slow link. If there are other links, a link that
-    /// stays full is ended, because the answers for the other links wait too.
+    /// Waits while too many bytes are queued for one of the links. If there are other links, a link
+    /// that stays full for `FULL_MAX` is ended, because the answers for the other links wait too.
     pub async fn room(&self) {
         let (full, stuck) = {
             let open = self.open.lock();
@@ -226,7 +226,7 @@ impl Outbox {
 }
 
 impl OpenLink {
-    /// Queues a frame. Returns whether the link still accepts frames.
+    /// Queues a frame. Returns `false` if the link accepts no more frames.
     fn put(&self, frame: Frame) -> bool {
         self.frames.put(None, frame).is_ok()
     }
@@ -346,7 +346,7 @@ mod tests {
         outbox.close(1);
         assert!(!outbox.control(&Control::Unregister));
         assert_eq!(outbox.links().len(), 1);
-        // A new home link leaves the old one open.
+        // A new home link leaves the old home link open.
         let (_old, _new) = (outbox.open_home(3), outbox.open_home(4));
         assert_eq!(are_home(), [true, false, false]);
         outbox.close(3);

@@ -33,7 +33,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// How long the receiver takes to answer in the cases with several deliveries in flight.
 const SLOW_RECEIVER: Duration = Duration::from_millis(50);
 
-/// Makes every commit take 2 ms longer, for old and new builds alike.
+/// A library that delays each `fsync` and `fdatasync` by 2 ms. It slows the commits of old and new
+/// builds alike.
 const SLOW_DISK: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,13 +48,13 @@ int fdatasync(int fd) { return slow("fdatasync", fd); }
 int fsync(int fd) { return slow("fsync", fd); }
 "#;
 
-/// One service to measure.
+/// One program to measure: a build of `svc`, or the bare client.
 #[derive(Clone)]
 struct Case {
     name: String,
     /// `None` for the bare client.
     program: Option<PathBuf>,
-    /// The sink's `delivery`; null for the defaults.
+    /// The `delivery` object of the sink; null for the defaults.
     delivery: Value,
     receiver_takes: Duration,
 }
@@ -105,8 +106,8 @@ pub async fn run(old: Option<&Path>, rounds: usize) -> anyhow::Result<()> {
     compare("receiver takes 50 ms", &keyed, rounds.min(3), None).await
 }
 
-/// Measures the cases in turn, in every round. Prints the medians, and their ratios to the first
-/// case.
+/// Measures every case once in each round. Prints the median of each case, and its ratio to the
+/// median of the first case.
 async fn compare(
     title: &str,
     cases: &[Case],
@@ -191,7 +192,7 @@ pub async fn host(brief: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Posts the same number of bodies over one connection.
+/// The bare client: posts as many bodies as all bursts have, over one connection.
 async fn bare(receiver: &Receiver) -> anyhow::Result<f64> {
     let stream = TcpStream::connect(receiver.address).await?;
     stream.set_nodelay(true)?;
@@ -259,7 +260,7 @@ impl Receiver {
         Ok(Self { address, arrivals })
     }
 
-    /// Deliveries per second, from the first to the last of each burst.
+    /// Deliveries per second, measured from the first to the last arrival of each burst.
     fn pace(&self) -> anyhow::Result<f64> {
         let arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
         let mut spent = Duration::ZERO;

@@ -1,12 +1,13 @@
-//! Rewrites imports of modules that the engine does not have into calls of the loader.
+//! Rewrites the text of scripts and libraries for the engine. Imports of modules that the engine
+//! does not have become calls of the loader.
 //!
-//! The engine runs a library's text in a dict and does not know that it is a module. Therefore
-//! these are rewritten: imports, assignments to a `global` name in a library's function, and
-//! assignments to attributes of an imported library. `os.environ` is rewritten because the engine
-//! makes a new dict at each use, and `raise` because an exception of the engine holds only one
-//! text. Lines keep their numbers, so tracebacks need no line map. This module looks only at the
-//! syntax tree and never runs anything. [`language`] replaces parts of Python that the engine lacks
-//! or does differently, and [`refuse`] finds the code that cannot be rewritten.
+//! The engine runs a library's text in a dict and does not know that the library is a module.
+//! Therefore this module rewrites imports, assignments to a `global` name in a library's function,
+//! and assignments to attributes of an imported library. `os.environ` is rewritten because the
+//! engine makes a new dict at each use, and `raise` because an exception of the engine holds only
+//! one text. Lines keep their numbers, so tracebacks need no line map. This module looks only at
+//! the syntax tree and never runs anything. [`language`] replaces parts of Python that the engine
+//! lacks or does differently, and [`refuse`] finds the code that cannot be rewritten.
 
 mod environment;
 mod language;
@@ -43,8 +44,8 @@ pub enum Role<'a> {
     Main { path: &'a str },
     /// A library, which runs in a dict behind a module object.
     Library,
-    /// A library that is part of `svc`. It is written for the engine, so [`refuse`] and [`language`]
-    /// are not applied.
+    /// A library that is part of `svc`. It is written for the engine, so [`refuse`] and
+    /// [`language`] are not applied.
     Own,
 }
 

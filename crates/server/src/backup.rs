@@ -94,7 +94,7 @@ pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
 
 /// Checks a whole backup.
 pub fn verify(file: &Path) -> Result<Report, BackupError> {
-    // The error of the system is more specific than that of SQLite.
+    // Open the file first: the system's error is more specific than the error of SQLite.
     File::open(file).map_err(failed("open", file))?;
     report(file, archive::read(file)?)
 }

@@ -54,8 +54,8 @@ impl ResolvesServerCert for ServedCertificate {
     }
 }
 
-/// Accepts TLS connections with the certificate of these files. Changed files are used only while the
-/// [`Reloader`] runs.
+/// Accepts TLS connections with the certificate of these files. Changed files are used only while
+/// the [`Reloader`] runs.
 pub fn acceptor(files: &TlsFiles) -> Result<(TlsAcceptor, Reloader), TlsError> {
     let reloader = Reloader::new(files)?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -24,7 +24,7 @@ use crate::{
 
 /// The maximum number of callers that are listed for a block.
 const CALLERS_MAX: usize = 32;
-/// The only listed caller of a block that has more callers.
+/// Listed instead of the callers, if a block has more than [`CALLERS_MAX`] of them.
 const MANY_CALLERS: UserId = UserId::NIL;
 
 /// A block without its rows.

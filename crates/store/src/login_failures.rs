@@ -1,4 +1,4 @@
-//! Counters of failed logins that the servers of a zone share.
+//! Counters of failed logins that the servers of a zone share. A slot is the number of a counter.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::{
     value::Value,
 };
 
-/// The counters in some slots. A slot without a counter is missing in the result.
+/// The counters in these slots. A slot without a counter is missing in the result.
 pub fn find(tx: &mut Tx<'_>, slots: &[i64]) -> Result<HashMap<i64, Failures>, StoreError> {
     let sql = format!(
         "SELECT slot, count, last FROM login_failures WHERE slot IN ({})",

@@ -60,8 +60,8 @@ impl Exit {
         }
     }
 
-    /// The exit code for a JSON-RPC error. `reason` is its `data.reason`: method servers may use
-    /// the same codes, but only errors of svc have these reasons.
+    /// The exit code for a JSON-RPC error. `reason` is the `data.reason` of the error. It
+    /// distinguishes errors of svc from errors of method servers with the same code.
     pub fn of_rpc_error(code: i64, reason: Option<&str>) -> Self {
         let is = |ours: i32| code == i64::from(ours);
         match reason {

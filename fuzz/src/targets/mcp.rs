@@ -1,4 +1,4 @@
-//! Requests of the Model Context Protocol, of both eras.
+//! Reads requests of the Model Context Protocol, of both protocol eras.
 
 use serde_json::Value;
 use svc_protocol::{

@@ -97,7 +97,7 @@ impl Wiring {
         }
     }
 
-    /// Spawns the tasks that run as long as the agent.
+    /// Spawns the background tasks. The agent aborts them when it stops.
     pub fn spawn_background(
         &self,
         options: &Options,

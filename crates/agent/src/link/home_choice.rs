@@ -1,7 +1,10 @@
 //! Chooses the server of the next attempt to make a home link.
 //!
-//! A server that the agent has a side link to comes first: the server is up, and it can send calls
-//! without a gap. The configured servers follow in turn, then the announced servers.
+//! The home link leads to the server that manages the space. Side links lead to other servers of
+//! the zone. A round ends when the agent has tried every server that it knows.
+//!
+//! A server that has a side link to the agent comes first: it is up, and it can already send calls.
+//! The configured servers follow in turn, then the announced servers.
 
 use svc_client::Target;
 
@@ -13,6 +16,7 @@ pub struct HomeChoice {
     turns_done: bool,
     /// Servers tried in this round that were not chosen by `turns`.
     tried: Vec<Target>,
+    /// Whether `turns` chose the server of the last attempt.
     by_turn: bool,
 }
 
@@ -40,7 +44,7 @@ impl HomeChoice {
     }
 
     /// Records that the attempt failed or the link ended. Returns `true` if every server has failed
-    /// in this round: then the caller must wait before the next attempt.
+    /// in this round. The caller must then wait before the next attempt.
     pub fn fail(&mut self, servers: &Servers, linked: &[Target]) -> bool {
         if self.by_turn {
             self.turns_done |= self.turns.advance();
@@ -90,7 +94,8 @@ mod tests {
         servers
     }
 
-    /// The addresses of the next attempts, all of which fail; `wait` where the agent waits.
+    /// The addresses of the next attempts, if all of them fail. `wait` marks each wait of the
+    /// agent.
     fn attempts(servers: &Servers, linked: &[&str], count: usize) -> Vec<String> {
         let linked: Vec<_> = linked
             .iter()

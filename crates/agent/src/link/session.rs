@@ -32,7 +32,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Whether this is the home link. The agent can make another link its home meanwhile.
+    /// Whether this is the home link now. The agent may make another link its home link at any
+    /// time.
     fn is_home(&self) -> bool {
         self.link.status.borrow().link == Some(self.number)
     }
@@ -146,7 +147,7 @@ fn handle_control(session: &Session, frame: &Frame) -> Option<Goodbye> {
     let link = &session.link;
     match serde_json::from_slice(&frame.payload) {
         Ok(Control::Goodbye { reason }) => return Some(reason),
-        // Only the home server decides about the space.
+        // Only the home server manages the space. These messages of other servers are ignored.
         Ok(Control::HealthCheckChanged { .. } | Control::Servers(_) | Control::MoveHome { .. })
             if !session.is_home() => {}
         Ok(Control::HealthCheckChanged { health_check }) => {

@@ -1,7 +1,8 @@
 //! The side links: one to each announced server except the home server, within the agent's limit.
+//! Side links carry calls, and never change the state of the space.
 //!
-//! The list of announced servers decides only about new attempts. A side link that is up stays until
-//! its server ends it: calls may be in flight.
+//! A server that leaves the list of announced servers gets no new attempts. Its side link stays
+//! while it is up, because calls may be in flight.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -19,8 +20,8 @@ use super::{
 };
 use crate::{backoff::random_within, servers::choose_sides};
 
-/// The maximum time over which agents spread their new links, even if the server requests a longer
-/// time.
+/// The maximum time by which the agent delays its first link to a server. If the home server asks
+/// for a longer time, this limit applies.
 const SPREAD_MAX: Duration = Duration::from_secs(60);
 
 /// Keeps side links until `finish` is cancelled.
@@ -47,15 +48,15 @@ pub async fn run(link: Arc<Link>, finish: CancellationToken) {
             let wanted = choose_sides(usable, home, &sides.link.instance, most);
             sides.follow(wanted, spread);
         }
-        // A server that refused a link may accept it after a change of the home link or of the list of
-        // announced servers.
+        // A server that refused a link may accept it after a change of the home link or of the list
+        // of announced servers.
         tokio::select! {
             Ok(()) = status.changed() => sides.refused.clear(),
             Ok(()) = announced.changed() => sides.refused.clear(),
             Some(ended) = sides.tasks.join_next_with_id() => match ended {
                 Ok((task, end)) => sides.note_end(task, end),
                 Err(error) => {
-                    // The next loop starts another task for the server.
+                    // The next pass of the loop starts another task for the server.
                     tracing::error!(%error, "the task of a side link failed; it is started again");
                     sides.note_end(error.id(), SideEnd::Finished);
                 }
@@ -70,7 +71,7 @@ struct Sides {
     link: Arc<Link>,
     finish: CancellationToken,
     tasks: JoinSet<SideEnd>,
-    /// The servers with a task.
+    /// The tasks that are running, by server.
     running: HashMap<ServerId, RunningSide>,
     /// Servers that refused the link. Cleared when the home link or the list of announced servers
     /// changes.

@@ -1,4 +1,5 @@
-//! The server's end of the link, one frame at a time, and its API with prepared answers.
+//! A fake server: tests read and send the frames of its links one by one. Its API has prepared
+//! answers.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -57,7 +58,7 @@ impl FakeServer {
         format!("http://{}", self.address)
     }
 
-    /// The next connection for a link. No byte of it has been read.
+    /// The next connection for a link. None of its bytes have been read.
     pub async fn accept_tcp(&self) -> TcpStream {
         let mut links = self.links.lock().await;
         let accepted = timeout(LIMIT, links.recv()).await;
@@ -109,7 +110,7 @@ async fn accept_all(listener: TcpListener, links: mpsc::UnboundedSender<TcpStrea
         serving.spawn(async move {
             let mut start = [0; LINK.len()];
             let mut read = 0;
-            // Each `peek` returns all bytes from the start.
+            // Each `peek` returns all bytes that have arrived, from the first.
             while read < start.len() {
                 match stream.peek(&mut start).await {
                     Ok(0) | Err(_) => return,
@@ -130,7 +131,7 @@ pub struct FakeLink {
     waiting: Vec<Frame>,
     /// Source and text of the log lines received.
     pub log: Vec<(LogSource, String)>,
-    /// Errors of refused registrations that were received between lines of the log.
+    /// The errors of the `RegistrationLost` messages that `log_line` has read.
     pub refusals: Vec<String>,
 }
 
@@ -154,7 +155,8 @@ impl FakeLink {
             .await;
     }
 
-    /// Welcomes an agent as a server of a zone with this id. A side link has its own version.
+    /// Welcomes an agent as the server with this id. `version` is `None` on a home link; a side
+    /// link needs `SIDE_VERSION`.
     pub async fn welcome_as(&mut self, server_id: ServerId, version: Option<u32>) {
         let version = version.unwrap_or(VERSION);
         self.send_welcome(server_id, version, HealthCheck::default())
@@ -237,8 +239,8 @@ impl FakeLink {
         }
     }
 
-    /// Reads until a log line contains `text`. Collects refused registrations, and fails on any
-    /// other frame.
+    /// Reads until a log line contains `text`. Stores the errors of lost registrations in
+    /// `refusals`, and fails on any other frame.
     pub async fn log_line(&mut self, text: &str) -> (LogSource, String) {
         let deadline = tokio::time::Instant::now() + LIMIT;
         loop {
@@ -263,7 +265,7 @@ impl FakeLink {
         }
     }
 
-    /// The next answer to a call. Skips reports of state.
+    /// The id, kind and payload of the next frame that is not a control message.
     pub async fn answer(&mut self) -> (u64, FrameKind, String) {
         loop {
             let frame = self.frame().await;

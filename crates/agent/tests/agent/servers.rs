@@ -1,4 +1,4 @@
-//! Several servers of one zone: the agent moves from one to the next with its methods.
+//! An agent with the addresses of several servers of one zone moves between them with its methods.
 
 use std::time::Duration;
 

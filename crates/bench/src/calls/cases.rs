@@ -62,7 +62,7 @@ impl Case {
     }
 
     pub async fn slice(&self, cores: &Cores) -> anyhow::Result<Slice> {
-        // With one connection, every step waits for the step before it, and the cores would halt in
+        // With one connection, every step waits for the step before it, and the cores could halt in
         // between. With many connections, the cores are always busy.
         let awake = (self.connections == 1).then(|| cores.keep_awake());
         let _awake = awake.transpose()?;
@@ -84,7 +84,8 @@ impl Case {
         })
     }
 
-    /// System calls per call of all processes; `None` if this machine cannot count them.
+    /// The system calls of all processes, divided by the number of method calls; `None` if this
+    /// machine cannot count them.
     pub async fn system_calls(&self) -> anyhow::Result<Option<f64>> {
         let Some(counter) = processes::Counter::start(&self.target.processes).await? else {
             return Ok(None);

@@ -12,7 +12,8 @@ use super::{
     load,
 };
 
-/// Numbers of calls in two runs. The difference between the runs is the cost of the calls alone.
+/// The numbers of calls in the two runs. The difference between the runs is the cost of the calls
+/// alone, without the start and the end of the processes.
 const FEW: usize = 500;
 const MANY: usize = 2_500;
 

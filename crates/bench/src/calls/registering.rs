@@ -8,7 +8,7 @@ use svc_testkit::{RawLink, TestServer, TestUser, simulated_registration};
 
 const REGISTRATIONS: usize = 300;
 
-/// Microseconds of each registration of ten methods, including the round trip.
+/// The microseconds that each registration of ten methods takes, including the round trip.
 pub async fn measure(server: &TestServer, owner: &TestUser) -> anyhow::Result<Vec<f64>> {
     let space = owner.space("registering").await;
     let mut link = RawLink::connect(server.address(), &space.agent_token).await;

@@ -9,8 +9,8 @@ pub const REDIRECT_URI_MAX: usize = 2_048;
 /// allowed.
 const APP_ADDRESSES: [&str; 1] = ["cursor://anysphere.cursor-mcp/oauth/callback"];
 
-/// Names of the user's own machine. An app on this machine listens on any free port, so the port is
-/// not compared.
+/// Names of the user's own machine. An app on this machine listens on any free port, so
+/// [`RedirectUri::permits`] does not compare the ports.
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// An address of an app that browsers may be sent to.
@@ -99,7 +99,7 @@ impl<'u> RedirectUri<'u> {
         }
     }
 
-    /// This address with more members in its query.
+    /// This address with `query` added to its query.
     pub fn with_query(&self, query: &str) -> String {
         let separator = if self.rest.contains('?') { '&' } else { '?' };
         format!("{}{separator}{query}", self.text)

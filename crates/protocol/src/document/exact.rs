@@ -1,4 +1,4 @@
-//! Whole numbers that a JSON value cannot hold exactly.
+//! Finds whole numbers that a JSON value cannot hold exactly.
 
 use svc_core::json_text::string_end;
 

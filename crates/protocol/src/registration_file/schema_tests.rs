@@ -188,8 +188,8 @@ proptest! {
             set(&mut document, &place, value);
         }
         let is_valid = VALIDATOR.is_valid(&document);
-        // The schema accepts every file that svc accepts, so no editor reports an error in it. A
-        // file that the schema accepts has only values of the right types.
+        // The schema accepts every file that svc accepts, so editors report no error in such a
+        // file. A file that the schema accepts has only values of the right types.
         if is_accepted(document.clone()) {
             prop_assert!(is_valid, "{}", document);
         }

@@ -1,7 +1,8 @@
 """Parts of Python that the embedded engine lacks or does differently.
 
-`rewrite` turns uses of these names in a script into `__svc__.python.name`. The text of `svc` itself
-and the modules of `lib` are not rewritten: they call these functions by name.
+`rewrite` turns uses of these names in a script into `__svc__.python.name`. It leaves such uses in the
+`svc` package and in the modules of `lib` as they are. These modules import `svc._python` to use these
+functions.
 """
 
 import math
@@ -50,7 +51,7 @@ def hasattr(value, name):
 
 
 def as_integer_ratio(value, *args):
-    """The exact value of a float or an int, as two integers."""
+    """The exact value of a float or an int, as numerator and denominator."""
     if args or not isinstance(value, (int, float)):
         return value.as_integer_ratio(*args)
     if isinstance(value, int):
@@ -234,7 +235,7 @@ def re_subn(*args, **named):
 
 
 def replace_matches(target, args, named, counted=False):
-    """The new text and the number of replacements; None if the target's own method can do it."""
+    """The new text and the number of replacements; None if the engine's own method can do it."""
     if type(target).__name__ == "Pattern":
         return replace_in(target, counted, *args, **named)
     if type(target).__name__ == "module" and repr(target).startswith("<module 're'"):

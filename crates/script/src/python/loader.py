@@ -4,8 +4,8 @@ The engine has no import hook, so `rewrite.rs` turns imports into calls of `get`
 runs in a dict. The module object is a copy of that dict, updated whenever the module is imported
 or one of its functions sets a global. The evaluator decides which modules exist.
 
-This code is part of every snapshot and is restored for every request, so it does as little as
-possible. The rest is in Rust.
+This code is part of every snapshot of an evaluator and is restored for every request, so it does as
+little as possible. The rest is in Rust.
 """
 
 import json
@@ -85,17 +85,20 @@ def exception_text(*values):
 
 
 def exception_texts(*values):
-    """The text as a tuple, or an empty tuple if there are no arguments."""
+    """The text of an exception as a tuple; an empty tuple if there are no arguments."""
     return (exception_text(*values),) if values else ()
 
 
 def is_os(target):
-    """Compares the repr: the engine's modules have no name, and each import makes a new object."""
+    """Whether `target` is the module `os`. None means `os` too.
+
+    Compares the repr: the engine's modules have no name, and each import makes a new object.
+    """
     return target is None or (isinstance(target, type(json)) and repr(target) == "<module 'os'>")
 
 
 def environ(target=None):
-    """`target.environ`. For `os` always the same dict, so that changes are kept."""
+    """`target.environ`. For `os`, returns the same dict each time, so that changes are kept."""
     if not is_os(target):
         return target.environ
     if not environment:
@@ -118,7 +121,7 @@ def variable(key, default=None):
 
 
 def environment_changes():
-    """The script's changes for processes that it starts. None marks a removed variable."""
+    """The script's changes of `os.environ`, for processes that it starts. None marks a removed variable."""
     changes = {}
     if environment:
         import os

@@ -1,6 +1,6 @@
-//! Decides which calls a user sees, and which of their fields. No other code decides this.
+//! Decides which recorded calls a user sees, and which fields of them. No other code decides this.
 //!
-//! | Reader | Calls | Without |
+//! | Reader | Sees the calls | But not |
 //! |---|---|---|
 //! | the caller | their own | the space |
 //! | the owner of the method | of their methods | the credential of the caller |
@@ -21,7 +21,8 @@ pub(super) fn reach(reader: &Caller) -> Reach {
     }
 }
 
-/// Whether a reader sees the recorded params and the answer of a call. `view_audit` does not suffice.
+/// Whether a reader sees the recorded params and the answer of a call. The caller and the owner of
+/// the method see them; `view_audit` does not suffice.
 pub(super) fn sees_payloads(reader: UserId, call: &FoundCall) -> bool {
     call.owner == reader || call.row.caller == reader
 }

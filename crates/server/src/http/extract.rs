@@ -39,7 +39,7 @@ const ANONYMOUS_BYTES_MAX: usize = 8 * 1024;
 const RECORD_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time for the body of a call or of a request to `/mcp` to arrive.
 pub const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(60);
-/// Larger records take more than a millisecond to parse and are parsed on `App::compute`.
+/// Larger records may take more than a millisecond to parse, so they are parsed on `App::compute`.
 const SMALL_RECORD_BYTES: usize = 32 * 1024;
 
 /// A JSON body.
@@ -114,7 +114,8 @@ where
     Ok((parts, record))
 }
 
-/// A POST without body and content type means `{}`, so it is accepted where every field is optional.
+/// A POST without body and content type means `{}`, so it is accepted where every field is
+/// optional.
 fn is_empty_post(parts: &Parts, body: &impl HttpBody) -> bool {
     parts.method == Method::POST
         && !parts.headers.contains_key(header::CONTENT_TYPE)
@@ -296,7 +297,7 @@ impl<T: std::str::FromStr + Send> FromRequestParts<App> for PathId<T> {
     }
 }
 
-/// The parts of the server.
+/// A handle to all parts of the server.
 impl FromRequestParts<App> for App {
     type Rejection = Infallible;
 

@@ -15,7 +15,8 @@ use crate::host_names::{AllowedHosts, is_this_machine, split_port};
 #[derive(Clone, Debug)]
 pub struct HostRule {
     allowed: AllowedHosts,
-    /// The address of a loopback listener, as most clients send it; `None` for other listeners.
+    /// The address of a loopback listener, as most clients send it in `Host`; `None` for other
+    /// listeners.
     loopback: Option<String>,
 }
 
@@ -28,7 +29,8 @@ impl HostRule {
         }
     }
 
-    /// Rejects an ambiguous host and, on a loopback listener, the name of another host.
+    /// Rejects an ambiguous host, an HTTP/1.1 request without a host and, on a loopback listener,
+    /// the name of another host.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let host = host_of(request)?;
         let Some(own) = &self.loopback else {
@@ -50,8 +52,8 @@ impl HostRule {
     }
 }
 
-/// The host that a request names; an error if it names several, or if an HTTP/1.1 request names
-/// none.
+/// The host that a request names. Returns an error if the request names several hosts, or if an
+/// HTTP/1.1 request names none.
 fn host_of<B>(request: &Request<B>) -> Result<Option<&str>, ApiError> {
     let invalid = |detail: &str| Err(ApiError::bad_request("invalid_host", detail));
     let mut hosts = request.headers().get_all(header::HOST).iter();
@@ -93,7 +95,7 @@ fn is_same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// Whether the `Host` of a request is a name of this machine.
+/// Whether the `Host` of a request is a name of this machine. Also true without a `Host`.
 pub fn names_this_machine(headers: &HeaderMap) -> bool {
     match headers.get(header::HOST) {
         Some(host) => host.to_str().is_ok_and(is_this_machine),

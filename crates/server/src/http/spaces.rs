@@ -85,7 +85,7 @@ pub async fn logs(
         limit
     };
     let mut logs = app.spaces.logs(&caller, id, query.cursor, read).await?;
-    // There is always a next cursor: a log may grow at any time.
+    // The last page has a next cursor too: the log may grow at any time.
     let mut last = logs.last().map(|line| line.n).or(query.cursor);
     logs.retain(|line| query.matches(&line.line));
     if logs.len() > limit {

@@ -1,4 +1,5 @@
-//! Ends links whose user was deactivated or whose agent token was revoked.
+//! Follows changes of the directory: ends links whose user was deactivated or whose agent token was
+//! revoked, and reads a space again after its health check or agent token was removed.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::{
 };
 
 impl Links {
-    /// Follows the directory until the server stops.
+    /// Runs until the server stops.
     pub async fn watch_directory(self: Arc<Self>) {
         let mut changes = self.publisher.directory.watch(&self.shutdown);
         while let Some(change) = changes.next().await {
@@ -50,7 +51,8 @@ impl Links {
         }
     }
 
-    /// The goodbye to send if the agent token of the link is not valid any more; `None` if it is valid.
+    /// The goodbye to send if the agent token of the link is not valid any more; `None` if it is
+    /// valid.
     pub(super) fn find_denial(&self, live: &LiveSpace) -> Option<Goodbye> {
         let link = live.link()?;
         let directory = &self.publisher.directory;

@@ -28,7 +28,7 @@ pub struct UserNumber(pub u32);
 pub struct Link {
     /// Identifies the agent process; distinguishes a reconnect from a second agent.
     pub instance: String,
-    /// The caller of the agent token that opened the link.
+    /// The caller that the agent token of this link stands for.
     pub caller: Caller,
     outbox: Outbox,
     /// Whether the agent supports user numbers.
@@ -40,11 +40,11 @@ pub struct Link {
     learns_servers: bool,
     /// Whether the agent can make another server its home while this link is up.
     moves_home: bool,
-    /// Hashes users to numbers that reveal nothing about them. The numbers of a space are the same at
-    /// every server of the zone, so that its agent lets users take turns over all its links.
+    /// Hashes users to numbers that reveal nothing about them. The numbers of a space are the same
+    /// at every server of the zone, so that the agent lets users take turns across all its links.
     numbers: DefaultHasher,
     calls: Mutex<CallTable>,
-    /// Not ended by the server's shutdown signal: calls in flight finish first.
+    /// Ends this link. The server's shutdown signal does not end it: calls in flight finish first.
     closing: Closing,
     /// The agent's goodbye.
     agent_goodbye: Mutex<Option<Goodbye>>,
@@ -90,7 +90,7 @@ impl Link {
     pub fn number_of(&self, user: UserId) -> UserNumber {
         let mut hasher = self.numbers.clone();
         hasher.write_u128(user.0.as_u128());
-        // The lower half of the hash is random too.
+        // The lower half of the hash is as random as the whole.
         UserNumber(hasher.finish() as u32)
     }
 
@@ -192,7 +192,7 @@ impl Link {
         self.calls.lock().complete(id, answer);
     }
 
-    /// Stores the times of a call. The answer to the call follows.
+    /// Stores the times of a call. The agent sends them before its answer to the call.
     pub fn set_times(&self, id: u64, payload: &[u8]) {
         if let Some(times) = read_times(payload) {
             self.calls.lock().set_times(id, times);
@@ -229,7 +229,7 @@ impl Link {
 
     /// Queues a cancel frame behind the user's calls, so that the frame does not overtake its call.
     fn cancel(&self, user: UserNumber, id: u64) {
-        // A link that accepts no frames is ending, which ends the call too.
+        // A cancel frame is refused only by a link that is ending, which ends the call too.
         let _ = self.send_for(user, Frame::empty(id, FrameKind::Cancel));
     }
 }
@@ -240,8 +240,8 @@ pub struct PendingCall {
     user: UserNumber,
     id: u64,
     answer: oneshot::Receiver<Answered>,
-    /// Known after the answer; zero if the agent did not report them. Not an `Option`, which would make
-    /// the future of a call larger.
+    /// Known after the answer; zero if the agent did not report them. Not an `Option`, which would
+    /// make the future of a call larger.
     times: CallTimes,
     done: bool,
 }

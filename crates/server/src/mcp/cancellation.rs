@@ -1,8 +1,9 @@
-//! Legacy calls in flight, so that `notifications/cancelled` can end one of them.
+//! The calls in flight of the legacy MCP era, so that `notifications/cancelled` can end one of
+//! them.
 //!
 //! There are no sessions: a call is identified by its credential and its request id. Several
 //! clients with one credential may use the same id at the same time. The server cannot know which
-//! of these calls the client means, so it cancels none of them.
+//! of these calls a notification means, so it cancels none of them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -39,7 +40,7 @@ struct Key {
 /// The calls in flight with one key.
 struct SameId {
     count: usize,
-    /// Wakes the only call; never used while there are several.
+    /// Wakes the call. It is used only while `count` is 1.
     cancel: Arc<Notify>,
 }
 

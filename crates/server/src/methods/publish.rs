@@ -1,5 +1,5 @@
-//! Publishes the registration of an agent: checks every rule, resolves groups, and accepts the whole
-//! registration or nothing (spec 2.1). The server must not rely on the agent's own check.
+//! Publishes the registration of an agent: checks every rule, resolves groups, and accepts the
+//! whole registration or nothing (spec 2.1). The server must not rely on the agent's own check.
 
 use std::{collections::HashSet, sync::Arc};
 

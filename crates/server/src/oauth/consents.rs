@@ -25,14 +25,16 @@ use crate::identity::{AffectedRecords, Caller, IdentityError, Secret};
 const ANSWER_TIME: Duration = Duration::from_secs(10 * 60);
 /// The app must exchange the code within this time.
 const CODE_LIFETIME: Duration = Duration::from_secs(60);
-/// Authorization requests that wait for an answer. A new request replaces the oldest one.
+/// The maximum number of authorization requests that wait for an answer. Beyond it, a new request
+/// replaces the oldest one.
 const QUESTIONS_MAX: u32 = 10_000;
-/// Codes of one user, including used codes. A new code replaces the oldest one.
+/// The maximum number of codes of one user, including used codes. Beyond it, a new code replaces
+/// the oldest one.
 const CODES_PER_USER: u32 = 100;
-/// Bytes of `state`.
+/// The maximum bytes of `state`.
 const STATE_MAX: usize = 4 * 1024;
 
-/// The parameters of an authorization request, after the app and its address were checked.
+/// An authorization request whose app and redirect address were checked.
 pub struct Question {
     client: ClientRow,
     redirect_uri: String,
@@ -41,7 +43,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// The address of the app, with the error as parameters.
+    /// The redirect address of the app, with the error as parameters.
     pub fn refusal(&self, error: &OAuthError) -> String {
         let (code, description) = match error {
             OAuthError::Refused { code, description } => (*code, description.as_str()),
@@ -68,8 +70,8 @@ pub struct Asked<'a> {
 }
 
 impl OAuth {
-    /// Checks the app and its address. An error is shown to the user and not sent to the app: the
-    /// browser is never sent to an address that the app did not list.
+    /// Checks the app and its redirect address. An error is shown to the user, not sent to the app:
+    /// the browser is never sent to an address that the app did not list.
     pub async fn begin_question(
         &self,
         issuer: &str,
@@ -164,7 +166,8 @@ impl OAuth {
     }
 
     /// The authorization request for the consent page. Only one session may read and answer it: the
-    /// session that sent the request or, without one, the first session that reads it.
+    /// session in which the browser sent it. If the browser was not signed in then, it is the first
+    /// session that reads the request.
     pub async fn find_consent(
         &self,
         caller: &Caller,
@@ -320,7 +323,8 @@ pub fn foreign_resource(resource: &str) -> OAuthError {
     )
 }
 
-/// The address of an app, with the answer as parameters. `iss` is in every answer (RFC 9207).
+/// The redirect address of an app, with the answer as parameters. `iss` is in every answer (RFC
+/// 9207).
 fn answer_address(
     redirect_uri: &str,
     issuer: &str,

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use svc_core::oidc::Claims;
 use thiserror::Error;
 
-/// Bytes of a token.
+/// The maximum bytes of a token.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
-/// Keys of a provider that are considered.
+/// The maximum number of keys that are read from a key set. Further keys are ignored.
 const KEYS_MAX: usize = 100;
 
 /// The algorithms that are accepted, with their names in tokens.
@@ -83,7 +83,7 @@ struct Jwk {
 }
 
 impl From<KeySet> for Keys {
-    /// Keys that cannot verify signatures here are left out: a set may contain keys of any kind.
+    /// Leaves out keys that this server cannot use: a set may contain keys of any kind.
     fn from(set: KeySet) -> Self {
         let keys = set.keys.into_iter().take(KEYS_MAX);
         let keys = keys.filter_map(|key| Key::read(serde_json::from_value(key).ok()?));

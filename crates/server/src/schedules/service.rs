@@ -1,5 +1,5 @@
-//! Management of schedules: create, change, delete, list, preview, run now. A user manages their own
-//! schedules only. Every change and its audit entry are one transaction.
+//! Management of schedules: create, change, delete, list, preview, run now. A user manages their
+//! own schedules only. Every change and its audit entry are one transaction.
 
 use serde_json::{Value, json, value::RawValue};
 use svc_core::{
@@ -136,8 +136,8 @@ impl Schedules {
             data,
             origin: Origin::Any,
         };
-        // Checks the caller, and not only the owner: a token that was revoked meanwhile emits
-        // nothing.
+        // `emit_for` checks the caller, not only the owner: a token that was revoked meanwhile
+        // emits nothing.
         let caller = caller.clone().with_needs(EMIT_NEEDS);
         match self.events.emit_for(&caller, event).await? {
             Emission::New(emitted) | Emission::Repeated(emitted) => Ok(emitted),
@@ -269,7 +269,7 @@ fn finish(
     Ok(audit::append(tx, &entry)?)
 }
 
-/// The detail of an audit entry. Without the payload, which may be large.
+/// The detail of an audit entry. It leaves out the payload, which may be large.
 fn describe(row: &ScheduleRow) -> Value {
     json!({
         "name": row.name,

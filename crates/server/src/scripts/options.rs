@@ -1,8 +1,8 @@
-//! Limits of a run and sizes of the pool of workers.
+//! The limits of a run, and the size of the pool of workers.
 
 use std::time::Duration;
 
-/// Scripts of users that the server runs: sinks and tools.
+/// Limits of the scripts that the server runs for users: sinks and tools.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScriptOptions {
     /// Time limit of one run.
@@ -11,7 +11,7 @@ pub struct ScriptOptions {
     pub memory_bytes: usize,
     /// Scripts that run at the same time; at least 1.
     pub workers: usize,
-    /// How long a worker waits for the next script of its owner.
+    /// How long a worker process without work waits for the next script of its owner.
     pub idle: Duration,
     /// A script that does not stop at its time limit is killed after this further time.
     pub kill_after: Duration,

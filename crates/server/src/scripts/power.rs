@@ -1,8 +1,8 @@
 //! Decides for which users a global script runs.
 //!
-//! A global script has the permissions of the user for whom it runs. So it runs for a user only if
-//! the user who saved it last held all these permissions. A user's own script runs only for that
-//! user.
+//! A global script has the permissions of the user for whom it runs. Therefore it runs for a user
+//! only if the user who last saved it had all these permissions at that time. A user's own script
+//! runs only for that user.
 
 use svc_core::{Permissions, UserId, power::SavedPower};
 use svc_protocol::api::{Script, ScriptOwner};

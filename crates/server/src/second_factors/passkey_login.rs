@@ -1,4 +1,5 @@
-//! Logins with a passkey: after the password, or instead of it.
+//! Logins with a passkey: after the password, or instead of it. A pending login is a login whose
+//! password was right and whose second factor is still missing.
 
 use std::{net::IpAddr, time::Instant};
 
@@ -130,13 +131,14 @@ impl SecondFactors {
             }
         };
         let session = self.open_with_passkey(answer, client, Some(token)).await?;
-        // Both steps were counted as failures when they began.
+        // The password and the passkey were each counted as a failure when their check began.
         self.identity.forgive_login(&user, address).await?;
         self.identity.forgive_login(&user, address).await?;
         Ok(session)
     }
 
-    /// Makes all checks that write nothing to the database.
+    /// Makes all checks that write nothing to the database. `is_alone` means that the passkey
+    /// replaces the password.
     async fn verify_answer(
         &self,
         login: api::PasskeyLogin,

@@ -1,4 +1,4 @@
-//! Groups on both engines.
+//! Groups of commands that run together, on both database engines.
 
 use std::sync::{
     Arc,
@@ -23,14 +23,14 @@ enum Mode {
     Invalid,
     /// Its statement has a value that cannot be sent to PostgreSQL.
     Mistyped,
-    /// It has an error of its own.
+    /// It returns an error without running a statement.
     Refused,
-    /// It does not run together with others.
+    /// It must run by itself, outside of a group.
     Alone,
 }
 use Mode::{Alone, Invalid, Mistyped, Plain, Refused};
 
-/// How often commands ran.
+/// How many groups ran, and how many commands ran alone.
 #[derive(Default)]
 struct Runs {
     groups: AtomicUsize,
@@ -91,8 +91,8 @@ impl Grouped for SetOnce {
     }
 }
 
-/// Runs commands in one batch. `with_closure` adds a closure to the same batch. Returns whether
-/// each command succeeded, and how often they ran.
+/// Queues commands so that the writer runs them in few batches. `with_closure` also queues a
+/// closure. Returns whether each command succeeded, and how they ran.
 async fn run(engine: &TestEngine, modes: &[Mode], with_closure: bool) -> (Vec<bool>, Arc<Runs>) {
     let store = engine.open().await;
     let runs = Arc::<Runs>::default();

@@ -30,7 +30,7 @@ pub struct DeviceRow {
     /// The IP address from which the login was requested.
     pub address: String,
     pub state: DeviceState,
-    /// The user who approved the login.
+    /// The user who approved or denied the login.
     pub user_id: Option<UserId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -86,7 +86,7 @@ pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM oauth_devices WHERE hash = ?1", values![hash])
 }
 
-/// Deletes the oldest logins, so that at most `keep` are left.
+/// Keeps the newest `keep` logins. Deletes older logins, at most 1,000 at once.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_devices WHERE hash IN (SELECT hash FROM oauth_devices

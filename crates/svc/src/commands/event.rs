@@ -139,8 +139,8 @@ impl Attempt {
         }
     }
 
-    /// If the agent is not linked, waits a few seconds for the link and tries again. This creates no
-    /// duplicate, because an agent without a link emits nothing.
+    /// If the agent is not linked, waits a few seconds for the link and tries again. This creates
+    /// no duplicate, because an agent without a link emits nothing.
     async fn make_by_agent(&self, agent: &AgentClient) -> Result<EmittedEvent, Error> {
         let answer = agent.emit_once(&self.emit, &self.key).await;
         if let Err(error) = &answer

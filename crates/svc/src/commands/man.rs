@@ -1,4 +1,5 @@
-//! `svc man`: writes the manual pages, one for each command. Packages contain them.
+//! `svc man`: writes the manual pages, one for each command that the help shows. Packages contain
+//! these pages.
 
 use std::{fs, io, path::PathBuf};
 

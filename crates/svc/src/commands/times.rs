@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_core::Timestamp;
 
-/// A time, or how long ago it was.
+/// Parses a time such as `2026-01-31T08:00:00Z`, or how long ago it was, such as `2h`.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let seconds = match &text[digits.len()..] {

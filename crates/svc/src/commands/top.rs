@@ -18,9 +18,9 @@ use crate::{
     output::Format,
 };
 
-/// Calls that ended in this time count.
+/// Rates and latencies are of the calls that ended in this time before the view.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Rows of a section, if stdout is not a terminal.
+/// Rows of a section, if the height of the terminal is not known or stdout is not a terminal.
 const ROWS: usize = 20;
 
 /// Show methods, spaces and sinks with their load, and refresh the view until stopped
@@ -72,7 +72,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 
 /// Rows of each of the three sections on a screen.
 fn rows_of(height: Option<usize>) -> usize {
-    // Two lines above, one below, and for each section an empty line, its head and "and N more".
+    // The other 12 lines: two at the top, one for the cursor, and for each section an empty line, a
+    // head and "and N more".
     height.map_or(ROWS, |height| (height.saturating_sub(12) / 3).max(2))
 }
 

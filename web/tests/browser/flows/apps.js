@@ -1,4 +1,4 @@
-/** Connected apps: users disconnect their own, administrators disconnect, add, block and delete. */
+/** Connected apps: users disconnect their own apps; administrators disconnect, add, block and delete apps. */
 import assert from 'node:assert/strict';
 
 import { authorizePath, connect, expectUsable, mcpStatus, register } from '../oauth.js';
@@ -102,7 +102,7 @@ async function addedApp(page) {
   const row = rowOf(page, 'Apps', 'Dashboard');
   await see(row.getByText('added by an administrator'));
 
-  // The app can ask with its client id.
+  // The app can ask to connect with its client id.
   const app = { ...(await register(page, 'Unused')), clientId: id, redirect: 'https://dash.example.com/callback' };
   await page.goto(authorizePath(app));
   await seePage(page, 'Connect “Dashboard” to svc?');

@@ -27,7 +27,7 @@ export default async function narrow(scene) {
   await see(known.getByRole('button', { name: 'Open menu' }));
 }
 
-/** The first element that overflows, for the error message. @param {import('playwright-core').Page} page */
+/** The first element that is too wide, for the error message. @param {import('playwright-core').Page} page */
 function widest(page) {
   return page.evaluate(() => {
     const out = [...document.querySelectorAll('main *')].find(

@@ -21,7 +21,7 @@ export default async function screenshots(scene) {
       for (const place of places(scene)) {
         const page = windowOf(place);
         await visit(page, place);
-        // As high as the page: otherwise sticky elements would appear in the middle.
+        // Make the window as high as the page. Otherwise sticky elements would appear in the middle.
         const height = await page.evaluate(() => document.documentElement.scrollHeight);
         await page.setViewportSize({ width, height });
         await page.screenshot({ path: join(folder, `${nameOf(place)}-${colorScheme}-${width}.png`) });

@@ -9,7 +9,7 @@ use svc_store::Hash;
 
 use crate::identity::AccessDenied;
 
-/// Longer headers, which no token of this server has, are not kept.
+/// Longer headers are not kept. A header with a token of this server is shorter.
 const HEADER_BYTES_MAX: usize = 256;
 
 #[derive(Default)]

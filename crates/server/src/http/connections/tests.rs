@@ -99,7 +99,7 @@ async fn a_connection_that_sent_a_request_after_the_scan_stays_open() {
     let open = fill(&connections, &[1, 1, 1]).await;
     let mut state = connections.0.state.lock();
     assert!(state.close_one(5));
-    // The scan chose this connection too.
+    // The scan of `close_one` chose this connection as the next one.
     open[1].slot().note_head();
     open[1].slot().note_busy();
     assert!(state.close_one(5));

@@ -16,7 +16,7 @@ use svc_store::{
 use super::snapshot::UserRecords;
 use crate::{identity::caller::Credential, random_key::RandomKeyMap};
 
-/// The last use of a credential that was never used: earlier than any time.
+/// The time of last use of a credential that was never used. It is earlier than any real time.
 const NEVER: i64 = i64::MIN;
 /// A time of last use changes by at least this much, so that the record of a busy credential stays
 /// in the cache of every core.
@@ -32,6 +32,7 @@ pub(super) struct Record {
 /// The time of last use. It is kept when the record of the credential is read from the store again.
 struct LastUse {
     at: AtomicI64,
+    /// The value of `at` that was last taken to be stored.
     written: AtomicI64,
 }
 
@@ -150,8 +151,8 @@ impl Credentials {
         self.of_space.keys().copied().collect()
     }
 
-    /// Replaces the tokens, sessions and app tokens of a user. Returns whether an earlier credential
-    /// was removed.
+    /// Replaces the tokens, sessions and app tokens of a user. Returns whether an earlier
+    /// credential was removed.
     pub(super) fn set_of_user(&mut self, id: UserId, records: Vec<(Hash, Record)>) -> bool {
         let before = set_keys(&mut self.of_user, id, &records);
         self.replace(before, records)
@@ -214,7 +215,8 @@ fn set_keys<K: Eq + std::hash::Hash>(
     before.unwrap_or_default()
 }
 
-/// Stores times of last use, of credentials and of their users. Agent tokens have none: the state of the link is more useful.
+/// Stores times of last use, of credentials and of their users. Skips agent tokens: the state of the
+/// agent's link says more.
 pub(in crate::identity) fn write_used(
     tx: &mut Tx<'_>,
     used: &[LastUseUpdate],

@@ -1,4 +1,4 @@
-//! Reads the directory from the store: all records at the start, later one user at a time.
+//! Reads the directory from the store: all records at the start, later the records of one user.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use svc_store::{
 /// A user with their tokens, sessions and the access tokens of their apps.
 pub(in crate::identity) struct UserRecords {
     pub(super) id: UserId,
-    /// `None` once deleted.
+    /// `None` if the user was deleted.
     pub(super) profile: Option<Profile>,
     pub(super) tokens: Vec<TokenRow>,
     pub(super) sessions: Vec<SessionRow>,

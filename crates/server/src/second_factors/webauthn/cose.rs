@@ -1,5 +1,5 @@
-//! Public keys of authenticators (COSE, RFC 9053): maps of small numbers to numbers and bytes, in CBOR
-//! (RFC 8949). No other part of CBOR is read.
+//! Public keys of authenticators (COSE, RFC 9053): maps of small numbers to numbers and bytes, in
+//! CBOR (RFC 8949). The reader rejects other parts of CBOR.
 
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
@@ -9,13 +9,14 @@ use ring::signature::{
 const ES256: i64 = -7;
 const EDDSA: i64 = -8;
 const RS256: i64 = -257;
-/// The accepted algorithms, the preferred one first. Every authenticator supports one of them.
+/// The accepted algorithms, the preferred one first. Common authenticators support at least one of
+/// them.
 pub const ALGORITHMS: [i64; 3] = [ES256, EDDSA, RS256];
 
 /// The maximum number of entries in a key. A valid key has at most five.
 const ENTRIES_MAX: u64 = 16;
 
-/// A key. Its algorithm belongs to its type.
+/// A key. Each variant has one algorithm.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PublicKey {
     /// An uncompressed point.

@@ -1,4 +1,5 @@
-//! Hostile and truncated answers. Answers of a real authenticator are tested with a browser.
+//! Hostile and truncated answers. The browser tests check answers of Chromium's virtual
+//! authenticator.
 
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};

@@ -19,7 +19,7 @@ use crate::{
     output::{Format, clean},
 };
 
-/// Time for the answer. The same as for a webhook delivery.
+/// Time for the answer, and for connecting. A webhook delivery has the same time for its answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Post new events to a local address, for development
@@ -53,7 +53,8 @@ pub async fn run(shell: &Shell, args: &Args) -> Outcome {
 /// The program that gets the events.
 struct Receiver {
     client: Client,
-    /// With the query.
+    /// The end of the path of requests, with the query. The client puts the path of its target
+    /// before it.
     path: String,
 }
 
@@ -72,7 +73,6 @@ impl Receiver {
         };
         let target = Target::parse(address, None)
             .map_err(|error| Failure::usage(format!("`--forward-to`: {error}")))?;
-        // Only the rest of the address: the client puts the target's path before it.
         let path = match (query, target.path("").is_empty()) {
             (Some(query), true) => format!("/?{query}"),
             (Some(query), false) => format!("?{query}"),

@@ -19,11 +19,11 @@ use crate::exit::{Exit, Failure};
 
 /// The user must log in within this time.
 const LOGIN_TIME: Duration = Duration::from_secs(5 * 60);
-/// Bytes and time of a request to the port.
+/// The maximum bytes and time of a request to the port.
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
 const REQUEST_TIME: Duration = Duration::from_secs(5);
 
-/// Logs in with a browser. `machine` is the name of the token.
+/// Logs in with a browser. The token gets the name `cli@<machine>`.
 pub async fn log_in(
     client: &Client,
     server: &Metadata,
@@ -143,7 +143,7 @@ impl Expected {
     }
 }
 
-/// The head of a request; `None` if it is too long or not text.
+/// The head of a request; `None` if it is incomplete, too long or not text.
 async fn read_head(stream: &mut TcpStream) -> Option<String> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
@@ -173,7 +173,7 @@ async fn respond(stream: &mut TcpStream, status: &str, text: &str) {
     let _ = stream.shutdown().await;
 }
 
-/// Opens the browser if there is one. The address is printed too.
+/// Opens the browser if there is one. If there is none, users open the printed address themselves.
 fn open_browser(address: &str) {
     let chosen = std::env::var_os("BROWSER");
     let programs = chosen.into_iter().chain(["xdg-open".into(), "open".into()]);

@@ -6,8 +6,8 @@
 //! - `relay` sends a message to the server and writes the answer.
 //! - `listen` keeps the streams of list changes open.
 //!
-//! Only messages of the protocol go to stdout, one per line; all else goes to stderr. A `tools/call`
-//! is never sent a second time, even if its connection is lost.
+//! Only messages of the protocol go to stdout, one per line; all else goes to stderr. A
+//! `tools/call` is never sent a second time, even if its connection is lost.
 
 mod listen;
 mod message;

@@ -1,4 +1,4 @@
-//! `svc method call`: sends one call or a batch, and prints the answers unchanged.
+//! `svc method call`: sends one call or a batch, and prints the answers or only their results.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The view of `svc top`, for people in 80 columns and for programs.
+//! The view of `svc top`: as text for a terminal of 80 columns, and as data for programs.
 
 use std::cmp::Reverse;
 
@@ -14,10 +14,10 @@ pub struct View {
     pub at: Timestamp,
     pub server: String,
     pub username: UserName,
-    /// `None` if the caller may not see it.
+    /// `None` if the caller may not see this number.
     pub calls_in_flight: Option<u64>,
     pub events_last_hour: u64,
-    /// The busiest first.
+    /// The busiest methods first.
     pub methods: Vec<MethodFigures>,
     /// Spaces without a link first. `None` if the caller may not see spaces.
     pub spaces: Option<Vec<Space>>,
@@ -147,7 +147,7 @@ fn sinks_table(sinks: &[Sink]) -> Table {
     })
 }
 
-/// A name that leaves space for the numbers in 80 columns.
+/// Shortens a name, so that the row fits into 80 columns.
 fn short(name: &str) -> String {
     const MAX: usize = 25;
     if name.chars().count() <= MAX {
@@ -156,7 +156,7 @@ fn short(name: &str) -> String {
     name.chars().take(MAX - 1).chain(['…']).collect()
 }
 
-/// Numbers below 10 have two decimals, numbers below 100 have one, larger numbers have none.
+/// Zero is `0`. Other numbers below 10 have two decimals, numbers below 100 one, larger ones none.
 fn rate(value: f64) -> String {
     match value {
         _ if value == 0.0 => "0".to_owned(),

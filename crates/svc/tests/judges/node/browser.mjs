@@ -21,7 +21,7 @@ export async function allow(address, name) {
     const returned = page.waitForRequest((request) => new URL(request.url()).pathname.endsWith('/callback'));
     await button.click();
     const request = await returned;
-    // The app answers, unless nothing listens there.
+    // Wait for the answer of the app. There is none if nothing listens at the callback.
     await request.response().catch(() => null);
     return new URL(request.url());
   } finally {

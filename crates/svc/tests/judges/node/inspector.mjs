@@ -1,5 +1,5 @@
-// The inspector's command line, with `--strict`: `inspector.mjs <era>`. It also checks whether the
-// schemas of the tools are portable. It reads no notifications.
+// The inspector's command line, with `--strict`: `inspector.mjs <era>`. The inspector also checks whether
+// the schemas of the tools are portable. It reads no notifications.
 //
 // Its findings about tools of other users, `user_*`, are ignored: these users may write such schemas.
 import assert from 'node:assert/strict';

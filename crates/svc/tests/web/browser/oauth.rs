@@ -1,4 +1,5 @@
-//! Apps that connect by OAuth: the question to the user, machines with a code, connected apps.
+//! Apps that connect by OAuth: the consent page, logins of machines with a code, and the lists of
+//! connected apps.
 
 use serde_json::{Value, json};
 use svc_testkit::TestServer;

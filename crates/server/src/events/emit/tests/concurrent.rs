@@ -34,14 +34,15 @@ use crate::events::{
 
 const SERVERS: usize = 3;
 const OWNERS: usize = 3;
-/// Clients of each owner. Each emits one event after the other, at changing servers.
+/// Clients of each owner. A client emits one event after the other, each at a random server.
 const CLIENTS: usize = 3;
+/// Emits of each client.
 const EMITS: usize = 60;
-/// The engines begin after this many emits, when some queues are full.
+/// The delivery engines start after this many emits of all clients, when some queues are full.
 const EMITS_BEFORE: usize = 350;
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Records each arrival. Some attempts fail.
+/// A receiver that records each arrival. Some attempts fail, at random.
 struct Recorder {
     arrived: Mutex<Vec<(LaneId, u64)>>,
     in_flight: Mutex<HashMap<LaneId, usize>>,
@@ -220,7 +221,7 @@ async fn is_empty(store: &Store) -> bool {
     backlog.is_empty()
 }
 
-/// Checks the queue of a sink. Returns the number of its deliveries and of its drops.
+/// Checks the queue of a sink. Returns how many deliveries it had and how many events it dropped.
 async fn check_lane(store: &Store, sink: &SinkRow, recorder: &Recorder) -> (u32, u32) {
     let id = sink.id;
     let reading = store.read(move |tx| {
@@ -253,7 +254,7 @@ async fn check_lane(store: &Store, sink: &SinkRow, recorder: &Recorder) -> (u32,
         let before = last.insert(client, i);
         assert!(before < Some(i), "{}: delivery {n} is too late", sink.name);
     }
-    // The first arrivals are in the order of the numbers, and none is missing.
+    // Retries aside, the deliveries arrived in the order of their numbers, and none is missing.
     let mut first = Vec::new();
     for (of, n) in recorder.arrived.lock().iter() {
         if *of == lane.id && !first.contains(n) {
