@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { see, seePage } from '../scene.js';
 
 const ORDER = {
-  customer: { email: 'ada@example.org', name: 'Ada' },
+  customer: { email: 'ada@example.org' },
   items: [{ sku: 'BK-1024', quantity: 2 }],
   priority: 'high',
-  gift: true,
 };
 
 /** @param {import('../scene.js').Scene} scene */
@@ -55,7 +54,7 @@ async function method(scene) {
   const page = await scene.open(scene.facts.ann, {
     colorScheme: 'dark',
     reducedMotion: 'reduce',
-    viewport: { width: 1280, height: 1000 },
+    viewport: { width: 1280, height: 1160 },
   });
   await page.goto('/methods/orders.create');
   await seePage(page, 'orders.create');

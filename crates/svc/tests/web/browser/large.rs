@@ -15,8 +15,9 @@ const SPACES: usize = 10;
 const METHODS_PER_SPACE: usize = 1_000;
 /// Events without `SVC_LARGE_EVENTS`, which sets another number, such as 100000.
 const EVENTS: usize = 20_000;
-/// Events that a sink delivers.
-const DELIVERIES: usize = 600;
+/// Events that a sink delivers, and how many of them wait at the same time: a full queue drops events.
+const DELIVERIES: usize = 300;
+const WAITING: usize = 50;
 /// Batches of calls, and calls of each.
 const BATCHES: usize = 4;
 const BATCH: usize = 500;
@@ -39,10 +40,12 @@ async fn with_many_methods_events_and_calls_every_page_stays_small() {
     let events = std::env::var("SVC_LARGE_EVENTS").map_or(EVENTS, |text| {
         text.parse().expect("SVC_LARGE_EVENTS is a number")
     });
-    emit(&ann, "delivered", DELIVERIES).await;
+    for done in (0..DELIVERIES).step_by(WAITING) {
+        emit(&ann, "delivered", WAITING).await;
+        sink.wait_for("delivered", done + WAITING, SOON).await;
+    }
     emit(&ann, "counted", events).await;
     call(&ann).await;
-    sink.wait_for("delivered", DELIVERIES, SOON).await;
     let facts = json!({
         "ann": credentials(&ann),
         "methods": SPACES * METHODS_PER_SPACE,
