@@ -104,7 +104,7 @@ async function callAgain(scene, page, rows) {
   await page.screenshot({ path: `${scene.results}/drawer.png` });
   await drawer.getByRole('button', { name: 'Call again' }).click();
   await seePage(page, 'echo');
-  await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('A-17'));
+  await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('A-18'));
 
   // A draft of the params survives a reload; secrets are not kept.
   await page.getByLabel('Params as JSON').fill('{"order": "a draft"}');
@@ -169,10 +169,11 @@ async function results(scene, page) {
   const differences = page.getByRole('region', { name: 'Differences' });
   await see(differences.getByText(/−.*"A-17"/));
   await see(differences.getByText(/\+.*"A-18"/));
+  await differences.scrollIntoViewIfNeeded();
+  await page.screenshot({ path: `${scene.results}/compared.png` });
   await page.getByLabel('To', { exact: true }).selectOption({ index: 1 });
   await see(page.getByText('No difference.').or(differences.getByText('"A-17"')));
   await expectUsable(page, 'the comparison of two results');
-  await page.screenshot({ path: `${scene.results}/compared.png`, fullPage: true });
 }
 
 /** @param {import('../scene.js').Scene} scene @param {Page} page @param {import('playwright-core').Locator} rows */

@@ -63,7 +63,7 @@ export default async function script(scene) {
 async function lint(page) {
   const source = page.getByLabel('Source');
   await source.fill(WRONG);
-  await see(page.getByText(/^Line 3: /));
+  await see(page.getByText(/Line 3: /));
   assert.equal(await page.locator('.editor-error-line').innerText(), '3');
   assert.deepEqual(await check(page), []);
   await source.fill(`${RIGHT}\n`);
