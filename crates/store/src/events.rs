@@ -75,6 +75,12 @@ pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
 }
 
+/// The time of the event with the highest id.
+pub fn newest_time(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
+    let newest: Option<Event> = tx.find_record("ORDER BY id DESC LIMIT 1", values![])?;
+    Ok(newest.map(|event| event.ts))
+}
+
 /// Ids and types of the events after an event, oldest first. Replays choose events by id and type,
 /// without the payload. The nil id starts from the beginning.
 pub fn list_after(

@@ -24,7 +24,10 @@ pub use self::{
     },
     due::{Claim, Claimed, DueOwner, claim, correct_kinds, first_due, list_due_owners},
     feeds::{Feed, FeedSelection, add_feed, count_feeds, end_feed, find_feed, move_feed},
-    lease::{DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, make_due, release_all},
+    lease::{
+        DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, follow_clock, make_due,
+        release_all,
+    },
     queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again},
     refill::{
         RefillLane, append, count_filter_errors, find_ready, find_refill, list_ready_owners,

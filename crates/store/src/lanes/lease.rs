@@ -2,6 +2,8 @@
 //! Every claim increments the lane's fence. The holder presents the fence of its claim before it
 //! writes.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, ServerId, Timestamp, UserId};
 
@@ -80,6 +82,30 @@ pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreErro
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0 WHERE lease_owner = ?1",
         values![server],
     )
+}
+
+/// Moves the waits of lanes and deliveries after the clock was set back by `back`. Otherwise they
+/// would wait longer by this time. `now` is the time of the clock after the change.
+pub fn follow_clock(tx: &mut Tx<'_>, now: Timestamp, back: Duration) -> Result<(), StoreError> {
+    let back = i64::try_from(back.as_millis()).unwrap_or(i64::MAX);
+    let moved = |column: &str| {
+        format!(
+            "{column} = CASE WHEN {column} - ?2 > ?1 THEN {column} - ?2
+                 WHEN {column} > ?1 THEN ?1 ELSE {column} END"
+        )
+    };
+    let lanes = format!(
+        "UPDATE lanes SET {}, {} WHERE next_at > ?1 OR rate_until > ?1",
+        moved("next_at"),
+        moved("rate_until")
+    );
+    tx.count_changes(&lanes, values![now, back])?;
+    let deliveries = format!(
+        "UPDATE deliveries SET {} WHERE state = 'pending' AND retry_at > ?1",
+        moved("retry_at")
+    );
+    tx.count_changes(&deliveries, values![now, back])?;
+    Ok(())
 }
 
 /// A lane that [`make_due`] found.

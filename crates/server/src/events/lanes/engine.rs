@@ -8,9 +8,9 @@
 use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, ServerId};
+use svc_core::{LaneId, ServerId, Timestamp};
 use svc_store::{
-    Store, StoreError, Tx,
+    Store, StoreError, Tx, events,
     lanes::{self, DeliveryKind},
     sinks::{GLOBAL, owner_key},
 };
@@ -32,6 +32,8 @@ use crate::events::hub::{Hub, LaneWakeUp};
 
 /// Limit of the lanes that one transaction wakes, so that the transaction stays short.
 const WAKE_UPS_MAX: usize = 128;
+/// A clock that was set back by less is not noticed.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 /// The pause after a scan, as a multiple of the time that the scan took.
 const SCAN_PAUSE_FACTOR: u32 = 9;
 
@@ -50,6 +52,8 @@ struct Scan {
     /// Time of the next scan if no scan was requested.
     latest: Instant,
     is_requested: bool,
+    /// The time of the last scan, or before the first scan that of the newest event.
+    clock: Option<Timestamp>,
 }
 
 impl Scan {
@@ -88,6 +92,7 @@ impl<D: Deliver> Engine<D> {
                 earliest: now,
                 latest: now,
                 is_requested: true,
+                clock: None,
             }),
         }
     }
@@ -133,10 +138,15 @@ impl<D: Deliver> Engine<D> {
         loop {
             let releasing = move |tx: &mut Tx<'_>| {
                 lanes::correct_kinds(tx)?;
-                lanes::release_all(tx, server)
+                lanes::release_all(tx, server)?;
+                events::newest_time(tx)
             };
             match self.shared.store.write(releasing).await {
-                Ok(_) | Err(StoreError::Closed) => return,
+                Ok(newest) => {
+                    self.scan.lock().clock = newest;
+                    return;
+                }
+                Err(StoreError::Closed) => return,
                 Err(error) => {
                     tracing::error!(%error, "cannot release the lanes of an earlier run; retrying");
                     sleep(self.shared.policy.poll).await;
@@ -259,9 +269,14 @@ impl<D: Deliver> Engine<D> {
                 let key: OwnerKey = owner.owner_key.into();
                 (owner.kind, key, owner.at.since(now))
             });
-            Ok(due.collect::<Vec<_>>())
+            Ok((now, due.collect::<Vec<_>>()))
         };
-        let due = self.shared.store.read(scanning).await?;
+        let (clock, due) = self.shared.store.read(scanning).await?;
+        if self.follow_clock(clock).await? {
+            // The times that were read are not valid any more.
+            self.scan.lock().is_requested = true;
+            return Ok(());
+        }
         let now = Instant::now();
         let mut schedule = self.shared.schedule.lock();
         for (kind, owner, wait) in due {
@@ -272,6 +287,25 @@ impl<D: Deliver> Engine<D> {
         scan.earliest = now + pause;
         scan.latest = now + pause.max(self.shared.policy.poll);
         Ok(())
+    }
+
+    /// Moves the waits of lanes if the clock was set back since the last scan or the last run. The
+    /// clock of a shared database is not followed: every server would do it. Returns whether the
+    /// clock was set back.
+    async fn follow_clock(&self, now: Timestamp) -> Result<bool, StoreError> {
+        let last = self.scan.lock().clock;
+        let back = last.map_or(Duration::ZERO, |last| last.since(now));
+        let is_back = back >= CLOCK_TOLERANCE && !self.shared.store.is_shared();
+        if is_back {
+            tracing::warn!(
+                seconds = back.as_secs(),
+                "the clock was set back; the waits of deliveries are moved by the same time"
+            );
+            let moving = move |tx: &mut Tx<'_>| lanes::follow_clock(tx, now, back);
+            self.shared.store.write(moving).await?;
+        }
+        self.scan.lock().clock = Some(now);
+        Ok(is_back)
     }
 
     /// Settles the grants of owners with nothing due. Uses a read transaction, so that such grants

@@ -267,6 +267,13 @@ impl Fixture {
         self.hub.wake();
     }
 
+    /// Sets the clock back.
+    fn set_back(&self, by: Duration) {
+        let millis = i64::try_from(by.as_millis()).expect("short");
+        self.now.fetch_sub(millis, Ordering::SeqCst);
+        self.hub.wake();
+    }
+
     fn policy(&self) -> LanePolicy {
         LanePolicy {
             poll: Duration::from_millis(5),

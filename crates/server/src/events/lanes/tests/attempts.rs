@@ -57,6 +57,33 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_set_back_does_not_delay_a_retry() {
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+    let moved = START + 5_000 - i64::try_from(HOUR.as_millis()).expect("short");
+    for is_stopped in [false, true] {
+        let fixture = Fixture::new();
+        let (sink, _) = fixture.sink("s", "*").await;
+        let receiver = Receiver::new(Reply::Fail);
+        let mut running = fixture.start(&receiver);
+        fixture.emit("custom.x").await;
+        until_due(&fixture, START + 5_000).await;
+        if is_stopped {
+            running.stop().await;
+            fixture.set_back(HOUR);
+            running = fixture.start(&receiver);
+        } else {
+            fixture.set_back(HOUR);
+        }
+        until_due(&fixture, moved).await;
+        assert_eq!(receiver.count(), 1, "stopped: {is_stopped}");
+        receiver.set(Reply::Deliver);
+        fixture.advance(Duration::from_secs(5));
+        fixture.until_empty(&[&sink]).await;
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn an_event_that_cannot_be_rendered_is_dead_at_once() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("s", "*").await;
