@@ -24,13 +24,14 @@ impl Ran {
     #[track_caller]
     fn kept_every_promise(&self) {
         assert_eq!(self.code, Some(0), "{}\n{:#}", self.stderr, self.report);
-        for count in ["lost", "inverted", "invented", "stuck"] {
+        for count in ["lost", "inverted", "invented", "twice", "stuck"] {
             assert_eq!(self.report[count], 0, "{:#}", self.report);
         }
         let expected = self.report["expected"].as_u64().unwrap();
         let ended = ["arrived", "dead"].map(|count| self.report[count].as_u64().unwrap());
         assert_eq!(ended.iter().sum::<u64>(), expected, "{:#}", self.report);
         assert!(expected > 0);
+        assert!(self.report["calls"]["succeeded"].as_u64().unwrap() > 0);
     }
 }
 
@@ -58,11 +59,18 @@ fn processes_in(folder: &Path) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let ids = processes.filter(|entry| {
         let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let arguments = String::from_utf8_lossy(&arguments).into_owned();
-        arguments.contains("prove-server") && arguments.contains(name)
+        String::from_utf8_lossy(&arguments).contains(name)
     });
     ids.map(|entry| entry.file_name().into_string().unwrap())
         .collect()
+}
+
+/// Checks that all processes of a run have ended: servers, agent, method server.
+async fn no_process_is_left(folder: &Path) {
+    eventually("every process ends", crate::SOON, || async {
+        processes_in(folder).is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -78,7 +86,7 @@ async fn s6_5_no_acknowledged_event_is_lost_through_disturbances_of_a_single_ser
     let kinds = ran.report["disturbances"].as_object().unwrap();
     assert_eq!(kinds.len(), 5, "{kinds:?}");
     assert!(!folder.exists(), "a run without a finding leaves nothing");
-    assert_eq!(processes_in(&folder), Vec::<String>::new());
+    no_process_is_left(&folder).await;
 }
 
 #[tokio::test]
@@ -128,7 +136,7 @@ async fn s6_5_a_run_notices_planted_faults() {
         let folder = home.path().join("svc-prove-3");
         assert_eq!(ran.report["folder"], folder.to_str().unwrap());
         assert!(folder.join("server-0.log").is_file());
-        assert_eq!(processes_in(&folder), Vec::<String>::new());
+        no_process_is_left(&folder).await;
     }
 }
 
@@ -184,7 +192,7 @@ async fn s6_5_an_interrupted_run_ends_its_servers_and_removes_its_folder() {
     process.interrupt();
     let status = process.wait_for_exit(crate::SOON).await;
     assert_eq!(status.code(), Some(130), "{}", process.stderr());
-    assert_eq!(processes_in(&folder), Vec::<String>::new());
+    no_process_is_left(&folder).await;
     assert!(!folder.exists());
     let report: Value = serde_json::from_str(&process.stdout().join("\n")).unwrap();
     assert_eq!(report["interrupted"], true);
@@ -198,10 +206,7 @@ async fn s6_5_the_servers_of_a_killed_run_end() {
     let mut process = start(Cli::new(home.path()), &args);
     wait_for_server(&folder).await;
     process.kill9();
-    eventually("the server ends", crate::SOON, || async {
-        processes_in(&folder).is_empty()
-    })
-    .await;
+    no_process_is_left(&folder).await;
 }
 
 async fn wait_for_server(folder: &Path) {
