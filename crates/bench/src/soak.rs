@@ -17,7 +17,9 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use svc_testkit::{RegistrationToml, TestServer, TestUser, method, raise_open_files_limit};
+use svc_testkit::{
+    RegistrationToml, TestServer, TestUser, fixture, method, raise_open_files_limit,
+};
 use tokio::sync::watch as channel;
 
 use self::{
@@ -29,6 +31,8 @@ use self::{
 
 pub const USAGE: &str = "soak [--hours N | --minutes N]";
 const MINUTE: Duration = Duration::from_secs(60);
+/// Errors in the server's log that are printed.
+const ERRORS_SHOWN: usize = 20;
 
 /// Bounds that a light load reaches within minutes.
 const QUOTAS: &str = "event_bytes = 2000000\nsinks = 1000\n";
@@ -69,7 +73,7 @@ pub async fn run(args: impl Iterator<Item = String>) -> anyhow::Result<()> {
         .await;
     let ann = server.user("ann").await;
     let space = ann.space("lasting").await;
-    let mut agent = space.publish(registration(0)?).await;
+    let mut agent = space.publish(registration(0)).await;
     let processes = [("server", server.id()), ("agent", agent.process().id())];
     let mut watch = Watch::new(&processes, server.data_dir());
 
@@ -107,13 +111,7 @@ pub async fn run(args: impl Iterator<Item = String>) -> anyhow::Result<()> {
         .lines()
         .filter(|line| line.contains(" ERROR "))
         .collect();
-    for error in tally
-        .errors()
-        .iter()
-        .map(String::as_str)
-        .chain(logged.iter().copied())
-        .take(40)
-    {
+    for error in logged.iter().take(ERRORS_SHOWN) {
         println!("unexpected: {error}");
     }
     ensure!(
@@ -132,14 +130,12 @@ pub async fn run(args: impl Iterator<Item = String>) -> anyhow::Result<()> {
 }
 
 /// The methods of the lasting space. Their set changes with `n`.
-fn registration(n: u64) -> anyhow::Result<RegistrationToml> {
-    let program = std::env::current_exe()?;
-    let mut registration = RegistrationToml::of(&program, &["echo-method-server"])
-        .with(method("echo", "echo").mcp_tool());
+fn registration(n: u64) -> RegistrationToml {
+    let mut registration = fixture().with(method("echo", "echo").mcp_tool());
     for extra in 0..n % 3 {
         registration = registration.with(method(&format!("extra.n{extra}"), "echo"));
     }
-    Ok(registration)
+    registration
 }
 
 /// The server still works after the load.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use svc_testkit::{Answer, SseStream, TestAgent, TestScript, TestUser, method};
+use svc_testkit::{Answer, SseStream, TestAgent, TestScript, TestUser, fixture, method};
 use tokio::{
     sync::watch,
     time::{Instant, MissedTickBehavior, interval, timeout},
@@ -83,8 +83,7 @@ impl Load {
     /// Registers another set of methods on a lasting agent now and then.
     async fn register(&self, agent: &TestAgent) {
         self.repeat("registrations", REGISTER_EVERY, async |n| {
-            let registration = registration(n).map_err(|error| error.to_string())?;
-            let said = agent.register(registration).await;
+            let said = agent.register(registration(n)).await;
             match said.code {
                 0 => Ok(()),
                 code => Err(format!("exit code {code}: {}", said.stderr)),
@@ -228,7 +227,11 @@ impl Load {
             "/metrics",
         ];
         let path = paths[n as usize % paths.len()];
-        let answer = self.send("GET", path, None).await?;
+        let answer = match path.starts_with("/api/") {
+            true => self.send("GET", path, None).await?,
+            // Open to the machine of the server, without a credential.
+            false => self.user.http().request("GET", path, &[], "").await,
+        };
         status(&answer, 200).map_err(|why| format!("{path}: {why}"))
     }
 
@@ -270,9 +273,7 @@ impl Load {
     async fn agent(&self, n: u64) -> Done {
         let name = format!("brief{}", n % SPACES);
         let space = self.user.space(&name).await;
-        let program = std::env::current_exe().map_err(text)?;
-        let registration = svc_testkit::RegistrationToml::of(&program, &["echo-method-server"])
-            .with(method(&format!("{name}.echo"), "echo"));
+        let registration = fixture().with(method(&format!("{name}.echo"), "echo"));
         let mut agent = space.publish(registration).await;
         let called = self
             .user

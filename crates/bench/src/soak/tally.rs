@@ -1,12 +1,12 @@
-//! Counts what the load did, and keeps the first errors.
+//! Counts what the load did, and prints the first errors.
 
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The errors that are kept as text.
-const ERRORS_KEPT: usize = 20;
+/// The errors that are printed.
+const ERRORS_SHOWN: u64 = 20;
 
 #[derive(Default)]
 pub struct Tally {
@@ -18,7 +18,6 @@ struct State {
     done: BTreeMap<&'static str, u64>,
     audited: u64,
     failed: u64,
-    errors: Vec<String>,
 }
 
 impl Tally {
@@ -29,8 +28,8 @@ impl Tally {
             Ok(()) => *state.done.entry(what).or_default() += 1,
             Err(why) => {
                 state.failed += 1;
-                if state.errors.len() < ERRORS_KEPT {
-                    state.errors.push(format!("{what}: {why}"));
+                if state.failed <= ERRORS_SHOWN {
+                    println!("unexpected: {what}: {why}");
                 }
             }
         }
@@ -47,10 +46,6 @@ impl Tally {
 
     pub fn failed(&self) -> u64 {
         self.lock().failed
-    }
-
-    pub fn errors(&self) -> Vec<String> {
-        self.lock().errors.clone()
     }
 
     /// The number of operations of each kind.
