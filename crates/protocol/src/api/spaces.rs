@@ -150,8 +150,9 @@ pub enum LogSource {
     Stderr,
     /// Lines of the method server's stdout that are not JSON-RPC responses.
     Stdout,
-    /// Messages of the agent, such as about the method server or a startup script.
+    /// Messages of the agent, for example about the method server or a startup script.
     Agent,
-    /// Output of a script that the agent runs: a startup script, a registration in Python.
+    /// Output of a script that the agent runs, such as a startup script or a registration in
+    /// Python.
     Script,
 }

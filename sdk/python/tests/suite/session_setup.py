@@ -1,4 +1,4 @@
-"""A method server for the suite: `session.requests.jsonl` goes in, `session.answers.jsonl` out."""
+"""A method server for the suite. It reads `session.requests.jsonl` and must write `session.answers.jsonl`."""
 
 from svc import jsonrpc
 

@@ -11,7 +11,7 @@ import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
 import { compareByHealth, SinkStatus } from '../sinks/health.js';
 
-/** Sinks in the card; a link leads to the others. */
+/** The maximum number of sinks in the card. A link leads to the page of all failing sinks. */
 const SHOWN = 6;
 
 /** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>}} props */
