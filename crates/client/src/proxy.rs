@@ -20,7 +20,7 @@ pub(crate) use environment::{ProxyVariableError, find};
 
 use crate::transport::bare_host;
 
-/// The maximum number of bytes of the proxy's answer to CONNECT, at which reading stops.
+/// If the head of the proxy's answer to CONNECT has more bytes than this, the tunnel fails.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 /// Does not contain the address, which may hold a password.

@@ -105,8 +105,8 @@ pub struct Limits {
     /// means no limit.
     pub in_flight_max: Option<usize>,
     pub timeout: Duration,
-    /// Time from the timeout of an unanswered call until the call counts as lost. Used only if
-    /// calls in flight are limited.
+    /// Time from the end of an unanswered call's timeout until the call counts as lost. Used only
+    /// if calls in flight are limited.
     pub overdue_after: Duration,
     /// The maximum number of bytes of waiting lines. A line is rejected if the waiting lines of its
     /// user, this line included, would have more bytes than are still free. So a single user can

@@ -53,9 +53,10 @@ const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filte
     depth, refill_from, feeds";
 
 /// The condition for lanes that can check stored events or continue a feed now. An active lane can
-/// do both while its queue is about half empty. A lane that drops events instead of holding them
-/// can always check stored events, even while it is inactive: otherwise it would later check events
-/// that were emitted while it was inactive.
+/// check stored events while at least half of its queue is empty, and continue a feed while more
+/// than half is empty. A lane that drops events instead of holding them can always check stored
+/// events, even while it is inactive: otherwise it would later check events that were emitted while
+/// it was inactive.
 fn ready() -> String {
     format!(
         "refilling = 1 AND (refill_from IS NOT NULL AND (holds = 0 OR active = 1 AND depth <= {REFILL_DEPTH})
@@ -63,8 +64,8 @@ fn ready() -> String {
     )
 }
 
-/// Every owner with a lane that is `ready`. Costs a look-up for each owner with
-/// lanes that are behind or have feeds, and reads the owner's lanes up to the first that is ready.
+/// Every owner with a lane that fulfils the condition `ready`. Costs a look-up for each owner with
+/// lanes that are behind or have feeds, and reads the owner's lanes up to the first ready lane.
 pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     let ready = ready();
     tx.list(
@@ -82,7 +83,7 @@ pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     )
 }
 
-/// The owner's first lane with an id after `after` that is `ready`.
+/// The owner's first lane with an id after `after` that fulfils the condition `ready`.
 pub fn find_ready(
     tx: &mut Tx<'_>,
     owner_key: &str,

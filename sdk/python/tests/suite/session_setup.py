@@ -1,4 +1,7 @@
-"""A method server for the suite. It reads `session.requests.jsonl` and must write `session.answers.jsonl`."""
+"""A method server for the suite.
+
+The tests send it `session.requests.jsonl` and expect `session.answers.jsonl`.
+"""
 
 from svc import jsonrpc
 

@@ -1,5 +1,5 @@
-//! Checks of a sink's fields, so that a sink that cannot work is refused with the reason when it is
-//! saved, and does not fail only at its first delivery.
+//! Checks of a sink's fields. A sink with an invalid field is refused when it is saved, with the
+//! reason, so that the error does not appear only at the first delivery.
 
 use std::collections::BTreeMap;
 
