@@ -100,7 +100,7 @@ pub struct CallResponse {
 pub struct MethodQuery {
     /// Only the method with exactly this visible name.
     pub name: Option<String>,
-    /// Words to search for in name, description and keywords.
+    /// Words to search for. Each word must occur in the name, the description or a keyword.
     pub q: Option<String>,
     #[schemars(range(min = 1, max = PAGE_MAX))]
     pub limit: Option<u32>,

@@ -1,6 +1,6 @@
 /**
- * The configuration of each MCP client. The variants with a token are identical to the output of `svc mcp config`
- * except for the path of `svc`: change both together.
+ * The configuration of each MCP client. The variants with a token are identical to the output of `svc mcp config`,
+ * except that the command also writes the full path of `svc` and the file of a private CA: change both together.
  */
 
 /** The environment variable with the token, for configurations that do not contain the token. */
@@ -17,7 +17,7 @@ const NAME_MAX = 32;
  */
 /**
  * @typedef {object} Client
- * @property {string} id as in `svc mcp config --client`
+ * @property {string} id as in `svc mcp config --client`, which has no `chatgpt`
  * @property {string} label
  * @property {Login} [login] connects with a login in the browser
  * @property {WithToken} [token] connects with a token
