@@ -1,6 +1,6 @@
-//! The targets by name. Each takes any bytes and must return: a panic, a hang or too much memory is
-//! a finding. Where a second way to get the result exists (serde, a round trip, a slower function),
-//! the target compares both results.
+//! The targets by name. Each target takes any bytes and must return: a panic, a hang or too much
+//! memory is a finding. Where a second way to get the result exists (serde, a round trip, a slower
+//! function), the target compares both results.
 
 mod documents;
 mod events;

@@ -39,7 +39,7 @@ def check(case: Case, binary: Path, older: Path | None) -> None:
 
 
 def _build_older(case: Case, binary: Path) -> Path:
-    """The program is the same; the packages differ in their version."""
+    """Builds a package with the same program and an older version number."""
     out = case.work / "older"
     build = [sys.executable, PACKAGING / "build", "deb", "--binary", binary, "--version", OLD_VERSION, "--out", out]
     case.run(*build, limit=10 * MINUTE)
@@ -113,7 +113,7 @@ def _harden(case: Case, machine: Machine) -> None:
 
 
 def _listen_on_443(case: Case, machine: Machine) -> None:
-    """Uses the drop-in of the examples, as its first line describes."""
+    """Installs the drop-in of the examples as its comment describes, and sets the port to 443."""
     folder = machine.root / "etc/systemd/system/svc.service.d"
     folder.mkdir()
     shutil.copy(machine.root / "usr/share/doc/svc/examples/port-443.conf", folder)

@@ -22,7 +22,7 @@ def check(case: Case) -> None:
     folder.mkdir()
     (folder / "package.json").write_text('{"private": true}\n')
     started = time.monotonic()
-    # The registry does not have the packages of the other machines yet. npm skips optional packages that it cannot get.
+    # The package for the other kind of machine is not published yet. npm skips optional packages that it cannot get.
     case.run("npm", "install", "--no-audit", "--no-fund", "--offline", platform, main, env=env, cwd=folder)
     case.say(f"npm install: {time.monotonic() - started:.1f} s")
     launcher = folder / "node_modules/.bin/svc"
@@ -55,7 +55,7 @@ def _way(case: Case, env: dict) -> str:
 
 
 def _check_signal(case: Case, node: list[str], env: dict, way: str) -> None:
-    """SIGTERM to the launcher alone ends the server, and its exit code is that of svc."""
+    """SIGTERM to the launcher alone stops the server, and the launcher exits with the exit code of svc."""
     log = case.work / "signal.log"
     with log.open("w") as output:
         data = str(case.work / "signal-data")

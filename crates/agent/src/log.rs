@@ -97,7 +97,8 @@ impl SpaceLog {
         self.push_agent(text);
     }
 
-    /// Each line becomes an entry, so that an excerpt of a file stays readable.
+    /// Each line of `text` becomes an entry of its own, so that an excerpt of a file stays
+    /// readable.
     fn push_agent(&self, text: &str) {
         for line in text.lines() {
             self.push(LogSource::Agent, to_text(line.as_bytes()));
@@ -119,7 +120,7 @@ impl SpaceLog {
         }
     }
 
-    /// Starts sending waiting lines, after a link has come up.
+    /// Sends the waiting lines. Call this function after a link has come up.
     pub fn wake(&self) {
         self.arrived.notify_one();
     }

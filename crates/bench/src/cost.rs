@@ -1,7 +1,7 @@
 //! The check against growing costs: compares the system calls per call with the baseline.
 //!
-//! The check counts system calls and does not measure time: the number of system calls does not
-//! depend on the load of the machine or on the build profile.
+//! The check counts system calls and does not measure time: the number of system calls depends
+//! little on the load of the machine and on the build profile.
 
 use anyhow::{bail, ensure};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ const BASELINE: &str = include_str!("../baseline.json");
 struct Baseline {
     /// The system calls of server, agent and method server together, with one call at a time.
     system_calls_per_call: f64,
-    /// The tolerated difference, as a fraction.
+    /// The tolerated difference, as a fraction of the baseline.
     tolerance: f64,
 }
 
@@ -35,8 +35,8 @@ pub async fn check(required: bool) -> anyhow::Result<()> {
     compare(counted, &baseline)
 }
 
-/// Also fails on far fewer system calls than the baseline: either the counter missed a process, or
-/// the baseline must be lowered to protect the improvement.
+/// Fails if the count is far from the baseline. A count far below it is a failure too: either the
+/// counter missed a process, or the baseline must be lowered to protect the improvement.
 fn compare(counted: f64, baseline: &Baseline) -> anyhow::Result<()> {
     let expected = baseline.system_calls_per_call;
     if counted > expected * (1.0 + baseline.tolerance) {

@@ -1,4 +1,5 @@
-//! HTTP proxies: tunnels through a proxy (CONNECT), and the environment variables that name one.
+//! HTTP proxies: tunnels through a proxy (CONNECT), and the environment variables that name a
+//! proxy.
 //!
 //! A tunnel is used for `http` addresses too: an upgrade, such as the link of an agent, does not
 //! work through a proxy that forwards requests.
@@ -19,7 +20,7 @@ pub(crate) use environment::{ProxyVariableError, find};
 
 use crate::transport::bare_host;
 
-/// Limit of the bytes of the proxy's answer to CONNECT.
+/// If the head of the proxy's answer to CONNECT has more bytes than this, the tunnel fails.
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 /// Does not contain the address, which may hold a password.

@@ -75,7 +75,7 @@ ids! {
     ScriptId,
     EventId,
     SinkId,
-    /// A URL at which another service sends requests.
+    /// A URL to which another service sends requests.
     SourceId,
     ScheduleId,
     /// The queue of a sink or of a method subscription.

@@ -2,7 +2,7 @@
 //!
 //! A block holds calls of the methods of one owner. A block is written as a whole and never
 //! changed, so a row needs only a few bytes and no SQL statement of its own. Params and answers are
-//! recorded only for methods whose publisher asks for it, in blocks of their own.
+//! recorded only for methods whose registration requests this, in blocks of their own.
 
 mod block;
 pub(crate) mod bytes;
@@ -86,7 +86,7 @@ text_enum! {
     }
 }
 
-/// The credential of a call: never its secret.
+/// The credential of a call, without its secret.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CallCredential {
     pub kind: CallCredentialKind,
@@ -124,11 +124,12 @@ pub struct CallRow {
     /// The error code of JSON-RPC; 0 without an error.
     pub code: i32,
     pub duration_us: u32,
-    /// `None` without an answer of a method server, or from an older agent.
+    /// `None` if no method server answered, or if the agent is too old to report times.
     pub times: Option<CallTimes>,
     pub params_bytes: u32,
     pub result_bytes: u32,
-    /// The trace id of a `traceparent`, of the MCP message or of the HTTP request; 0 without one.
+    /// The trace id of the `traceparent` of the MCP message or of the HTTP request; 0 without a
+    /// `traceparent`.
     pub trace: u128,
 }
 

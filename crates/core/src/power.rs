@@ -1,7 +1,7 @@
 //! Which users may act on or for which other users.
 //!
-//! If a user resets another user's password, rotates an agent token or chooses the code that runs
-//! for another user, the first user can do everything that the other user can do. So each such
+//! If a user resets the password of another user, rotates their agent token or chooses the code
+//! that runs for them, the first user can do everything that the other user can do. So each such
 //! action requires every permission that the other user holds. This rule is implemented only here.
 
 use std::fmt;

@@ -94,7 +94,7 @@ quotas! {
     Scripts scripts = 500, "scripts", "delete a script first";
     /// Event sinks. All global sinks count together, as if one user owned them.
     Sinks sinks = 100, "event sinks", "delete a sink first";
-    /// Sources: URLs at which other services send requests.
+    /// Sources: URLs to which other services send requests.
     Sources sources = 100, "sources", "delete a source first";
     /// Schedules.
     Schedules schedules = 100, "schedules", "delete a schedule first";

@@ -54,8 +54,8 @@ pub fn svc_libraries() -> Vec<u8> {
     zip(SVC_PACKAGE)
 }
 
-/// A zip archive of these files in this order. The same files give the same bytes. Files beyond the
-/// limits of the format (65,535 files, 4 GiB) are left out.
+/// A zip archive of these files in this order. The same files in the same order give the same
+/// bytes. Files beyond the limits of the format (65,535 files, 4 GiB) are left out.
 pub fn zip<T: AsRef<str>>(files: &[(T, T)]) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();

@@ -1,10 +1,10 @@
 //! Second factors of logins with a password: codes of an authenticator app (TOTP), passkeys, and
 //! recovery codes. A passkey that verifies its user can also replace the password.
 //!
-//! Parts: `login` requires the second factor after the password, `totp` sets up and removes an app,
-//! `passkeys` adds and removes passkeys, `passkey_login` logs in with them, `webauthn` verifies
-//! their answers. `recovery` creates recovery codes, and resets the factors of a user who lost the
-//! device.
+//! Parts: `login` requires the second factor after the password. `totp` sets up and removes an app.
+//! `passkeys` adds, renames and removes passkeys. `passkey_login` logs in with passkeys. `webauthn`
+//! verifies their answers. `recovery` creates recovery codes, and resets the factors of a user who
+//! lost the device.
 //!
 //! Invariants: `identity::open_session` decides whether a session may be opened with the password
 //! alone, in the transaction that opens it. Attempts and used codes are counted in the database, so
@@ -39,9 +39,10 @@ use crate::{
 const PENDING_LIFETIME: Duration = Duration::from_secs(5 * 60);
 /// The maximum time between the creation of an app's secret and the first code of the app.
 const ENROLMENT_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// Attempts at the second factor after one correct password.
+/// The maximum number of attempts at the second factor after one correct password.
 const TRIES_MAX: u32 = 5;
-/// Logins of a user that wait for a second factor. A new login replaces the oldest one.
+/// The maximum number of logins of a user that wait for a second factor. Beyond it, a new login
+/// replaces the oldest one.
 const PENDING_PER_USER: u32 = 20;
 /// After this many wrong codes since the last correct code of the app, codes of the app are
 /// rejected. Only a client that knows the password can try codes.
@@ -50,11 +51,14 @@ const RECOVERY_CODES: usize = 10;
 const PASSKEYS_MAX: usize = 10;
 /// The maximum time for the answer of a passkey.
 const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
-/// Challenges for the passkeys of one user. A new challenge replaces the oldest one.
+/// The maximum number of open challenges for the passkeys of one user. Beyond it, a new challenge
+/// replaces the oldest one.
 const CHALLENGES_PER_USER: u32 = 20;
-/// Challenges for logins without a password. A new challenge replaces the oldest one.
+/// The maximum number of open challenges for logins without a password. Beyond it, a new challenge
+/// replaces the oldest one.
 const CHALLENGES_MAX: u32 = 10_000;
-/// Requests for challenges, and logins with a passkey alone, from one address within a minute.
+/// The maximum number of requests for challenges and of logins with a passkey alone, together, from
+/// one address within a minute.
 const PASSKEY_ATTEMPTS_PER_MINUTE: u32 = 120;
 
 /// The service behind `/api/auth/login`, `/api/auth/second-factor`, `/api/auth/totp`,

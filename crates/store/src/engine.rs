@@ -1,9 +1,10 @@
 //! The threads of the store: one writer that gathers waiting commands into one commit, and the
 //! readers.
 //!
-//! Callers of a write get their answer after COMMIT has returned, never before. This includes the
-//! callers of failed commands: a command may have failed because of changes of another command in
-//! the same batch, and these changes are rolled back if the COMMIT fails.
+//! Callers of a write get the result of their command only after the COMMIT of its batch has
+//! returned. This includes the callers of failed commands: a command may have failed because of
+//! changes of another command in the same batch, and these changes are rolled back if the COMMIT
+//! fails. A failed command that is alone in its batch is rolled back, and there is no COMMIT.
 
 use std::{
     any::{Any, TypeId},
@@ -153,7 +154,8 @@ impl Writer {
         }
     }
 
-    /// Commits a command together with those that wait behind it.
+    /// Commits a command together with the commands that wait behind it, up to `batch_max`
+    /// commands.
     pub(super) fn commit_waiting(
         &mut self,
         first: Box<dyn Command>,
@@ -199,7 +201,7 @@ impl Writer {
             && was_lost
             && let Some(again) = batch.repeat_unsent()
         {
-            // The database may have restarted since the last transaction.
+            // The database may have restarted since the last transaction, so try a new connection.
             return self.commit(again);
         }
         // An unreachable database is logged where the connection is opened, a failing disk by
@@ -238,9 +240,10 @@ impl Writer {
     }
 }
 
-/// Begins a transaction on the open connection. If there is none, or if that fails, opens a new
-/// connection: the database may have restarted since the last transaction. With `lazily`, the
-/// failure may be reported only by a later statement.
+/// Begins a transaction on the open connection. If no connection is open, or if the transaction
+/// cannot begin, opens a new connection: the database may have restarted since the last
+/// transaction. With `lazily`, a later statement may be the first to report that the transaction
+/// did not begin.
 fn begin<'c>(
     connection: &'c mut Option<Box<dyn Connection>>,
     database: &Database,
@@ -285,7 +288,7 @@ impl Reader {
     }
 
     pub(super) fn answer(&mut self, command: Box<dyn Command>) {
-        // One snapshot for all statements of a read.
+        // In one transaction, all statements of a read see the same snapshot.
         if let Err(error) = begin(&mut self.connection, &self.database, Access::Read, false) {
             if !error.is_outage() {
                 tracing::error!(target: crate::LOG_TARGET, %error, "a read of the store failed; its connection is reopened");

@@ -29,7 +29,7 @@ use super::{
 };
 use svc_clock::Clock;
 
-/// The maximum numbers of concurrent reads of long lists: of one user, and of all users.
+/// The maximum number of concurrent reads of long lists, for one user and for all users.
 const LISTS_PER_USER_MAX: usize = 2;
 const LISTS_MAX: usize = 8;
 
@@ -47,7 +47,7 @@ pub struct StoreOptions {
     /// Whether to listen for notifications of other servers. Otherwise their changes are found by
     /// polling.
     pub listen: bool,
-    /// The clock of the embedded engine; PostgreSQL has its own.
+    /// The clock of the embedded engine. With PostgreSQL, the time comes from the database.
     pub clock: Clock,
 }
 
@@ -283,9 +283,9 @@ impl Store {
         self.inner.hints.notified().await;
     }
 
-    /// Runs a closure as one transaction. Returns `Ok` once the transaction is durably committed. If
-    /// the closure returns `Err`, everything is rolled back. A caller that stops waiting does not
-    /// stop the transaction.
+    /// Runs a closure as one transaction. Returns `Ok` once the transaction is durably committed.
+    /// If the closure returns `Err`, everything is rolled back. A caller that stops waiting does
+    /// not stop the transaction.
     pub async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -305,8 +305,8 @@ impl Store {
         self.run(|queues| queues.writes.clone(), work).await
     }
 
-    /// Like [`try_write`](Self::try_write), for a command that runs together with the waiting commands
-    /// of its type.
+    /// Like [`try_write`](Self::try_write), for a command that runs together with the waiting
+    /// commands of its type.
     pub async fn write_grouped<G: Grouped>(&self, command: G) -> Result<G::Answer, G::Error> {
         let (answer, answered) = oneshot::channel();
         let command = Box::new(GroupedJob { command, answer });
@@ -325,8 +325,8 @@ impl Store {
         self.run(|queues| queues.reads[pool].clone(), work).await
     }
 
-    /// [`read`](Self::read) for a long list that a user requested: on separate threads, with a limit
-    /// on concurrent lists.
+    /// [`read`](Self::read) for a long list that a user requested. Uses separate threads, and
+    /// limits the number of concurrent lists.
     pub async fn read_list<T: Send + 'static>(
         &self,
         user: UserId,

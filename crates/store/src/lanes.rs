@@ -120,8 +120,8 @@ pub struct Backlog {
 
 row! { Backlog: lane as "id", name, owner, depth, oldest }
 
-/// The number of newest deliveries that are counted for the health of a sink. The number is small,
-/// because a list of sinks counts them for every sink.
+/// The number of newest deliveries whose states decide the health of a sink. The number is small,
+/// because a list of sinks reads these deliveries for every sink.
 pub(crate) const HEALTH_WINDOW: u32 = 200;
 
 /// The lane of a sink. `None` for a json-rpc sink, which has no lane.
@@ -140,7 +140,7 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
-/// Counts all events that were dropped so far as replayed.
+/// Records that all events dropped so far were replayed: [`LaneRow::lost`] becomes 0.
 pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET recovered = dropped WHERE id = ?1",

@@ -1,4 +1,4 @@
-//! Second factors of users, and logins that wait for one.
+//! Second factors of users, and logins that wait for a second factor.
 
 pub mod passkeys;
 pub mod pending;
@@ -36,12 +36,12 @@ pub fn exists(tx: &mut Tx<'_>, user: UserId) -> Result<bool, StoreError> {
     Ok(list_users(tx, user, user)?.contains(&user))
 }
 
-/// Whether an encrypted secret of an authenticator app is stored.
+/// Whether the encrypted secret of an authenticator app is stored for any user.
 pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     tx.exists("SELECT user_id FROM totp LIMIT 1", &[])
 }
 
-/// Removes all factors of a user, and logins that wait for one.
+/// Removes all factors and recovery codes of a user, and everything that [`delete_begun`] removes.
 pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     for table in ["totp", "passkeys", "recovery_codes"] {
         let sql = format!("DELETE FROM {table} WHERE user_id = ?1");

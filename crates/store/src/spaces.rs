@@ -1,4 +1,4 @@
-//! Spaces. `svc_core::space` decides which state may follow another; a deleted space never changes.
+//! Spaces. `svc_core::space` decides which state may follow another. A deleted space never changes.
 
 mod change;
 

@@ -1,7 +1,8 @@
 //! Expressions over an event: the filter of a sink, and the key that orders its deliveries.
 //!
-//! The language and its limits are those of the templates, without blocks: `event.data.ok == false and
-//! space.name == "ci"`. An expression never reads a store, the wall clock or the network.
+//! The language and its limits are those of the templates, without blocks. An example is
+//! `event.data.ok == false and space.name == "ci"`. An expression never reads a store, the wall
+//! clock or the network.
 
 use std::sync::Arc;
 
@@ -83,8 +84,8 @@ impl Expression {
         }
     }
 
-    /// The value as text: a string unchanged, an undefined or null value as empty text, others as
-    /// JSON.
+    /// The value as text: a string unchanged, an undefined or null value as empty text, any other
+    /// value as JSON.
     pub fn key(&self, scope: &Scope<'_>) -> Result<String, ExpressionError> {
         let value = self.evaluate(scope)?;
         if value.is_undefined() || value.is_none() {

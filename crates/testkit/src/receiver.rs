@@ -23,7 +23,7 @@ use tokio::{
 use crate::wait::get_eventually;
 use reply::answer;
 
-/// The reply of a path to a request.
+/// The reply to requests at a path.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// An empty response.
@@ -190,8 +190,8 @@ impl Shared {
         record.received.len() - 1
     }
 
-    /// Call this before the last bytes of the response are sent, because the client may then send
-    /// the next request.
+    /// Marks a request as answered. Call this before the last bytes of the response are sent: after
+    /// them, the client may send the next request.
     fn end(&self, index: usize) {
         let mut record = self.lock();
         let one = &mut record.received[index];

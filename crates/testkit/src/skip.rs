@@ -1,5 +1,5 @@
-//! Programs that a test needs besides `svc`. If one is missing, the test is skipped and prints a
-//! message.
+//! Programs that a test needs besides `svc`. If a program is missing, the test prints a message and
+//! is skipped.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use std::{
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// Returns the value of `found`. On an error, prints `what` and the error, and returns `None`. If
-/// `variable` is set to `1`, an error fails the test instead.
+/// the environment variable with the name `variable` is `1`, an error fails the test instead.
 pub fn found_or_skipped<T>(found: Result<T, String>, variable: &str, what: &str) -> Option<T> {
     found
         .inspect_err(|why| {
@@ -35,7 +35,7 @@ pub fn require(program: &str) -> Result<(), String> {
     }
 }
 
-/// The program in the variable `CHROMIUM`, or the first Chromium in `PATH`.
+/// The path in the environment variable `CHROMIUM`, or the first Chromium or Chrome in `PATH`.
 pub fn find_browser() -> Result<PathBuf, String> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut places =

@@ -84,8 +84,8 @@ function PageBoundary({ Page, route: shown }) {
 }
 
 /**
- * Sets the window title. After navigation it focuses the heading, so that a screen reader announces the page and Tab
- * continues from there.
+ * Sets the window title. After navigation, focuses the heading unless the page has focused one of its elements, so that
+ * a screen reader announces the page and Tab continues from there.
  * @param {Route} current
  * @param {boolean} ready
  */

@@ -138,7 +138,7 @@ export async function expectUsable(page, what) {
   await page.emulateMedia({ reducedMotion: 'reduce' });
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
-    // Colours change with a transition.
+    // Wait for the transition of the colours.
     await page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== 'running'));
     assert.deepEqual(await check(page), [], `${what} in ${colorScheme}`);
   }

@@ -53,7 +53,7 @@ pub struct Answer {
     pub caller: Caller,
     pub kind: FrameKind,
     pub payload: Bytes,
-    /// Only for an answer of the method server.
+    /// `None` if the method server did not answer the call, and in a progress report.
     pub times: Option<CallTimes>,
 }
 
@@ -105,8 +105,8 @@ pub struct Limits {
     /// means no limit.
     pub in_flight_max: Option<usize>,
     pub timeout: Duration,
-    /// Time from the timeout of an unanswered call until the call counts as lost. Used only if
-    /// calls in flight are limited.
+    /// Time from the end of an unanswered call's timeout until the call counts as lost. Used only
+    /// if calls in flight are limited.
     pub overdue_after: Duration,
     /// The maximum number of bytes of waiting lines. A line is rejected if the waiting lines of its
     /// user, this line included, would have more bytes than are still free. So a single user can
@@ -252,7 +252,7 @@ impl CallTable {
     }
 
     /// Drops the calls of a lost link. If calls in flight are limited, a sent call keeps its slot
-    /// until the method server answers it.
+    /// until the method server answers it or ends.
     pub fn forget_link(&mut self, link: u64) {
         let gone: Vec<_> = self
             .states
@@ -350,8 +350,8 @@ impl CallTable {
         self.waiting.len()
     }
 
-    /// Whether a sent call occupies its slot until it is answered, even if it was cancelled or its
-    /// link was lost.
+    /// Whether a sent call occupies its slot until the method server answers it or ends, even if
+    /// the call was cancelled or its link was lost.
     fn keeps_slots(&self) -> bool {
         self.limits.in_flight_max.is_some()
     }

@@ -142,7 +142,8 @@ impl Process {
             self.tasks.shutdown().await;
         }
         match status {
-            // The process had not exited: it closed a pipe, and then this function killed it.
+            // Most likely the process closed a pipe, and then this function killed it. A process
+            // that another program killed with SIGKILL looks the same.
             Ok(status) if was_broken && status.signal() == Some(Signal::KILL.as_raw()) => {
                 "it closed its stdin or stdout".to_owned()
             }

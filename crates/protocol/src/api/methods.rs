@@ -40,7 +40,7 @@ pub struct Method {
     pub scope: String,
     pub mcp_tool: bool,
     pub mcp_tool_name: Option<String>,
-    /// Only the hints that are known.
+    /// The hints in the registration. Hints that it does not contain are absent.
     #[serde(default)]
     pub annotations: Annotations,
     /// A JSON Schema.
@@ -62,8 +62,8 @@ pub struct Method {
     pub provider_count: usize,
     pub local_name: Option<String>,
     pub groups: Vec<String>,
-    /// Number of groups in the registration that were deleted later. If all its groups are deleted,
-    /// only the owner sees the method.
+    /// Number of groups in the registration that were deleted later. If all groups of the method
+    /// are deleted, only the owner sees the method.
     #[serde(default)]
     pub deleted_groups: usize,
     pub events: Vec<String>,
@@ -100,7 +100,7 @@ pub struct CallResponse {
 pub struct MethodQuery {
     /// Only the method with exactly this visible name.
     pub name: Option<String>,
-    /// Words to search for in name, description and keywords.
+    /// Words to search for. Each word must occur in the name, the description or a keyword.
     pub q: Option<String>,
     /// Only methods of this user.
     pub owner: Option<String>,

@@ -26,7 +26,8 @@ pub struct Space {
     pub space_urls: BTreeMap<String, String>,
     /// The server that holds the link.
     pub node_id: Option<ServerId>,
-    /// Whether the agent is linked to this server, or to another server of the zone.
+    /// Whether the agent is linked to this server, or to another server of the zone. If another
+    /// server loses the link, this may show only after the grace period.
     #[serde(default)]
     pub linked: bool,
     pub health_check: HealthCheck,
@@ -88,7 +89,7 @@ pub struct AgentToken {
     pub agent_token: String,
 }
 
-/// `GET /api/spaces/{id}/logs`: `n` counts lines since the server started.
+/// `GET /api/spaces/{id}/logs`. The number `n` of a line is larger than those of earlier lines.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Logs {
     pub logs: Vec<NumberedLine>,
@@ -150,8 +151,9 @@ pub enum LogSource {
     Stderr,
     /// Lines of the method server's stdout that are not JSON-RPC responses.
     Stdout,
-    /// Messages of the agent, such as about the method server or a startup script.
+    /// Messages of the agent, for example about the method server or a startup script.
     Agent,
-    /// Output of a script that the agent runs: a startup script, a registration in Python.
+    /// Output of a script that the agent runs, such as a startup script or a registration in
+    /// Python.
     Script,
 }

@@ -14,7 +14,7 @@ use crate::{
 const FRAMES_KEPT: usize = 10;
 
 /// The maximum number of bytes kept of a message. Scripts choose the texts of their exceptions, so
-/// they can be large.
+/// these texts can be large.
 const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
 /// The maximum number of bytes kept of a source line.
@@ -200,13 +200,14 @@ impl Evaluator {
         frames
     }
 
-    /// Returns `None` for a frame of `svc` itself.
+    /// Returns `None` for a frame of code that the author did not write.
     fn frame(&self, frame: &StackFrame) -> Option<Frame> {
         let name = frame.filename.as_str();
         match self.texts.find(name, frame.start.line) {
             Some((Text { hidden: true, .. }, _)) => None,
             Some((text, line)) => Some(to_frame(frame, &text.file, line, text.line(line))),
-            // Code that the evaluator adds around a call, and the engine's modules in Python.
+            // Also hide code that the evaluator adds around a call, and the engine's modules in
+            // Python.
             None if name != "<string>" => None,
             None => Some(to_frame(frame, name, frame.start.line, None)),
         }
@@ -226,8 +227,8 @@ const PARSER: &str = "The monty syntax parser does not yet support";
 /// Start of the engine's messages about internal errors.
 const INTERNAL: &str = "Internal error in monty";
 
-/// Whether the message is about the `emit` that `svc.event` lacks in a sink. The first text names
-/// no module, but no other module has an `emit`.
+/// Whether the message is about the `emit` that `svc.event` lacks in a sink. The first of the two
+/// messages names no module, but no other module has an `emit`.
 fn names_emit(message: &str) -> bool {
     message == "'module' object has no attribute 'emit'"
         || message == "cannot import name 'emit' from 'svc.event'"

@@ -52,7 +52,7 @@ impl Output {
 
 impl Printer<'_> {
     /// Holds text back until it ends with a newline or is too long, and then passes it on. So a
-    /// process that is killed loses only an unfinished line.
+    /// process that is killed loses little output: in most cases only an unfinished line.
     fn add(&mut self, stream: Stream, text: &str) {
         let line = match stream {
             Stream::Stdout => &mut self.output.stdout,

@@ -3,8 +3,8 @@
 //! Time passes between the authentication of a caller and the commit of their change: the body
 //! arrives, a password is hashed, a script is checked, other writes come first. Meanwhile an
 //! administrator may have deactivated the user, revoked the credential or removed a role. So every
-//! change on behalf of a caller, except an emit, runs in [`Identity::change_as`] or
-//! [`CallerWriter::write`], which read the caller from the database inside the transaction. The
+//! change that a caller requests through the API, except an emit, runs in [`Identity::change_as`]
+//! or [`CallerWriter::write`], which read the caller from the database inside the transaction. The
 //! closure must check the caller that it gets as an argument, never the caller of the request.
 
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Identity {
         .await
     }
 
-    /// For services whose records are not in the directory.
+    /// The writer for services whose records are not in the directory.
     pub fn writer(&self) -> CallerWriter {
         CallerWriter::new(self.store.clone(), self.clock.clone())
     }

@@ -1,4 +1,5 @@
-//! API tokens. Users create, list and revoke their own; administrators list and revoke those of others.
+//! API tokens. Users create, list and revoke their own tokens. Administrators list and revoke the
+//! tokens of other users.
 
 use std::time::Duration;
 

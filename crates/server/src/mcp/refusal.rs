@@ -1,4 +1,4 @@
-//! Protocol errors. Errors of a tool are tool results instead (`results`).
+//! Protocol errors of MCP. An error of a tool becomes a tool result instead (module `results`).
 
 use std::fmt::Display;
 

@@ -26,13 +26,13 @@ use super::{
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
 
-/// The letters of a code that a person types. Without vowels, a code contains no words. No letter
-/// looks like another one.
+/// The letters of a code that a person types. Without vowels, a code contains no words. Digits are
+/// left out, because some of them look like letters.
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LETTERS_OF_CODE: usize = 8;
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// The shortest time between two polls, in seconds. It grows by this value after each poll that is
-/// too early.
+/// too early, up to [`POLL_SECONDS_MAX`].
 const POLL_SECONDS: u32 = 5;
 const POLL_SECONDS_MAX: u32 = 60;
 /// The maximum number of logins that wait for their user. Above it, the oldest are removed.

@@ -1,8 +1,8 @@
 //! Slots for running scripts, shared fairly by owners. The rule is [`svc_core::fair`], as for
 //! deliveries.
 //!
-//! A tool waits here for a slot. A delivery of a lane does not wait: the lane is queued and is woken
-//! when a slot is reserved for it. So waiting scripts do not hold up other deliveries.
+//! A tool waits here for a slot. A delivery of a lane does not wait: the lane is queued, and it is
+//! woken when a slot is reserved for it. So waiting scripts do not hold up other deliveries.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -68,7 +68,7 @@ struct Reservation {
 }
 
 impl ScriptSlots {
-    /// `wake` is called for each queued lane when a slot is reserved for it, without a lock held.
+    /// `wake` is called when a slot is reserved for a queued lane. No lock is held during the call.
     pub fn new(capacity: usize, wake: impl Fn(WaitingDelivery) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
             wake: Box::new(wake),
@@ -94,8 +94,8 @@ impl ScriptSlots {
         }
     }
 
-    /// Returns a slot if one is free. Otherwise queues the lane: it is woken when a slot is reserved
-    /// for it, and calls this again.
+    /// Returns a slot if a slot is free for this owner. Otherwise queues the lane: the lane is
+    /// woken when a slot is reserved for it, and its worker then calls this function again.
     pub fn enter(&self, owner: UserId, waiting: WaitingDelivery) -> Option<ScriptSlot> {
         let lane = waiting.lane;
         let (reserved, granted) = {

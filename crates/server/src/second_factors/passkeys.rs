@@ -104,7 +104,7 @@ impl SecondFactors {
         })
     }
 
-    /// Adds the passkey that answered.
+    /// Adds the passkey that answered the challenge of `begin_passkey`.
     pub async fn add_passkey(
         &self,
         caller: &Caller,
@@ -144,7 +144,7 @@ impl SecondFactors {
                 last_used_at: None,
             };
             rows::passkeys::insert(tx, &passkey)?;
-            // Existing codes stay valid: the user has kept them.
+            // If the user has recovery codes, they stay valid and no new codes are created.
             let recovery_codes = match rows::recovery_codes::count(tx, user)? {
                 0 => {
                     codes.store(tx, user)?;
@@ -218,7 +218,8 @@ impl SecondFactors {
 }
 
 impl Site {
-    /// The site at an origin of this server. Browsers accept passkeys only for host names.
+    /// The site at an origin of this server. Browsers accept passkeys for host names, not for IP
+    /// addresses.
     pub fn at(origin: Option<String>) -> Result<Self, IdentityError> {
         let Some(origin) = origin else {
             return Err(unavailable(

@@ -30,8 +30,8 @@ impl LogRequests {
         }
     }
 
-    /// Answers requests until the server stops. A separate task: an answer is a write, which must not
-    /// delay other changes.
+    /// Answers requests until the server stops. Runs as a separate task: an answer is a write,
+    /// which must not delay the processing of other changes of the zone.
     pub(super) async fn run(&self, handles: &ZoneHandles) {
         loop {
             let next = self.ids.lock().pop_front();

@@ -17,7 +17,7 @@ use crate::{
 /// The outcome of a declaration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeclarationOutcome {
-    /// The lanes of the subscriptions, in their order.
+    /// The lanes of the subscriptions, in the order of the subscriptions.
     pub lanes: Vec<LaneId>,
     pub removed: Vec<RemovedSubscription>,
 }
@@ -36,8 +36,8 @@ pub struct RemovedSubscription {
 
 row! { RemovedSubscription: owner_id, method, queued as "depth", dropped }
 
-/// Declares the subscriptions of a space. They replace the earlier declarations of the space.
-/// Subscriptions that no space declares are removed.
+/// Declares the subscriptions of a space. They replace the earlier declarations of the space. A
+/// subscription is removed if this space was the last to declare it.
 pub fn declare(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -49,7 +49,7 @@ pub fn declare(
     for subscription in subscriptions {
         let lane = upsert(tx, owner, subscription)?;
         if !subscription.holds {
-            // Stopped spaces keep their declarations only with `event_overflow = "hold"`.
+            // Stopped spaces keep their declarations only in lanes with `event_overflow = "hold"`.
             tx.execute(
                 "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id IN (
                      SELECT id FROM spaces WHERE state = 'stopped')",

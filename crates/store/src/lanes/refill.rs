@@ -1,6 +1,8 @@
-//! Refilling: a lane that did not queue an event at once checks the stored events later, from that
-//! event on and in the order of their numbers. Until the lane has checked all of them, no new event
-//! is queued directly, so that no event overtakes another.
+//! Refilling: if an event is not queued in a lane at once, the lane checks the stored events later,
+//! from this event on and in the order of their numbers. Until the lane has checked all of them, no
+//! new event is queued directly, so that no event overtakes another.
+//!
+//! A lane may also have feeds: requests to send past events again.
 
 use svc_core::{
     EventId, LaneId, Timestamp, UserId,
@@ -50,9 +52,11 @@ impl RefillLane {
 const COLUMNS: &str = "id, owner_key, owner_id, sink_id, method, patterns, filter, active, holds,
     depth, refill_from, feeds";
 
-/// Lanes that can check stored events or continue a feed now: active lanes whose queue is at least
-/// half empty, and lanes that drop events that do not fit. A lane that drops is ready even while it
-/// is inactive. Otherwise it would later check events that were emitted while it was inactive.
+/// The condition for lanes that can check stored events or continue a feed now. An active lane can
+/// check stored events while at least half of its queue is empty, and continue a feed while more
+/// than half is empty. A lane that drops events instead of holding them can always check stored
+/// events, even while it is inactive: otherwise it would later check events that were emitted while
+/// it was inactive.
 fn ready() -> String {
     format!(
         "refilling = 1 AND (refill_from IS NOT NULL AND (holds = 0 OR active = 1 AND depth <= {REFILL_DEPTH})
@@ -60,8 +64,8 @@ fn ready() -> String {
     )
 }
 
-/// Every owner with a lane that can check stored events now. Costs a look-up for each owner with
-/// lanes that are behind or have feeds, and reads the owner's lanes up to the first that is ready.
+/// Every owner with a lane that fulfils the condition `ready`. Costs a look-up for each owner with
+/// lanes that are behind or have feeds, and reads the owner's lanes up to the first ready lane.
 pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     let ready = ready();
     tx.list(
@@ -79,7 +83,7 @@ pub fn list_ready_owners(tx: &mut Tx<'_>) -> Result<Vec<String>, StoreError> {
     )
 }
 
-/// The first lane of an owner that has an id after `after` and can check stored events now.
+/// The owner's first lane with an id after `after` that fulfils the condition `ready`.
 pub fn find_ready(
     tx: &mut Tx<'_>,
     owner_key: &str,

@@ -1,5 +1,5 @@
-//! Tables that strangers can fill keep a limited number of rows, also if all rows expire at the
-//! same time.
+//! The tables of unfinished logins and requests of apps keep a limited number of rows, also if all
+//! rows expire at the same time.
 
 use std::collections::BTreeMap;
 

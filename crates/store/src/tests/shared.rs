@@ -12,7 +12,7 @@ use crate::{
     zone_changes::{self, ZoneChange},
 };
 
-/// Shorter than the limit for an idle transaction.
+/// Shorter than the time after which PostgreSQL ends an idle transaction and so releases its lock.
 const SOON: Duration = Duration::from_secs(3);
 
 /// Two stores on a fresh database; `None` if PostgreSQL is not installed.

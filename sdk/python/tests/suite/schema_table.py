@@ -37,7 +37,8 @@ ROWS = [
     ("null, common", s.null(description="d", default=None, enum=[None])),
     ("array, common", s.array(s.null(), description="d", default=[], enum=[[]])),
     ("object, common", s.object(description="d", default={}, enum=[{}])),
-    # A property if the value is a schema, else a keyword.
+    # In `object`, an argument such as `enum` is a property if its value is a schema, and
+    # otherwise a keyword.
     ("object, property description", s.object(description=s.string())),
     ("object, property enum", s.object(enum=s.array(s.string()), description="d")),
     ("object, optional property enum", s.object(enum=s.optional(s.string()))),

@@ -1,4 +1,7 @@
-"""A method server for the suite: `session.requests.jsonl` goes in, `session.answers.jsonl` out."""
+"""A method server for the suite.
+
+The tests send it `session.requests.jsonl` and expect `session.answers.jsonl`.
+"""
 
 from svc import jsonrpc
 

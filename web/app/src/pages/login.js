@@ -15,11 +15,11 @@ export default function LoginPage() {
   const signedIn = Boolean(state.data?.me);
   useEffect(() => {
     if (!signedIn) return;
-    // The user is not loaded yet, because this page is public.
+    // Public pages such as this one do not load the user, so take the user from the answer.
     acceptState(state.data);
     navigate(next, { replace: true });
   }, [signedIn]);
-  // Blank until the server answers or fails, so that the form does not flash for signed-in users.
+  // Blank until the server answers, fails or is slow, so that the form does not flash for signed-in users.
   const waiting = state.data === null && !state.error && !state.slow;
   if (waiting || signedIn) return null;
   const empty = state.data?.setup_needed === true;

@@ -36,7 +36,7 @@ const BACK = { href: '/sinks', label: 'Sinks' };
 export default function SinkPage({ route }) {
   const [dialog, setDialog] = useState('');
   const [gone, setGone] = useState(false);
-  // Polling stops before the sink is deleted: the response would be a 404.
+  // Polling stops before the sink is deleted: after that, the response would be a 404.
   const still = gone || dialog === 'delete';
   /** @type {SinkResource} */
   const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, {
@@ -163,7 +163,7 @@ function Settings({ sink, onSaved }) {
   `;
 }
 
-/** A formatter has no deliveries; it is used by the methods that name it. @param {{sink: Sink}} props */
+/** A formatter (json-rpc sink) has no deliveries. Lists the methods that name it. @param {{sink: Sink}} props */
 function UsedBy({ sink }) {
   const methods = useResource('/api/methods', { every: 10_000 });
   const pending = pendingOf(methods);

@@ -1,5 +1,5 @@
-//! The span of an attempt at a sink. An attempt at a subscribed method is a call, which has the spans
-//! of a call.
+//! The span of an attempt at a sink. An attempt at a subscribed method is a call, so it has the
+//! spans of a call.
 
 use std::time::Instant;
 
@@ -25,8 +25,9 @@ pub(super) struct TracedAttempt {
 }
 
 impl TracedAttempt {
-    /// Begins the trace of an attempt at a sink. From then on, the event of the job has the context
-    /// of the attempt, which the receiver gets. Returns `None` if the attempt is not recorded.
+    /// Begins the trace of an attempt at a sink, and sets the trace context of the job's event to
+    /// that of the attempt, so that the receiver gets it. Returns `None` if the attempt is not
+    /// recorded.
     pub(super) fn begin(traces: &Traces, job: &mut Job) -> Option<Self> {
         let Destination::Sink(sink) = &job.destination else {
             return None;

@@ -1,5 +1,5 @@
-//! Checks of a sink's fields. A sink that cannot work is refused here, with the reason, and not at its
-//! first delivery.
+//! Checks of a sink's fields. A sink with an invalid field is refused when it is saved, with the
+//! reason, so that the error does not appear only at the first delivery.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkErr
     Ok(())
 }
 
-/// Parses patterns from an array, or from one text with commas.
+/// Parses patterns from an array, or from a text in which commas separate them.
 pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
     let patterns = match input {
         PatternsInput::Text(text) => Pattern::parse_list(text)?,
@@ -190,7 +190,8 @@ pub fn merged_policy(
         ));
     };
     let (mut current, mut patch) = (current.clone(), patch.clone());
-    // The two forms of `retry` exclude each other, so a new one replaces the old one.
+    // The two forms of `retry` exclude each other, so a new `retry` replaces the old one as a
+    // whole.
     if let Some(retry) = patch.shift_remove("retry") {
         current.retry = match retry {
             Value::Null => None,
@@ -202,8 +203,8 @@ pub fn merged_policy(
     policy(merge(&current, &patch)?, kind)
 }
 
-/// Replaces each mask by the stored value, so that a client may read a sink and write it back
-/// unchanged.
+/// Replaces each masked header value by the stored value, so that a client may read a sink and
+/// write it back unchanged.
 fn restore_masked(
     headers: &mut BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,

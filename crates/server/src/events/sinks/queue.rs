@@ -80,7 +80,7 @@ impl SinksService {
     }
 }
 
-/// Rejects scripts: a script that resends its own event would run for ever.
+/// Rejects scripts: a sink script that resends its own event would start itself again and again.
 pub(super) fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
     match caller.credential {
         Credential::Script => Err(SinkError::Nested),

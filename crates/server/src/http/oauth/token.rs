@@ -136,9 +136,9 @@ pub async fn device_authorization(
     Ok(json(StatusCode::OK, &started))
 }
 
-/// The id and the secret of the app: from `Authorization: Basic …` if the header is present, otherwise
-/// from the parameters. With the header, a parameter `client_id` must have the same id, and a parameter
-/// `client_secret` is ignored.
+/// The id and the secret of the app: from `Authorization: Basic …` if the header is present,
+/// otherwise from the parameters. With the header, a parameter `client_id` must have the same id,
+/// and a parameter `client_secret` is ignored.
 fn presented(headers: &HeaderMap, params: &mut Params) -> Result<Presented, OAuthError> {
     let Some(basic) = headers.get(header::AUTHORIZATION) else {
         return Ok(Presented {
@@ -159,7 +159,7 @@ fn presented(headers: &HeaderMap, params: &mut Params) -> Result<Presented, OAut
     let decoded = STANDARD.decode(encoded.trim()).map_err(|_| invalid())?;
     let decoded = String::from_utf8(decoded).map_err(|_| invalid())?;
     let (id, secret) = decoded.split_once(':').ok_or_else(invalid)?;
-    // Both are form-encoded before they are joined (RFC 6749, 2.3.1).
+    // The app form-encodes the id and the secret before it joins them (RFC 6749, 2.3.1).
     let [client_id, secret] = [id, secret].map(|part| {
         let pair = format!("x={part}");
         let mut pairs = form_urlencoded::parse(pair.as_bytes());

@@ -1,8 +1,8 @@
 //! Makes schemas safe for MCP clients: some clients reject the whole list of tools because of one
 //! schema.
 //!
-//! Clients accept only a restricted form of `inputSchema`, and compile each `outputSchema` with
-//! their own validator while they read the list.
+//! Many clients accept only a restricted form of `inputSchema`, and compile each `outputSchema`
+//! with their own validator while they read the list.
 
 mod pattern;
 mod references;
@@ -12,14 +12,14 @@ use svc_core::schema::schemas_in;
 
 use self::{pattern::is_portable_pattern, references::references_end};
 
-/// Dialects in which the keywords below mean the same to every validator in use.
+/// Dialects in which the keywords below mean the same to all common validators.
 const DIALECTS: [&str; 3] = [
     "https://json-schema.org/draft/2020-12/schema",
     "https://json-schema.org/draft/2019-09/schema",
     "http://json-schema.org/draft-07/schema",
 ];
 
-/// Keywords without a subschema, which every validator accepts.
+/// Keywords that contain no subschema and that every validator accepts.
 const PLAIN_KEYWORDS: &[&str] = &[
     "$comment",
     "const",

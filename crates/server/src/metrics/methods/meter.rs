@@ -46,7 +46,8 @@ impl Default for MethodMeter {
 }
 
 impl MethodMeter {
-    /// Records a call that ended. Only an answered call has a latency.
+    /// Records a call that ended. Only a call whose caller got an answer has a latency. The answer
+    /// may be an error of the server, such as a timeout.
     pub fn record(&self, outcome: CallOutcome, took: Duration) {
         self.outcomes[outcome as usize].fetch_add(1, Relaxed);
         if outcome.is_answer() {

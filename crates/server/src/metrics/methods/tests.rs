@@ -90,7 +90,7 @@ fn one_owner_does_not_take_the_series_of_others() {
     meter.record(CallOutcome::Ok, MS);
     assert_eq!(lines(&format!("{count}{{method=\"quiet\"")), 1);
     assert_eq!(lines(&format!("{count}{{method=\"flood.")), 9);
-    // Counters never fall: later calls of the method that lost its series count as other.
+    // Counters never fall: only later calls of the method that lost its series count as `other`.
     let other = r#"svc_method_call_seconds_count{method="other"}"#;
     assert_eq!(values(&metrics, other), [9_990.0]);
     flood

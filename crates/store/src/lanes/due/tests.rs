@@ -125,7 +125,7 @@ async fn lanes_are_claimed_in_the_order_they_are_due(engine: &TestEngine) {
     assert_eq!(next, [Some(Timestamp(NOW.0 + 5_000))]);
 }
 
-/// A server of the previous version creates lanes without a kind.
+/// A server of an earlier version creates lanes without a kind. They get the default, `webhook`.
 async fn kinds_of_lanes_that_an_older_server_created_are_corrected(engine: &TestEngine) {
     let store = engine.open().await;
     methods_of(&store, 1, 1).await;
@@ -137,7 +137,7 @@ async fn kinds_of_lanes_that_an_older_server_created_are_corrected(engine: &Test
     assert_eq!(due_owners(&store, SERVER, NOW).await.len(), 1);
 }
 
-/// The updates of lanes by this connection, and how many of them were in place.
+/// The number of updates of lanes in this transaction, and how many of them were in place.
 fn count_updates(tx: &mut Tx<'_>) -> Result<(i64, i64), StoreError> {
     tx.get(
         "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables WHERE relname = 'lanes'",

@@ -135,7 +135,8 @@ async fn payloads_are_removed_with_their_calls(engine: &TestEngine) {
     maintain(&store, ann, since).await;
     let kept = found(&store, ann, &all).await;
     assert_eq!(kept, (0..20).map(|n| n >= 5).collect::<Vec<_>>());
-    // The blocks of rows were merged, so the newest row must be in a block of its own.
+    // `maintain` has merged the blocks of the earlier rows. The newest row is in a block of its
+    // own, so it can be kept alone.
     append(&store, ann, vec![row(ann, 100, 20)]).await;
     let newest = payload(ann, 100, 20, 10);
     write(&store, ann, vec![newest.clone()]).await;
@@ -143,7 +144,7 @@ async fn payloads_are_removed_with_their_calls(engine: &TestEngine) {
     maintain(&store, ann, rows).await;
     assert_eq!(found(&store, ann, &all).await, [false; 20]);
     assert_eq!(found(&store, ann, &[newest]).await, [true]);
-    // Old payloads of any owner are removed.
+    // `prune` removes old payloads of all owners.
     append(&store, bob, vec![row(bob, 2, 1)]).await;
     let of_bob = payload(bob, 2, 1, 10);
     write(&store, bob, vec![of_bob.clone()]).await;

@@ -74,8 +74,8 @@ export function IdentitiesCard({ user }) {
 }
 
 /**
- * Asks for the password if the account belongs to the signed-in user. Without a password, the server requires a recent
- * sign-in with a provider and says so.
+ * Asks for the password if the account belongs to the signed-in user. If this user has no password, the server requires
+ * a recent sign-in with a provider, and its error says so.
  * @param {{account: LinkedIdentity, user?: {username: string}, hasPassword: boolean, onDone: () => Promise<any>,
  *   onClose: () => void}} props
  */

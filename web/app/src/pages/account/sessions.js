@@ -16,7 +16,7 @@ import { toast } from '../../ui/toasts.js';
  *   user_agent: string, current: boolean}} Session
  */
 
-/** @param {{user?: {id: string, username: string}}} props the signed-in user if absent */
+/** @param {{user?: {id: string, username: string}}} props without `user`, the card shows the signed-in user */
 export function SessionsCard({ user }) {
   const list = useList('/api/auth/sessions', 'sessions', { query: user ? { user: user.id } : {}, every: 15_000 });
   const [asking, setAsking] = useState(false);

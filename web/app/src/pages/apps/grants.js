@@ -24,8 +24,8 @@ await loadStyles('apps.css');
  */
 
 /**
- * @param {{user?: {id: string, username: string}}} props the signed-in user's own apps, or for administrators those
- *   of `user`
+ * @param {{user?: {id: string, username: string}}} props without `user`, the card shows the apps of the signed-in user;
+ *   only administrators see the apps of another user
  */
 export function GrantsCard({ user }) {
   const list = useList('/api/oauth/grants', 'grants', { query: { user: user?.id }, every: 15_000 });

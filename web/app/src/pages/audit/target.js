@@ -8,7 +8,8 @@ import { ownName } from './names.js';
  */
 
 /**
- * Target types that have a page, and the permissions for it.
+ * Target types that have a page, and the permissions of which one is enough to open it. Without permissions, every user
+ * can open the page.
  * @type {Record<string, [path: string, ...permissions: string[]]>}
  */
 const PAGES = {

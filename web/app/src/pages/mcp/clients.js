@@ -1,9 +1,9 @@
 /**
- * The configuration of each MCP client. The variants with a token are identical to the output of `svc mcp config`
- * except for the path of `svc`: change both together.
+ * The configuration of each MCP client. The variants with a token are identical to the output of `svc mcp config`,
+ * except that the command also writes the full path of `svc` and the file of a private CA: change both together.
  */
 
-/** Environment variable of the token, if the configuration contains none. */
+/** The environment variable with the token, for configurations that do not contain the token. */
 const TOKEN_VARIABLE = 'SVC_MCP_TOKEN';
 /** Placeholder for a token that the user must insert. */
 const PLACEHOLDER = '<token>';
@@ -13,11 +13,11 @@ const NAME_MAX = 32;
  * @typedef {object} Entry
  * @property {string} name name of the server in the client
  * @property {string} url
- * @property {string | null} token null: from a variable or a prompt
+ * @property {string | null} token null: the configuration names a variable, a prompt or a placeholder instead
  */
 /**
  * @typedef {object} Client
- * @property {string} id as in `svc mcp config --client`
+ * @property {string} id as in `svc mcp config --client`, which has no `chatgpt`
  * @property {string} label
  * @property {Login} [login] connects with a login in the browser
  * @property {WithToken} [token] connects with a token
@@ -171,7 +171,8 @@ export function nameProblem(name) {
 }
 
 /**
- * The value of the header; `instead` is the variable in the client's notation.
+ * The value of the header `Authorization`. Without a token it contains `instead`: a variable in the client's notation,
+ * or a placeholder.
  * @param {Entry} entry
  * @param {string} instead
  */

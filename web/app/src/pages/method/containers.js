@@ -1,4 +1,4 @@
-/** Fields that contain other fields. An absent optional member is shown as a button, so that a recursive form ends. */
+/** Fields that contain other fields. An absent object or list is shown as a button, so that a recursive form ends. */
 import { html, useContext } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { inlineMarkdown } from '../../ui/markdown.js';
@@ -25,7 +25,7 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
   `;
 }
 
-/** Limit of fields shown; larger objects are edited as JSON. */
+/** The maximum number of fields shown. Further fields can be edited only in the JSON. */
 const MOST_FIELDS = 200;
 
 /**
@@ -78,7 +78,7 @@ function withMember(value, name, next, rows) {
   return Object.fromEntries(names.filter((one) => members.has(one)).map((one) => [one, members.get(one)]));
 }
 
-/** Limit of items shown; longer lists are edited as JSON. */
+/** The maximum number of items shown. Further items can be edited only in the JSON. */
 const MOST_ITEMS = 100;
 
 /** @param {Props & {isNull?: boolean}} props */
@@ -122,7 +122,8 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
 }
 
 /**
- * A list cannot have gaps, so an empty item is null; its field shows null as empty unless the schema allows null.
+ * The value that the field of an item shows. A list cannot have gaps, so an empty item is null. Its field shows null as
+ * empty, except if the schema allows null or if the field is a choice or raw JSON.
  * @param {any} item
  * @param {any} part
  * @param {import('./schema.js').Schema} root

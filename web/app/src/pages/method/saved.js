@@ -10,7 +10,7 @@ import { Form } from '../../ui/form.js';
 import { Menu } from '../../ui/menu.js';
 import { toast } from '../../ui/toasts.js';
 
-/** Characters of a link. Servers and messengers refuse longer addresses. */
+/** The maximum number of characters of a link. Some servers and messengers reject longer links. */
 const LINK_MAX = 6_000;
 const NAME_MAX = 60;
 

@@ -116,7 +116,7 @@ export function typescriptOf(call) {
 /** @param {Call} call */
 function typescriptBody(call) {
   const text = request(call);
-  // A JavaScript literal would round these numbers, and `__proto__` would not be a key.
+  // A JavaScript literal would round numbers with too many digits, and `__proto__` would not be a key.
   if (hasExact(call.params) || text.includes('"__proto__"')) return JSON.stringify(text);
   const pretty = JSON.stringify(JSON.parse(text), null, 2).replaceAll('\n', '\n  ');
   return `JSON.stringify(${pretty})`;

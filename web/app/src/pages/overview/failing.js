@@ -13,7 +13,7 @@ import { Time } from '../../ui/time.js';
 
 /** @typedef {import('../../lib/alerts.js').FailingSink} FailingSink */
 
-/** Sinks in the card; a link leads to the others. */
+/** The maximum number of sinks in the card. A link leads to the page of all failing sinks. */
 const SHOWN = 6;
 
 /** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>}} props */

@@ -1,4 +1,4 @@
-/** The form of a provider, new or known. */
+/** The form of a new or an existing provider. */
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { CodeBlock } from '../../ui/code-block.js';

@@ -13,10 +13,10 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 /** @typedef {{n: number, at: string, source: 'stderr' | 'stdout' | 'agent' | 'script', line: string}} Line */
 
 const FIRST_LINES = 200;
-/** Limit of lines that the page keeps; the server keeps at most 500. */
+/** The maximum number of lines that the page keeps. The server keeps at most 500 lines of a space. */
 const MOST_LINES = 1_000;
 const EVERY_MS = 1_500;
-/** Distance from the end in pixels within which the log keeps scrolling. */
+/** If the log is scrolled to within this distance of its end, it scrolls on with new lines. */
 const NEAR_END_PX = 40;
 
 /** @param {{id: string}} props */

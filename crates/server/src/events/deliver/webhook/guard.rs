@@ -1,5 +1,5 @@
 //! Decides which addresses webhooks may reach: those of the public internet, and those that an
-//! administrator allows. The guard must check the address of the connection: a name may resolve to
+//! administrator allows. Callers must check the address that they connect to: a name may resolve to
 //! another address each time.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

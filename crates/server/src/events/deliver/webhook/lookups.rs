@@ -51,7 +51,7 @@ impl Lookups {
             name: "look-ups",
             threads: at_once.max(1),
             running_per_user: (at_once / OWNER_SHARE).max(1),
-            // No limit here: the engine limits the attempts of one owner.
+            // No limit here: the delivery engine limits the attempts of one owner.
             jobs_per_user: usize::MAX,
             waiting_max: usize::MAX,
             evicts: false,

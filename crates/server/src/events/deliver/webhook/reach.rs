@@ -137,7 +137,7 @@ impl Webhook {
             Ok((stream, _)) => Ok(stream),
             Err(error) => {
                 self.log_failure(user, &error);
-                // The address is only in the log, which the operator reads.
+                // Only the log contains the address of the proxy.
                 Err("cannot connect to the proxy of this server; an administrator can see why in the server's log".to_owned())
             }
         }
@@ -151,14 +151,15 @@ impl Webhook {
         Err(self.explain(user, GuardedError::Blocked { host, address }, location))
     }
 
-    /// Logs an error that contains an address. Returns the text of the error for the owner.
+    /// Logs the error if it contains an address. Returns the text of the error for the owner.
     fn explain(&self, user: UserId, error: GuardedError, location: &Location) -> String {
         self.log_failure(user, &error);
         connect_reason(error, bare_host(&location.host), location.port)
     }
 
-    /// Logs a failed connection with its address, for administrators. The owner of a webhook must
-    /// never see the address behind a name: it may belong to the operator's internal network.
+    /// Logs a failed connection with its address, for administrators. The error for the owner of a
+    /// webhook must not contain the address behind a name: it may belong to the operator's internal
+    /// network. Each owner causes a limited number of log lines.
     fn log_failure(&self, owner: UserId, error: &GuardedError) {
         let has_address = matches!(
             error,
