@@ -4,7 +4,7 @@ import test from 'node:test';
 import { formatMappings, formatRequired, parseMappings, parseRequired } from '../app/src/pages/providers/text.js';
 
 test('claims and mappings are unchanged after formatting and parsing', () => {
-  const required = { groups: ['staff', 'ops'], iss: ['https://id.example'] };
+  const required = { groups: ['staff', 'CN=ops,O=Corp'], iss: ['https://id.example'] };
   assert.deepEqual(parseRequired(formatRequired(required)), required);
   const mappings = [
     { value: 'CN=admins,O=Corp', role: 'admin' },

@@ -106,10 +106,10 @@ pub struct Calls {
     pub calls: Vec<Call>,
     /// A page may have fewer calls than `limit`, or none, and still have a next page.
     pub next_cursor: Option<String>,
-    /// Number of calls that are missing because this server could not write them, counted since its
-    /// start. With `view_audit` all such calls count, otherwise those of your methods.
+    /// Number of calls that this server did not record since its start, because they came too fast
+    /// or could not be written. With `view_audit` all such calls count, otherwise those of your methods.
     pub dropped: u64,
-    /// Whether calls are missing here, because too many owners had calls at the same time. If so,
+    /// Whether this page lacks calls, because too many owners have calls of the same time. If so,
     /// add a filter.
     #[serde(default)]
     pub incomplete: bool,

@@ -28,8 +28,8 @@ pub struct Source {
     pub owner_id: UserId,
     pub verify: Verification,
     pub event_type: TypeRule,
-    /// Headers of requests that are copied into `_source` of the event's data, in addition to those
-    /// of the provider.
+    /// Further headers of requests that are copied into `_source` of the event's data. The usual
+    /// headers of the provider, such as `X-GitHub-Event`, are always copied.
     pub headers: Vec<String>,
     pub active: bool,
     /// Present only in the answer to the request that creates the URL, because the URL contains a

@@ -136,7 +136,8 @@ fn write(path: &str, data: &[u8], append: bool) -> Result<(), MontyException> {
         .map_err(|error| io_exception(&error, path))
 }
 
-/// Checks the file for reading, or creates it for writing. Reads and writes are later requests.
+/// Checks the file for reading, or creates it for writing. The script
+/// reads and writes the file later, by its path.
 fn open(args: &OpenCallArgs) -> Answer {
     let path = args.path.as_str();
     match args.mode {

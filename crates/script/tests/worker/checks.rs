@@ -54,7 +54,7 @@ fn copies(returns: &[usize], lines: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_source_over_the_compiler_limits_ends_with_its_worker() {
+async fn a_source_that_overloads_the_compiler_fails_and_the_pool_works_on() {
     let pool = pool(1, Duration::from_secs(60));
     for text in [
         copies(&[1_000], 14_000),

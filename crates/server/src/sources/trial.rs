@@ -45,7 +45,7 @@ impl Sources {
         let event = match read_request(&row, &verified, &inbound, self.clock.now()) {
             Ok(Request::Event(event)) => event,
             Ok(Request::Challenge(_)) => {
-                let text = "the body is Slack's question about the URL, which makes no event";
+                let text = "the body is a `url_verification` request of Slack, and such a request makes no event; use another body";
                 return Err(SourceError::Invalid(text.to_owned()));
             }
             Err(error) => return Ok(rejected(&error.into())),

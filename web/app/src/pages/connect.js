@@ -38,7 +38,7 @@ function Request({ path }) {
       const target = safeRedirect(redirect_to);
       if (!target) throw new Error('The app named an address that is not safe to open. Nothing was opened.');
       setAnswer(approve ? 'allowed' : 'denied');
-      // By script, because the content security policy allows no form to be sent.
+      // The content security policy forbids to submit a form.
       location.href = target;
     } catch (error) {
       if (/** @type {any} */ (error).status !== 404) throw error;

@@ -1,4 +1,4 @@
-/** A JSON editor for schemas without a field type. */
+/** A JSON editor, for schemas that no other field supports and for values that do not fit their field. */
 import { parseExact, sameJson } from '../../lib/exact.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useContext, useEffect, useState } from '../../lib/preact.js';

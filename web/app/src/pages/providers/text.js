@@ -7,7 +7,7 @@ export function parseRequired(text) {
   /** @type {Record<string, string[]>} */
   const required = {};
   for (const line of lines(text)) {
-    const [claim, value] = split(line, 'groups=staff');
+    const [claim, value] = split(line, line.indexOf('='), 'groups=staff');
     required[claim] = [...(required[claim] ?? []), value];
   }
   return required;
@@ -22,7 +22,8 @@ export const formatRequired = (required) =>
 /** @param {string} text @returns {Mapping[]} */
 export function parseMappings(text) {
   return lines(text).map((line) => {
-    const [value, target] = split(line, 'svc-admins=role:admin');
+    // The name of a group at a provider may contain “=”.
+    const [value, target] = split(line, line.lastIndexOf('='), 'svc-admins=role:admin');
     const [, kind, name] = /^(group|role):(.+)$/.exec(target) ?? [];
     if (!kind) throw new Error(`“${line}” names neither group:NAME nor role:NAME.`);
     return { value, [kind]: name.trim() };
@@ -41,12 +42,12 @@ const lines = (text) =>
     .filter(Boolean);
 
 /**
- * Splits at the last “=”: names of groups at a provider may contain one.
+ * Splits a line at a position of “=”.
  * @param {string} line
+ * @param {number} at
  * @param {string} example
  */
-function split(line, example) {
-  const at = line.lastIndexOf('=');
+function split(line, at, example) {
   if (at < 1 || at === line.length - 1) throw new Error(`“${line}” is not like ${example}.`);
   return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
 }

@@ -43,8 +43,8 @@ pub struct FetchedAnswer {
 }
 
 impl Webhook {
-    /// Reads a document of at most `bytes_max` bytes. Redirects are not followed. Look-ups of host
-    /// names do not count for a real user: all callers of this function share one limit.
+    /// Reads a document of at most `bytes_max` bytes. Redirects are not followed. All
+    /// fetches together may look up as many host names as one user.
     pub async fn fetch(&self, url: &str, bytes_max: usize) -> Result<FetchedDocument, String> {
         let answer = self.fetch_answer(FetchRequest {
             url,

@@ -64,7 +64,7 @@ impl Turn<'_, '_> {
         Ok(())
     }
 
-    /// Ends the first delivery of the queue as dead, because it cannot be sent.
+    /// Ends the first delivery of the queue as dead, without another attempt.
     pub(super) fn give_up(&mut self, head: QueueHead, why: &str) -> Result<(), StoreError> {
         let detail = AttemptDetail::error(why);
         let ended = EndedDelivery {
@@ -81,7 +81,7 @@ impl Turn<'_, '_> {
     }
 
     /// Ends a delivery as dead. The delivery is kept, and an audit entry is written. `is_attempted`
-    /// is false if nothing was sent to the receiver.
+    /// is false if the delivery ends without a new attempt.
     fn end_as_dead(
         &mut self,
         ended: &EndedDelivery,
