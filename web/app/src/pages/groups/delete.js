@@ -14,8 +14,8 @@ import { toast } from '../../ui/toasts.js';
 const NAMES_SHOWN = 8;
 
 /**
- * @param {{group: {id: string, name: string}, members: import('../users/directory.js').User[] | undefined, onDone: () =>
- *   Promise<any>, onClose: () => void}} props
+ * @param {{group: {id: string, name: string}, members: import('../users/directory.js').User[] | undefined,
+ *   onDone: () => Promise<any>, onClose: () => void}} props
  */
 export function DeleteGroup({ group, members, onDone, onClose }) {
   const effects = useResource(`/api/groups/${group.id}/methods`);
@@ -61,7 +61,9 @@ function EffectsList({ effects }) {
     ${
       only > 0 &&
       shown.length === 0 &&
-      html`<p>${plural(only, 'method')} of them can then be called by ${only === 1 ? 'its owner' : 'their owners'} only.</p>`
+      html`
+        <p>${plural(only, 'method')} of them can then be called by ${only === 1 ? 'its owner' : 'their owners'} only.</p>
+      `
     }
     ${
       scripts > 0 &&

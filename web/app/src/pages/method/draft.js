@@ -16,8 +16,8 @@ export function paramsDraft(method) {
 }
 
 /**
- * Fills the form of a method, also if it is opened later. Nothing is stored here: only the form knows whether the params
- * may have a secret.
+ * Fills the form of a method, also if it is opened later. Nothing is stored here: only the form knows whether the
+ * params may have a secret.
  * @param {string} method
  * @param {string} text
  */
