@@ -62,7 +62,9 @@ function EffectsList({ effects }) {
       only > 0 &&
       shown.length === 0 &&
       html`
-        <p>${plural(only, 'method')} of them can then be called by ${only === 1 ? 'its owner' : 'their owners'} only.</p>
+        <p>
+          ${plural(only, 'method')} of them can then be called by ${only === 1 ? 'its owner' : 'their owners'} only.
+        </p>
       `
     }
     ${
