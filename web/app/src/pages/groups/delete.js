@@ -14,11 +14,8 @@ import { toast } from '../../ui/toasts.js';
 const NAMES_SHOWN = 8;
 
 /**
- * @param {object} props
- * @param {{id: string, name: string}} props.group
- * @param {import('../users/directory.js').User[] | undefined} props.members
- * @param {() => Promise<any>} props.onDone
- * @param {() => void} props.onClose
+ * @param {{group: {id: string, name: string}, members: import('../users/directory.js').User[] | undefined,
+ *   onDone: () => Promise<any>, onClose: () => void}} props
  */
 export function DeleteGroup({ group, members, onDone, onClose }) {
   const effects = useResource(`/api/groups/${group.id}/methods`);
@@ -65,7 +62,9 @@ function EffectsList({ effects }) {
       only > 0 &&
       shown.length === 0 &&
       html`
-        <p>${plural(only, 'method')} of them can then be called by ${only === 1 ? 'its owner' : 'their owners'} only.</p>
+        <p>
+          ${plural(only, 'method')} of them can then be called by ${only === 1 ? 'its owner' : 'their owners'} only.
+        </p>
       `
     }
     ${
