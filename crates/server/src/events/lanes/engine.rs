@@ -52,8 +52,6 @@ struct Scan {
     /// Time of the next scan if no scan was requested.
     latest: Instant,
     is_requested: bool,
-    /// The time of the last scan, or before the first scan that of the newest event.
-    clock: Option<Timestamp>,
 }
 
 impl Scan {
@@ -82,6 +80,7 @@ impl<D: Deliver> Engine<D> {
                 server_id,
                 deliver,
                 schedule: Mutex::new(Schedule::new(policy.slots)),
+                clock: Mutex::default(),
                 policy,
                 hub,
                 shutdown,
@@ -92,7 +91,6 @@ impl<D: Deliver> Engine<D> {
                 earliest: now,
                 latest: now,
                 is_requested: true,
-                clock: None,
             }),
         }
     }
@@ -142,10 +140,7 @@ impl<D: Deliver> Engine<D> {
                 events::newest_time(tx)
             };
             match self.shared.store.write(releasing).await {
-                Ok(newest) => {
-                    self.scan.lock().clock = newest;
-                    return;
-                }
+                Ok(newest) => return self.shared.note_time(newest.unwrap_or_default()),
                 Err(StoreError::Closed) => return,
                 Err(error) => {
                     tracing::error!(%error, "cannot release the lanes of an earlier run; retrying");
@@ -289,23 +284,23 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Moves the waits of lanes if the clock was set back since the last scan or the last run. The
-    /// clock of a shared database is not followed: every server would do it. Returns whether the
-    /// clock was set back.
+    /// Moves the waits of lanes if the clock was set back since the last transaction or the newest
+    /// event. The clock of a shared database is not followed: every server would do it. Returns
+    /// whether the clock was set back.
     async fn follow_clock(&self, now: Timestamp) -> Result<bool, StoreError> {
-        let last = self.scan.lock().clock;
-        let back = last.map_or(Duration::ZERO, |last| last.since(now));
-        let is_back = back >= CLOCK_TOLERANCE && !self.shared.store.is_shared();
-        if is_back {
-            tracing::warn!(
-                seconds = back.as_secs(),
-                "the clock was set back; the waits of deliveries are moved by the same time"
-            );
-            let moving = move |tx: &mut Tx<'_>| lanes::follow_clock(tx, now, back);
-            self.shared.store.write(moving).await?;
+        let back = self.shared.clock.lock().since(now);
+        if back < CLOCK_TOLERANCE || self.shared.store.is_shared() {
+            self.shared.note_time(now);
+            return Ok(false);
         }
-        self.scan.lock().clock = Some(now);
-        Ok(is_back)
+        tracing::warn!(
+            seconds = back.as_secs(),
+            "the clock was set back; the waits of deliveries are moved by the same time"
+        );
+        let moving = move |tx: &mut Tx<'_>| lanes::follow_clock(tx, now, back);
+        self.shared.store.write(moving).await?;
+        *self.shared.clock.lock() = now;
+        Ok(true)
     }
 
     /// Settles the grants of owners with nothing due. Uses a read transaction, so that such grants

@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{
-    LaneId, ServerId,
+    LaneId, ServerId, Timestamp,
     delivery_policy::{AfterFailure, FailedAttempt},
 };
 use svc_store::{
@@ -51,6 +51,8 @@ pub(super) struct EngineState<D> {
     pub(super) policy: LanePolicy,
     pub(super) hub: Hub,
     pub(super) schedule: Mutex<Schedule>,
+    /// The latest time of a transaction, to notice that the clock was set back.
+    pub(super) clock: Mutex<Timestamp>,
     /// When cancelled, no further deliveries begin.
     pub(super) shutdown: CancellationToken,
     /// When cancelled, deliveries in flight are cut off.
@@ -218,11 +220,17 @@ impl<D: Deliver> EngineState<D> {
 
     /// Reports what a transaction did, after its commit.
     pub(super) fn report(&self, progress: &LaneProgress) {
+        self.note_time(progress.now);
         self.hub.committed(&progress.raised);
         self.report_dead(&progress.dead);
         if progress.can_refill {
             self.hub.wake_refill();
         }
+    }
+
+    pub(super) fn note_time(&self, now: Timestamp) {
+        let mut latest = self.clock.lock();
+        *latest = now.max(*latest);
     }
 
     fn report_dead(&self, dead: &[DeadDelivery]) {
