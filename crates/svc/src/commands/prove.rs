@@ -31,7 +31,7 @@ use self::{
     harm::Harm,
     place::Folder,
     progress::Progress,
-    receiver::Fault,
+    receiver::{Fault, Receiver},
     report::{Ending, Report},
     rounds::Run,
     schema::Schema,
@@ -161,14 +161,15 @@ async fn prove(
 ) -> (Result<Report, Failure>, Option<Schema>) {
     let begun = Instant::now();
     let shared = Arc::new(Shared::new(plan.seed, EMITTERS, plan.fault));
+    let receiver = match Receiver::start(Arc::clone(&shared)).await {
+        Ok(receiver) => receiver,
+        Err(failure) => return (Err(failure), schema),
+    };
     let settings = match settings(plan, schema.as_ref()) {
         Ok(settings) => settings,
         Err(failure) => return (Err(failure), schema),
     };
-    let mut run = match Run::new(shared, settings, schema, plan.harms.clone()).await {
-        Ok(run) => run,
-        Err((failure, schema)) => return (Err(failure), schema),
-    };
+    let mut run = Run::new(shared, settings, receiver, schema, plan.harms.clone());
     let mut progress = Progress::new(plan.rounds);
     let ending = tokio::select! {
         biased;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Outcome},
-    output::{Output, Table},
+    output::{Output, Table, joined},
     runtime,
 };
 
@@ -145,19 +145,13 @@ impl Report {
             dead,
         } = self.totals;
         let kinds = self.disturbances.iter();
-        let kinds: Vec<String> = kinds
-            .map(|(harm, count)| format!("{harm} {count}"))
-            .collect();
+        let kinds = kinds.map(|(harm, count)| format!("{harm} {count}"));
         Table::record(vec![
             (
                 "rounds",
-                format!(
-                    "{} of {}: {}",
-                    self.finished_rounds,
-                    self.rounds,
-                    kinds.join(", ")
-                ),
+                format!("{} of {}", self.finished_rounds, self.rounds),
             ),
+            ("disturbances", joined(kinds)),
             ("seed", self.seed.to_string()),
             (
                 "servers",

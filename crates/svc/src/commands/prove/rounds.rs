@@ -75,18 +75,15 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run without servers. On a failure the schema is returned.
-    pub async fn new(
+    /// A run without servers.
+    pub fn new(
         shared: Arc<Shared>,
         settings: ServerSettings,
+        receiver: Receiver,
         schema: Option<Schema>,
         harms: Vec<Harm>,
-    ) -> Result<Self, (Failure, Option<Schema>)> {
-        let receiver = match Receiver::start(Arc::clone(&shared)).await {
-            Ok(receiver) => receiver,
-            Err(failure) => return Err((failure, schema)),
-        };
-        Ok(Self {
+    ) -> Self {
+        Self {
             shared,
             settings,
             servers: Vec::new(),
@@ -100,7 +97,7 @@ impl Run {
             receiver,
             tasks: JoinSet::new(),
             calls: None,
-        })
+        }
     }
 
     /// Starts the servers and the emitters.
