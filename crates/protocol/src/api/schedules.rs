@@ -29,7 +29,7 @@ pub struct Schedule {
     pub active: bool,
     /// The next run; `None` if the schedule is not active or has no further run.
     pub next_at: Option<Timestamp>,
-    /// When a run last emitted an event.
+    /// The planned time of the last scheduled run that emitted an event.
     pub last_at: Option<Timestamp>,
     pub last_event_id: Option<EventId>,
     /// Why the last run emitted no event.

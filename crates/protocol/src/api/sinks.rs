@@ -54,8 +54,8 @@ pub struct Sink {
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Number of dropped events, until a replay with `only: "undelivered"` covers every undelivered
-    /// event since the creation of the sink; absent if 0.
+    /// Number of dropped events that are not replayed; absent if 0. A replay with
+    /// `only: "undelivered"` that covers every undelivered event of the sink sets it to 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
     /// Number of dead deliveries, among the newest 200, that were not sent again; absent if 0.
@@ -203,8 +203,8 @@ pub struct NewSink {
     pub delivery: Option<DeliveryPolicy>,
 }
 
-/// A merge patch. Type and owner never change. `webhook`, `json_rpc` and `delivery` are merged member
-/// by member (`null` removes a member), so this type keeps them as JSON.
+/// A merge patch. Type and owner never change. `webhook`, `script`, `json_rpc` and `delivery` are
+/// merged member by member (`null` removes a member), so this type keeps them as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"active": false}))]

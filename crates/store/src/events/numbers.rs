@@ -37,8 +37,8 @@ pub(crate) fn set_newest(tx: &mut Tx<'_>, newest: u64) -> Result<(), StoreError>
     )
 }
 
-/// The number of the newest event; 0 if there never was an event. Later statements of the
-/// transaction see every stored event up to this number.
+/// The number of the newest event; 0 if there never was an event. No event with a lower number can
+/// be stored later, so later statements of the transaction miss none.
 pub fn newest_number(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     tx.get(&format!("SELECT {NEWEST}"), &[])
 }

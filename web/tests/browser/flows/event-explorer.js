@@ -26,7 +26,7 @@ export default async function eventExplorer(scene) {
   // An id opens its event.
   await page.getByLabel('Payload contains, or event id').fill(first);
   const drawer = page.getByRole('dialog', { name: 'custom.order.shipped' });
-  await see(drawer.getByText('No sink or method of yours matches this event.'));
+  await see(drawer.getByText('No sink or method of yours has a delivery of this event.'));
   await page.keyboard.press('Escape');
   await seeNo(drawer);
 

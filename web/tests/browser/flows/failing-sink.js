@@ -40,5 +40,5 @@ export default async function failingSink(scene) {
   await seeNo(page.getByRole('main').getByText('failing', { exact: true }));
   await see(page.getByRole('main').getByText('active', { exact: true }));
   await page.goto('/');
-  await see(page.getByText('All deliveries arrive'));
+  await see(page.getByText('No sink of yours fails'));
 }

@@ -26,7 +26,7 @@ async function methods(scene, page) {
   await see(row('orders.total').getByRole('img', { name: '12 calls in the last 24 hours, 0 failed' }));
   await see(row('orders.refund').getByRole('img', { name: '1 call in the last 24 hours, 1 failed' }));
   await see(row('orders.create').getByText('none', { exact: true }));
-  // Only the owner of a method knows its calls.
+  // The list shows the chart only for the own methods of the user.
   await see(row('user.ben.greet').getByTitle('Known to the owner only').first());
   assert.equal(asked.filter((path) => path === '/api/stats/activity').length, 1);
   assert.ok(!asked.some((path) => path.startsWith('/api/methods/')), 'no request for a row');

@@ -1,13 +1,13 @@
 //! The share of a limit that a server may use.
 
-/// A server without demand gets this part of the limit, so that its first request is not rejected.
+/// The least demand that a server assumes for itself, as a part of the limit, so that the first
+/// request at an idle server is not rejected.
 const SHARE_MIN: f64 = 0.02;
 
-/// This server's share. Demands below a common level are met in full, and larger demands get that
-/// level. The level is chosen so that the limit is used up. If the sum of all demands is less than
-/// the limit, the rest is divided equally. If all servers compute from the same demands, their
-/// shares add up to the limit. Servers that demand less than [`SHARE_MIN`] of the limit add their
-/// minimum share to this sum.
+/// This server's share. The limit is divided equally. The part that a server does not need goes to
+/// the servers that need more, and what nobody needs is divided equally again. The shares of all
+/// servers add up to the limit. Only idle servers can raise the sum above the limit, each by at most
+/// [`SHARE_MIN`] of it.
 pub(super) fn fair_share(limit: f64, own: f64, others: impl Iterator<Item = f64>) -> f64 {
     let own = own.max(limit * SHARE_MIN);
     let mut demands: Vec<f64> = others.chain([own]).collect();

@@ -8,7 +8,7 @@ use svc_testkit::{RegistrationToml, TestServer, error_code, eventually, fixture,
 use crate::SOON;
 
 #[tokio::test]
-async fn s4_1_s8_serial_sends_one_call_at_a_time_and_concurrent_many() {
+async fn s4_1_s8_serial_mode_sends_one_call_at_a_time_and_concurrent_mode_sends_many() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for (name, registration, peak) in [("one", fixture().serial(), 1), ("many", fixture(), 8)] {

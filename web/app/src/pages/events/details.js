@@ -74,7 +74,7 @@ function spaceOf(event, space) {
 }
 
 /**
- * The matching sinks and methods, with the state of each delivery.
+ * The deliveries of the event and the queues that dropped it, with their states.
  * @param {{event: import('./payload.js').EventRecord}} props
  */
 export function Receivers({ event }) {
@@ -87,7 +87,7 @@ export function Receivers({ event }) {
   if (deliveries.length === 0) {
     return html`
       ${stale}
-      <p class="muted">No sink or method of yours matches this event.</p>
+      <p class="muted">No sink or method of yours has a delivery of this event.</p>
       ${
         can('manage_own_event_sinks', 'manage_global_event_sinks') &&
         html`

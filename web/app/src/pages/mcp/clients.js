@@ -1,6 +1,7 @@
 /**
- * The configuration of each MCP client. The variants with a token are identical to the output of `svc mcp config`,
- * except that the command also writes the full path of `svc` and the file of a private CA: change both together.
+ * The configuration of each MCP client. The variants with a token have the content of the output of `svc mcp config`:
+ * change both together. The command also writes the full path of `svc`, the base path of the server and the file of a
+ * private CA.
  */
 
 /** The environment variable with the token, for configurations that do not contain the token. */
@@ -79,7 +80,7 @@ export const CLIENTS = [
     label: 'ChatGPT',
     login: {
       write: ({ url }) => url,
-      place: 'In the settings of ChatGPT: turn on the developer mode of apps and connectors, and create one.',
+      place: 'In the settings of ChatGPT: turn on the developer mode of apps and connectors, and create a connector.',
       start: () => 'Choose OAuth as authentication, and connect.',
       remote: 'OpenAI',
     },

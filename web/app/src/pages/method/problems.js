@@ -1,4 +1,4 @@
-/** All problems of the params, for the summary before a call. */
+/** The first problems of the params, for the summary before a call. */
 import { kindOf } from '../../lib/exact.js';
 import { valueError } from './check.js';
 import { itemSchema, propertiesOf, shapeOf, variantAt, variantsOf } from './schema.js';

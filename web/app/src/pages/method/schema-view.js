@@ -47,8 +47,8 @@ const OPEN_PARTS = 300;
 const MOST_ROWS = 500;
 
 /**
- * @param {{rows: [string, any, boolean][], root: any, depth: number, width?: number}} props `width`: the product of the
- *   row counts of the levels above, as an estimate of how many lists this level has
+ * @param {{rows: [string, any, boolean][], root: any, depth: number, width?: number}} props `width`: an
+ *   estimate of the number of lists at this depth: the row counts of the parent lists, multiplied
  */
 function Rows({ rows, root, depth, width = 1 }) {
   const all = width * rows.length;
@@ -114,7 +114,7 @@ function Facts({ part, root }) {
 }
 
 /**
- * The children of a schema: members of an object or of list items, items of a tuple, values of a map, or variants.
+ * The children of a schema: members of an object, or of the objects in a list; items of a tuple, values of a map, variants.
  * @param {any} part
  * @param {any} root
  * @returns {[string, any, boolean][]}

@@ -46,7 +46,7 @@ export function FailingCard({ sinks }) {
   `;
 }
 
-/** Sinks whose last delivery is dead come first, then those that lost events, then those that retry. */
+/** The order by the state of the last delivery. A sink that lost events may have delivered its last one. */
 const RANKS = ['dead', 'delivered', 'pending'];
 
 /** @param {FailingSink} a @param {FailingSink} b */
@@ -94,10 +94,10 @@ function NoFailures({ sinks, isKnown }) {
   if (!isKnown) return html`<div class="loading-space"></div>`;
   return html`
     <p class="overview-quiet">
-      <${Status} tone="good">All deliveries arrive</${Status}>
+      <${Status} tone="good">No sink of yours fails</${Status}>
       ${
         sinks.dropped > 0 &&
-        html`<span class="muted small">${plural(sinks.dropped, 'event')} dropped earlier, all replayed since.</span>`
+        html`<span class="muted small">${plural(sinks.dropped, 'event')} dropped in total.</span>`
       }
     </p>
   `;
