@@ -95,10 +95,7 @@ function NoFailures({ sinks, isKnown }) {
   return html`
     <p class="overview-quiet">
       <${Status} tone="good">No sink of yours fails</${Status}>
-      ${
-        sinks.dropped > 0 &&
-        html`<span class="muted small">${plural(sinks.dropped, 'event')} dropped in total.</span>`
-      }
+      ${sinks.dropped > 0 && html`<span class="muted small">${plural(sinks.dropped, 'event')} dropped in total.</span>`}
     </p>
   `;
 }
