@@ -114,7 +114,8 @@ function Facts({ part, root }) {
 }
 
 /**
- * The children of a schema: members of an object, or of the objects in a list; items of a tuple, values of a map, variants.
+ * The children of a schema: members of an object, or of the objects in a list; items of a tuple; values of a map;
+ * variants.
  * @param {any} part
  * @param {any} root
  * @returns {[string, any, boolean][]}
