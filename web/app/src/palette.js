@@ -18,6 +18,9 @@ const close = () => {
   overlay.value = '';
 };
 
+/** @param {import('./palette/entries.js').Entry} entry */
+const keyOf = (entry) => `${entry.kind} ${entry.href ?? entry.title}`;
+
 export default function Overlay() {
   return overlay.value === 'palette' ? html`<${Palette} />` : html`<${Keys} />`;
 }
@@ -25,7 +28,8 @@ export default function Overlay() {
 function Palette() {
   const [text, setText] = useState('');
   const [asked, setAsked] = useState('');
-  const [chosen, setChosen] = useState(0);
+  // The key of the entry that the arrow keys chose. It stays chosen when further entries arrive.
+  const [chosen, setChosen] = useState('');
   const records = useResource(loadRecords, { deps: [] });
   const methods = useResource((signal) => searchMethods(asked, signal), { deps: [asked] });
   const id = useId();
@@ -34,7 +38,10 @@ function Palette() {
     return () => clearTimeout(timer);
   }, [text]);
   const entries = find(text, records.data ?? [], methods.data ?? []);
-  const current = Math.min(chosen, entries.length - 1);
+  const current = Math.max(
+    entries.findIndex((entry) => keyOf(entry) === chosen),
+    0,
+  );
   const open = (/** @type {import('./palette/entries.js').Entry | undefined} */ entry) => {
     if (!entry) return;
     close();
@@ -45,7 +52,8 @@ function Palette() {
     const step = { ArrowDown: 1, ArrowUp: -1 }[/** @type {'ArrowUp'} */ (event.key)];
     if (step) {
       event.preventDefault();
-      setChosen((current + step + entries.length) % Math.max(entries.length, 1));
+      const next = entries[(current + step + entries.length) % Math.max(entries.length, 1)];
+      if (next) setChosen(keyOf(next));
     } else if (event.key === 'Enter') {
       event.preventDefault();
       open(entries[current]);
@@ -59,12 +67,12 @@ function Palette() {
         spellcheck=${false} autofocus value=${text} onKeyDown=${onKey}
         onInput=${(/** @type {any} */ event) => {
           setText(event.currentTarget.value);
-          setChosen(0);
+          setChosen('');
         }} />
       <ul class="palette-list" role="listbox" id=${id} aria-label="Results">
         ${entries.map(
           (entry, index) => html`
-            <${Option} key=${`${entry.kind} ${entry.href ?? entry.title}`} id=${`${id}-${index}`} entry=${entry}
+            <${Option} key=${keyOf(entry)} id=${`${id}-${index}`} entry=${entry}
               selected=${index === current} onOpen=${() => open(entry)} />
           `,
         )}
