@@ -68,7 +68,6 @@ export function CodeEditor({
     if (shown.current) shown.current.style.minWidth = width ? `calc(${width}ch + 1.75rem)` : '';
   }, [width]);
   const onScroll = (/** @type {Event} */ event) => {
-    if (lines <= WHOLE_MAX) return;
     const frame = /** @type {HTMLElement} */ (event.currentTarget);
     const line = Math.floor(frame.scrollTop / Number.parseFloat(getComputedStyle(frame).lineHeight));
     setTop(line - (line % MARGIN));

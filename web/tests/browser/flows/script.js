@@ -89,10 +89,6 @@ async function longScript(page, lines) {
   const source = page.getByLabel('Source');
   const text = Array.from({ length: lines }, (_, line) => `value_${line} = "text" + str(${line})`).join('\n');
   // Not `fill`: Chromium inserts a text of many lines slowly, line by line.
-  await page
-    .locator('.editor')
-    .first()
-    .evaluate((box) => box.scrollTo(0, 0));
   await source.evaluate((field, value) => {
     Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value')?.set?.call(field, value);
     field.dispatchEvent(new Event('input', { bubbles: true }));
