@@ -31,7 +31,7 @@ pub struct User {
     #[serde(default)]
     pub second_factor: bool,
     /// When the user last used a session, a token or a connected app; exact to a minute. Null if never,
-    /// and in answers to changes.
+    /// and in the answers to a setup and to a login.
     #[serde(default)]
     pub last_seen_at: Option<Timestamp>,
 }

@@ -98,14 +98,7 @@ impl Identity {
     }
 
     pub async fn get_user(&self, id: UserId) -> Result<api::User, IdentityError> {
-        let reading = self
-            .store
-            .read(move |tx| Ok((users::list_last_seen(tx, id, id)?, get(tx, id))));
-        let (mut seen, found) = reading.await?;
-        Ok(api::User {
-            last_seen_at: seen.remove(&id),
-            ..record(found?)
-        })
+        self.store.read(move |tx| Ok(read(tx, id))).await?
     }
 
     pub async fn update_user(
@@ -134,10 +127,7 @@ impl Identity {
             actor.check_user(tx, id)?;
             identity.apply_patch(tx, caller, &actor, &before, patch, password_hash)?;
             let lapsed = remove_lapsed(tx, &[id], identity.clock.now())?;
-            Ok((
-                record(get(tx, id)?),
-                AffectedRecords::user(id).and_lapsed(lapsed),
-            ))
+            Ok((read(tx, id)?, AffectedRecords::user(id).and_lapsed(lapsed)))
         })
         .await
     }
@@ -238,6 +228,14 @@ impl Identity {
         })
         .await
     }
+}
+
+fn read(tx: &mut Tx<'_>, id: UserId) -> Result<api::User, IdentityError> {
+    let profile = get(tx, id)?;
+    Ok(api::User {
+        last_seen_at: users::list_last_seen(tx, id, id)?.remove(&id),
+        ..record(profile)
+    })
 }
 
 fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, IdentityError> {

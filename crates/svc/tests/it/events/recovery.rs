@@ -117,7 +117,7 @@ async fn dropped_events_count_as_lost_until_a_replay_covers_them() {
     assert_eq!(post(&sink, "replay", only).await["matching"], 3);
     assert_eq!(sink.record().await["lost"], 3, "a dry run changes nothing");
     let late = json!({"only": "undelivered", "since": svc_clock::now()});
-    assert_eq!(post(&sink, "replay", late).await["feeding"], 0);
+    assert_eq!(post(&sink, "replay", late).await.get("feeding"), None);
     assert_eq!(sink.record().await["lost"], 3, "the replay covers no event");
     let fed = post(&sink, "replay", json!({"only": "undelivered"})).await;
     assert_eq!(fed["feeding"], 3);
