@@ -191,7 +191,7 @@ mod tests {
         );
         check(
             check_patch::<Template>(&json!({})),
-            "--name, --port, --health-check, --field, --startup-script",
+            "--name, --remove-field, --port, --health-check, --field, --startup-script",
         );
         let patch = UserPatch::default();
         check(
