@@ -1,4 +1,4 @@
-/** Past events are found by payload, id, actor and time, and every one of them can be reached. */
+/** Past events are found by payload, id, actor, space and time, and every one of them can be reached. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
@@ -29,6 +29,12 @@ export default async function eventExplorer(scene) {
   await see(drawer.getByText('No sink or method of yours has a delivery of this event.'));
   await page.keyboard.press('Escape');
   await seeNo(drawer);
+
+  // The only event of the space is its start.
+  await page.goto('/events');
+  await page.getByLabel('Space').selectOption({ label: 'lab' });
+  await see(rows.getByText('space.started'));
+  assert.equal(await rows.count(), 1);
 
   // Paging reaches the oldest event, and the table stays small.
   await page.goto('/events?range=24h&pattern=custom.*');

@@ -73,6 +73,8 @@ async function lint(page) {
 /** A sink script runs with an event of the past. @param {Page} page @param {import('../scene.js').Scene} scene */
 async function pastEvent(page, scene) {
   await page.goto(`/scripts/${scene.facts.sink}`);
+  // The page names the sink that uses the script.
+  await see(page.getByRole('main').getByRole('link', { name: 'keeper' }));
   await page.getByLabel('Event', { exact: true }).selectOption({ index: 1 });
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await see(page.getByRole('region', { name: 'output', exact: true }).getByText('order A-17'));

@@ -18,6 +18,11 @@ async fn a_script_is_written_corrected_and_run() {
     let source = "import svc.event as event\nprint('order', event.data()['order'])\n";
     let sink = ann.script("sink", "log", source).await;
     ann.emit("order.shipped", json!({"order": "A-17"})).await;
+    let keeper = json!({
+        "name": "keeper", "type": "script", "patterns": "custom.order.*",
+        "script": {"script_id": sink.id},
+    });
+    ann.post("/api/event-sinks", keeper).await.expect(201);
     let facts = json!({"ann": credentials(&ann), "sink": sink.id});
     run(&browser, "script", &server, &facts).await;
     let scripts = ann.list("/api/scripts", "scripts").await;
