@@ -202,8 +202,9 @@ impl Discovery {
         (methods, own.len())
     }
 
-    /// The methods that are limited to a group. Names are listed only for callers with `manage_users`
-    /// and for members of the group, at most [`GROUP_NAMES_MAX`]; all are counted.
+    /// The methods that are limited to a group. All are counted, and at most [`GROUP_NAMES_MAX`] are
+    /// listed by name: those of the caller, and all of them for callers with `manage_users` and for
+    /// members of the group with `use_methods`.
     pub async fn list_limited_to(
         &self,
         group: GroupId,
@@ -223,7 +224,9 @@ impl Discovery {
             permissions: Permissions::all(),
             groups: &groups,
         };
-        let sees_all = caller.may(Permission::ManageUsers) || caller.user.groups.contains(&group);
+        let is_member = caller.user.groups.contains(&group);
+        let sees_all = caller.may(Permission::ManageUsers)
+            || (is_member && caller.may(Permission::UseMethods));
         let visible = self.registry.list_visible_definitions(member);
         let limited = visible
             .iter()
