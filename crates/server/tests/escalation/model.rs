@@ -228,6 +228,11 @@ pub struct Model {
 impl Model {
     /// The permissions of a user's roles, also of an inactive user.
     pub fn perms(&self, user: UserIx) -> Perms {
+        // A deleted user holds nothing. Users who manage global sinks also manage those that a
+        // deleted user left.
+        if self.users[user].deleted {
+            return Perms::default();
+        }
         let roles = self.users[user].roles.iter().map(|&role| &self.roles[role]);
         let held = roles.filter(|role| !role.deleted).map(|role| role.perms);
         held.fold(Perms::default(), Perms::union).closed()

@@ -30,10 +30,10 @@ export default async function eventExplorer(scene) {
   await page.keyboard.press('Escape');
   await seeNo(drawer);
 
-  // The only event of the space is its start.
+  // The only event of the space is its creation.
   await page.goto('/events');
   await page.getByLabel('Space').selectOption({ label: 'lab' });
-  await see(rows.getByText('space.started'));
+  await see(rows.getByText('space.created'));
   assert.equal(await rows.count(), 1);
 
   // Paging reaches the oldest event, and the table stays small.
