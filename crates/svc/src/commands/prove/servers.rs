@@ -5,6 +5,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener},
+    ops::Range,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
@@ -239,12 +240,22 @@ pub fn agent_socket(folder: &Path) -> PathBuf {
     folder.join("agent.sock")
 }
 
+/// Ports of servers. The system gives ports from 32768 on to outgoing connections: such a connection
+/// could take the port of a server while the server is down.
+const PORTS: Range<u32> = 20_000..32_000;
+/// Two runs at the same time begin this many ports apart, so that they rarely share ports.
+const PORTS_OF_RUN: u32 = 16;
+
 /// An address of this machine with a free port. The port is chosen before the start, because the
 /// address is a setting of the server.
 pub fn free_address() -> Result<SocketAddr, Failure> {
-    TcpListener::bind("127.0.0.1:0")
-        .and_then(|listener| listener.local_addr())
-        .map_err(|error| Failure::failed("no port is free").why(error))
+    let first = std::process::id().wrapping_mul(PORTS_OF_RUN);
+    (0..PORTS.len() as u32)
+        .map(|step| PORTS.start + first.wrapping_add(step) % PORTS.len() as u32)
+        .filter_map(|port| u16::try_from(port).ok())
+        .map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
+        .find(|address| TcpListener::bind(address).is_ok())
+        .ok_or_else(|| Failure::failed(format!("no port from {PORTS:?} is free")))
 }
 
 /// A command without the settings of this process.
