@@ -18,7 +18,8 @@ const CALL_EVERY: Duration = Duration::from_millis(20);
 const BATCH_EVERY: Duration = Duration::from_secs(1);
 const MCP_EVERY: Duration = Duration::from_millis(500);
 const EMIT_EVERY: Duration = Duration::from_millis(100);
-const SCRIPT_EVERY: Duration = Duration::from_secs(1);
+/// A user may run 60 scripts a minute.
+const SCRIPT_EVERY: Duration = Duration::from_millis(1_500);
 const LIST_EVERY: Duration = Duration::from_millis(700);
 const STREAM_EVERY: Duration = Duration::from_secs(5);
 const LOGIN_EVERY: Duration = Duration::from_secs(5);
