@@ -24,7 +24,7 @@ await loadStyles('methods.css');
 /** @typedef {import('./method/types.js').Method} Method */
 
 /** Methods of one page. */
-const PAGE = 200;
+const PAGE = 100;
 
 export default function MethodsPage() {
   const query = useQuery();

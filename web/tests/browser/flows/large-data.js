@@ -12,7 +12,7 @@ import { see, seePage } from '../scene.js';
 const ELEMENTS_MAX = 20_000;
 /** Bytes of one answer of the API, not compressed. */
 const ANSWER_MAX = 1024 * 1024;
-const METHODS_PER_PAGE = 200;
+const METHODS_PER_PAGE = 100;
 /** Rows of a live list: older rows are dropped. */
 const TAIL_ROWS = 400;
 /** Pages that a reader turns. */
