@@ -140,11 +140,12 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
-/// Records that all events dropped so far were replayed: [`LaneRow::lost`] becomes 0.
-pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+/// Records that the first `dropped` events that a lane dropped were replayed. Events that it drops
+/// later still count as [`LaneRow::lost`].
+pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId, dropped: u64) -> Result<(), StoreError> {
     tx.execute(
-        "UPDATE lanes SET recovered = dropped WHERE id = ?1",
-        values![lane],
+        "UPDATE lanes SET recovered = ?2 WHERE id = ?1 AND recovered < ?2",
+        values![lane, dropped],
     )
 }
 

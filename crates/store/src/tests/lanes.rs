@@ -176,8 +176,24 @@ async fn deliveries_are_paged_by_their_number(engine: &TestEngine) {
     assert!(DeliveryPage::parse(Some("x"), None).is_err());
 }
 
+async fn a_replay_recovers_only_events_that_were_dropped_before_it(engine: &TestEngine) {
+    let fixture = Fixture::new(engine).await;
+    let space = SpaceId(Uuid::now_v7());
+    let lane = fixture.declare(space, &["a"]).await.lanes[0];
+    // Two events are dropped while the replay of the first three runs.
+    let recovered = fixture.write(move |tx| {
+        tx.execute("UPDATE lanes SET dropped = 5 WHERE id = ?1", values![lane])?;
+        lanes::set_recovered(tx, lane, 3)?;
+        // A replay that began earlier ends later.
+        lanes::set_recovered(tx, lane, 2)?;
+        tx.get::<u64>("SELECT recovered FROM lanes WHERE id = ?1", values![lane])
+    });
+    assert_eq!(recovered.await, 3);
+}
+
 on_each_engine!(
     a_subscription_exists_as_long_as_some_space_declares_it,
     events_are_listed_newest_first_by_owner_and_pattern,
     deliveries_are_paged_by_their_number,
+    a_replay_recovers_only_events_that_were_dropped_before_it,
 );

@@ -11,7 +11,7 @@ use svc_protocol::api::{RESEND_MAX, Replay, ReplayOnly, ReplayResult, Resend, Re
 use svc_store::{
     StoreError, Tx, audit, deliveries, events,
     lanes::{self, FeedSelection, Receiver},
-    sinks::SinkRow,
+    sinks::{self, SinkRow},
 };
 
 use super::{
@@ -98,9 +98,12 @@ impl SinksService {
         let manager = caller.clone();
         let found = self.store.read(move |tx| {
             let found = managed(tx, &manager, id);
-            Ok(found.and_then(|(_, row)| Ok((lane_of(tx, &row)?, row))))
+            Ok(found.and_then(|(_, row)| {
+                let lane = lane_of(tx, &row)?;
+                Ok((lane, sinks::status(tx, row.id)?, row))
+            }))
         });
-        let (lane, row) = found.await??;
+        let (lane, status, row) = found.await??;
         if row.policy.filter.is_some() {
             // With a filter, a replay may take as long as a test of the sink with past events,
             // because the filter is evaluated for every past event that matches the patterns. So
@@ -124,7 +127,9 @@ impl SinksService {
                 ..ReplayResult::default()
             });
         }
-        let covers_all = only_undelivered && self.is_rest_delivered(&row, filter, now).await?;
+        let covers_all = only_undelivered
+            && status.lost > 0
+            && self.is_rest_delivered(&row, filter, now).await?;
         let feeds = request.feed.unwrap_or(request.only.is_some());
         let replayed = self
             .writer
@@ -151,7 +156,7 @@ impl SinksService {
                     result.dropped = matching.count - result.queued;
                 }
                 if covers_all && result.dropped == 0 {
-                    lanes::set_recovered(tx, lane)?;
+                    lanes::set_recovered(tx, lane, status.dropped)?;
                 }
                 let mut detail = json!({
                     "name": row.name, "since": since, "until": until,
