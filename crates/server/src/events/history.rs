@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use svc_core::{
-    EventId, Permission, Permissions, UserId,
+    EventId, Permission, Permissions,
     event::Event,
     pattern::{Pattern, PatternError},
     power,
@@ -121,7 +121,7 @@ impl History {
     pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
         found
-            .filter(|event| may_see(caller, event.owner_id))
+            .filter(|event| caller.sees_events_of(event.owner_id))
             .ok_or(HistoryError::NotFound(id))
     }
 
@@ -154,7 +154,7 @@ impl History {
         check_patterns(&patterns)?;
         let open = self.streams.open(&caller.user)?;
         Ok(Stream {
-            events: self.hub.subscribe(only_of(&caller)),
+            events: self.hub.subscribe(caller.only_events_of()),
             hub: self.hub.clone(),
             directory: self.directory.clone(),
             shutdown: self.shutdown.clone(),
@@ -171,7 +171,7 @@ fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, Hist
     let patterns = patterns.transpose()?.unwrap_or_default();
     check_patterns(&patterns)?;
     Ok(events::Filter {
-        owner: only_of(caller),
+        owner: caller.only_events_of(),
         space: query.space_id,
         patterns,
         since: query.since,
@@ -222,7 +222,7 @@ pub enum StreamItem {
 impl Stream {
     /// Skips all events that the stream has not read yet.
     pub fn skip_to_now(&mut self) {
-        self.events = self.hub.subscribe(only_of(&self.caller));
+        self.events = self.hub.subscribe(self.caller.only_events_of());
     }
 
     /// The next item; `None` once the credential is invalid or the server stops.
@@ -234,9 +234,9 @@ impl Stream {
                 biased;
                 () = self.shutdown.cancelled() => return None,
                 _ = self.recheck.tick() => {
-                    let before = only_of(&self.caller);
+                    let before = self.caller.only_events_of();
                     self.caller = self.directory.readmit(&self.caller, svc_clock::now()).ok()?;
-                    if only_of(&self.caller) != before {
+                    if self.caller.only_events_of() != before {
                         self.skip_to_now();
                     }
                 }
@@ -251,14 +251,9 @@ impl Stream {
 
     fn wants(&self, event: &StreamedEvent) -> bool {
         let matches = |pattern: &Pattern| pattern.matches(&event.r#type);
-        may_see(&self.caller, event.owner_id)
+        self.caller.sees_events_of(event.owner_id)
             && (self.patterns.is_empty() || self.patterns.iter().any(matches))
     }
-}
-
-/// The only user whose events the caller sees; `None` if the caller sees all events.
-fn only_of(caller: &Caller) -> Option<UserId> {
-    (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
 }
 
 /// Which receivers of an event a caller sees.
@@ -307,10 +302,6 @@ fn to_record(received: Received) -> EventDelivery {
             .map_or(EventDeliveryState::Dropped, |(_, state)| state.into()),
         attempts: received.attempts,
     }
-}
-
-fn may_see(caller: &Caller, owner: UserId) -> bool {
-    only_of(caller).is_none_or(|only| only == owner)
 }
 
 #[cfg(test)]

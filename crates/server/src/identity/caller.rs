@@ -269,6 +269,15 @@ impl Caller {
         self.user.permissions.contains(permission)
     }
 
+    /// The only user whose events the caller sees; `None` if the caller sees all events.
+    pub fn only_events_of(&self) -> Option<UserId> {
+        (!self.may(Permission::ViewAudit)).then_some(self.user.id)
+    }
+
+    pub fn sees_events_of(&self, owner: UserId) -> bool {
+        self.only_events_of().is_none_or(|only| only == owner)
+    }
+
     /// Checks that the caller may see the credentials of a user: their own, or with `manage_users`
     /// those of every user.
     pub fn check_credentials_of(&self, user: UserId) -> Result<(), IdentityError> {

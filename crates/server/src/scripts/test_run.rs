@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use serde_json::value::RawValue;
 use svc_core::{
-    EventId, Permission, ScriptId, SpaceId,
+    EventId, ScriptId, SpaceId,
     event::{Event, EventSpace, sample},
     json_text::JsonText,
 };
@@ -108,9 +108,8 @@ impl Scripts {
             Ok((event, spaces::find(tx, space)?))
         };
         let (event, space) = self.store.read(read).await?;
-        let may_see =
-            |event: &Event| event.owner_id == caller.user.id || caller.may(Permission::ViewAudit);
-        let Some(event) = event.filter(may_see) else {
+        let Some(event) = event.filter(|event: &Event| caller.sees_events_of(event.owner_id))
+        else {
             let message = format!("event `{id}` does not exist, or is not yours");
             return Err(ScriptsError::invalid("invalid", message));
         };
