@@ -1,4 +1,5 @@
-//! `GET /api/stats`, `GET /api/stats/activity`, `GET /api/stats/quotas`, and the statistics of one method and of one sink.
+//! `GET /api/stats`, `GET /api/stats/activity`, `GET /api/stats/quotas`, and the statistics of one
+//! method and of one sink.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -2,8 +2,9 @@
 //! no acknowledged event is lost, out of order or invented.
 //!
 //! Parts: `rounds` runs a round with the disturbances of `harm`. `servers` starts the processes,
-//! `emitters` emit, `receiver` records what arrives, `ledger` compares; `calls` makes and compares calls. `place` and `schema` make sure
-//! that only a new folder and a new schema are used. `dice` makes every choice depend on the seed.
+//! `emitters` emit, `receiver` records what arrives, `ledger` compares. `calls` makes and compares
+//! calls. `place` and `schema` make sure that only a new folder and a new schema are used. `dice`
+//! makes every choice depend on the seed.
 
 mod calls;
 mod dice;
