@@ -31,7 +31,7 @@ struct Findings {
 }
 
 impl HealthChecker {
-    /// Runs the checks until the agent stops. Then the senders of `check` and `link` are dropped.
+    /// Runs the checks until the senders of `check` and `link` are dropped, when the agent stops.
     pub async fn run(mut self) {
         loop {
             let check = self.check.borrow_and_update().clone();

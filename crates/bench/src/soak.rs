@@ -1,5 +1,5 @@
-//! A mixed load for hours, and whether the server stays as it is: no growing memory, descriptors,
-//! threads or database, and no error.
+//! Puts a mixed load on a server for hours. Checks that no error occurs, and that memory, file
+//! descriptors, threads and the database do not keep growing.
 //!
 //! The load is light (about a third of two cores), so that a run can last a night beside other work.
 //! The settings bound everything that a server stores, except its audit log, so that a steady state
@@ -31,7 +31,7 @@ use self::{
 
 pub const USAGE: &str = "soak [--hours N | --minutes N]";
 const MINUTE: Duration = Duration::from_secs(60);
-/// Errors in the server's log that are printed.
+/// The maximum number of errors of the server's log that are printed.
 const ERRORS_SHOWN: usize = 20;
 
 /// Bounds that a light load reaches within minutes.
@@ -129,7 +129,7 @@ pub async fn run(args: impl Iterator<Item = String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The methods of the lasting space. Their set changes with `n`.
+/// The methods of the space that exists during the whole run. Their set changes with `n`.
 fn registration(n: u64) -> RegistrationToml {
     let mut registration = fixture().with(method("echo", "echo").mcp_tool());
     for extra in 0..n % 3 {
@@ -138,7 +138,7 @@ fn registration(n: u64) -> RegistrationToml {
     registration
 }
 
-/// The server still works after the load.
+/// Checks that the server still works after the load.
 async fn check_calls(user: &TestUser) -> anyhow::Result<()> {
     let answer = user.call("echo", serde_json::json!({"x": 1})).await;
     ensure!(answer["result"]["x"] == 1, "`echo` answered {answer}");

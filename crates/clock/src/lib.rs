@@ -49,7 +49,8 @@ impl Clock {
     }
 
     /// The time since an unknown moment. Setting the clock does not change it, and the time of a
-    /// suspended machine counts. `None` for a clock that is never set.
+    /// suspended machine counts. `None` for a clock without [`with_elapsed`](Self::with_elapsed):
+    /// such a clock never jumps.
     pub fn elapsed(&self) -> Option<Duration> {
         self.elapsed.as_ref().map(|elapsed| elapsed())
     }

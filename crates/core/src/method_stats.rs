@@ -3,7 +3,7 @@
 //! A block counts the calls of all methods of one owner in one period, and the attempts of all sinks
 //! of the owner. An attempt of a sink is counted like a call, under a name that no method has.
 //! Blocks of short periods are merged into blocks of longer periods as they get older, so that an
-//! owner has only a few hundred.
+//! owner has only a few hundred blocks.
 
 use std::{
     cmp::Reverse,
@@ -26,7 +26,7 @@ use crate::{
 /// The maximum number of entries in a block. If there are more methods, those with the fewest calls
 /// share one entry.
 pub const METHODS_MAX: usize = 1_000;
-/// The name of the entry of the methods that share one. No method has an empty name.
+/// The name of the entry that several methods share. No method has an empty name.
 pub const OTHER: &str = "";
 
 /// The prefix of the names of sinks. No name of a method contains a slash.

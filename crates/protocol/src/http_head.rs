@@ -49,8 +49,8 @@ pub fn find_in_head(tail: Tail, mut length: Option<usize>, bytes: &[u8]) -> Opti
     None
 }
 
-/// The length of the body if this line declares it. `Some(None)` for a `Transfer-Encoding` header,
-/// and for a length that is text but not a number.
+/// The length of the body, if this line declares it. `Some(None)` if the line makes the length
+/// unknown: a `Transfer-Encoding` header, or a `Content-Length` that is text but not a number.
 fn content_length(line: &[u8]) -> Option<Option<usize>> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, value) = (&line[..colon], &line[colon + 1..]);

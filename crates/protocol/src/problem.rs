@@ -13,8 +13,8 @@ pub const DATABASE_UNAVAILABLE: &str = "database_unavailable";
 /// The error code of a server whose disk is full. Clients may repeat the request.
 pub const DISK_FULL: &str = "disk_full";
 
-/// Whether a code reports an outage of the server's database, which ends without a change of the
-/// request.
+/// Whether a code reports an outage of the server's database. After the outage, the same request
+/// may succeed.
 pub fn is_database_outage(code: &str) -> bool {
     [DATABASE_UNAVAILABLE, DISK_FULL].contains(&code)
 }

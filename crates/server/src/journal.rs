@@ -39,7 +39,8 @@ pub struct JournalOptions {
     pub rows_per_owner: u64,
     /// How long rows are kept.
     pub keep: Duration,
-    /// The maximum size of params and of an answer that are recorded. With 0, none are recorded.
+    /// The maximum bytes of recorded params, and of a recorded answer. Larger params or answers are
+    /// left out. With 0, no params and no answers are recorded.
     pub payload_bytes: usize,
     /// Bytes of params and answers that are kept for each owner of methods.
     pub payload_bytes_per_owner: u64,

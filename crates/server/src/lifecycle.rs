@@ -92,8 +92,8 @@ impl Lifecycle {
             .collect())
     }
 
-    /// Stops spaces of servers that have been dead for longer than the grace period, at most
-    /// `ORPHANS_MAX` in one call. Returns the number of spaces that were stopped.
+    /// Stops spaces of servers whose last heartbeat is older than `grace`, at most `ORPHANS_MAX` in
+    /// one call. Returns the number of spaces that were stopped.
     pub async fn stop_orphans(&self, grace: Duration) -> Result<usize, StoreError> {
         let listing = move |tx: &mut Tx<'_>| {
             let before = tx.now()?.minus(grace);

@@ -72,8 +72,8 @@ pub struct SharedDatabase {
     /// Connections for reads of requests. There are also two for deliveries, one for long lists,
     /// one for writes, one for notifications and one for the heartbeat.
     pub readers: usize,
-    /// Whether changes of other servers are found by polling only, without notifications. For
-    /// connection poolers that share connections.
+    /// Whether changes of other servers are found by polling only, without notifications. Needed if
+    /// a connection pooler lets clients share a connection: notifications then do not arrive.
     pub poll_only: bool,
 }
 

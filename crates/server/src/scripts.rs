@@ -1,5 +1,5 @@
 //! Stores scripts, and runs sink and tool scripts. Startup scripts are only stored here: agents run
-//! them in spaces. Other scripts import libraries, on the server and in spaces.
+//! them in spaces. Libraries are scripts that other scripts import, on the server and in spaces.
 //!
 //! [`Scripts`] manages and tests scripts for users. [`ScriptRunner`] runs a script in a worker
 //! process, within limits, and answers its requests as the user for whom it runs. [`StoredTools`]

@@ -29,7 +29,8 @@ use crate::{
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Events are counted up to this number, which is precise enough for an overview.
 const EVENTS_MAX: u32 = 10_000;
-/// Failing sinks of an answer. The others are counted.
+/// The maximum number of failing sinks that an answer lists. Further failing sinks are only
+/// counted.
 const FAILING_MAX: u32 = 100;
 
 /// The scope of the numbers.

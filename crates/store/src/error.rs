@@ -6,9 +6,10 @@ use thiserror::Error;
 
 use super::{meta, postgres::AddressError};
 
-/// Why a read or a write failed. A failed write is rolled back, with two exceptions. If a connection
-/// to PostgreSQL was lost during the commit, the result of that commit is unknown. If the disk failed
-/// while a commit of the embedded database was flushed, a crash right after it may keep the write.
+/// Why a read or a write failed. A failed write is rolled back, with two exceptions. If a
+/// connection to PostgreSQL was lost during the commit, the result of that commit is unknown. If
+/// the disk failed while a commit of the embedded database was flushed, and the server or the
+/// machine crashes right afterwards, the write may be in the database after the restart.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum StoreError {
     #[error("the store is closed")]

@@ -162,8 +162,9 @@ fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreErro
     Ok((receiver, is_managed))
 }
 
-/// Lists the drops of an event at full queues. Only an audit entry says which event was dropped; it
-/// has the time of the event. Deleted sinks are left out.
+/// Lists the receivers that dropped an event because their queues were full. Only the audit log
+/// records which event was dropped. The audit entry of a drop has the time of the event. Deleted
+/// sinks are left out.
 fn list_dropped(
     tx: &mut Tx<'_>,
     event: &Event,

@@ -131,7 +131,7 @@ struct Inner {
     /// Limits concurrent reads of long lists.
     lists: UserPermits,
     listener: Mutex<Option<postgres::Listener>>,
-    /// Of the embedded database; never begins for another one.
+    /// Whether the disk of the embedded database fails. With PostgreSQL, never reports an outage.
     outage: Arc<Outage>,
     heartbeat: Mutex<Option<postgres::Heartbeat>>,
 }

@@ -1,4 +1,5 @@
-//! Statistics of methods. A block counts the calls of all methods of an owner in a period.
+//! Statistics of methods and sinks. A block counts the calls of all methods of an owner in a
+//! period, and the attempts of all sinks of the owner.
 
 use std::time::Duration;
 
@@ -66,8 +67,8 @@ pub fn list(
     Ok(found)
 }
 
-/// The calls of all methods of an owner since a time, and the attempts of all sinks: visits the start
-/// of each block with each name in it and its counts.
+/// Visits the calls of all methods of an owner since a time, and the attempts of all sinks of the
+/// owner. Calls `found` for each name in each block, with the start of the block and the counts.
 pub fn visit(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -90,8 +91,9 @@ pub fn visit(
     Ok(())
 }
 
-/// Finds blocks that are too old for their range. Merges those of one owner and one period into one
-/// block of the next range. Returns whether there may be more to merge.
+/// Finds blocks that are too old for their [`StatsRange`]. The next range has longer periods.
+/// Merges the blocks of one owner in one longer period into one block. Returns whether there may be
+/// more to merge.
 pub fn merge(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     for range in StatsRange::ALL {
         let Some(next) = range.next() else { continue };
@@ -139,7 +141,7 @@ fn merge_period(
     for block in &blocks {
         match MethodCounts::decode(&block.data) {
             Ok(counts) => merged.add_all(&counts),
-            // A newer server of the zone wrote the block, and merges it.
+            // A server with a newer version of svc wrote the block, and will merge it.
             Err(BlockError::Version(_)) => return Ok(false),
             Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %block.id,
                 "removed a damaged block of the statistics of methods: {error}"

@@ -7,8 +7,9 @@ use parking_lot::Mutex;
 
 use crate::{error::StoreError, handle::Store, meta};
 
-/// The least time between two records about the begin of an outage, and between two probes.
+/// The minimum time between two log records that report the beginning of an outage.
 const LOG_PAUSE: Duration = Duration::from_secs(10);
+/// The minimum time between two probes.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 /// A write that takes longer counts as hanging.
 const HANG_AFTER: Duration = Duration::from_secs(5);
@@ -17,7 +18,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The value that a probe writes and removes.
 const PROBE: &str = "write_probe";
 
-/// What the embedded database cannot do at the moment.
+/// Why the embedded database cannot be written at the moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FailingWrites {
     pub is_disk_full: bool,
@@ -25,8 +26,9 @@ pub struct FailingWrites {
 }
 
 impl Store {
-    /// How the embedded database fails, if its disk does not take writes at the moment. Repeats a
-    /// small write, at most once a second, so that the answer is true without other writes.
+    /// Why the embedded database cannot be written at the moment; `None` if it can be written.
+    /// During an outage, tries a small write, at most once a second. Otherwise the end of the
+    /// outage would not be noticed before the next write of a caller.
     pub async fn find_failing_writes(&self) -> Option<FailingWrites> {
         if self.outage().may_probe() {
             let probe = self.write(|tx| {
@@ -121,7 +123,8 @@ impl Outage {
         })
     }
 
-    /// Whether an outage should be probed now. Counts as a probe if it should.
+    /// Whether there is an outage that should be probed now. If so, records the time of this call
+    /// as the time of the last probe.
     pub(super) fn may_probe(&self) -> bool {
         let (mut state, now) = (self.state.lock(), Instant::now());
         let may = state.current.is_some() && has_passed(state.probed_at, PROBE_PAUSE, now);

@@ -98,7 +98,8 @@ impl Connection {
     /// Converts the error of a statement, and reports an outage.
     fn checked<T>(&self, ran: rusqlite::Result<T>) -> Result<T, StoreError> {
         ran.map_err(|error| {
-            // A connection for reads refuses to write, on any disk.
+            // A connection for reads refuses every write, so this error says nothing about the
+            // disk.
             let is_refused = error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
             if is_refused && self.access == Access::Read {
                 return StoreError::Database(error.to_string());
@@ -148,7 +149,8 @@ impl connection::Connection for Connection {
 
     fn commit(&self) -> Result<(), StoreError> {
         self.control("COMMIT").map_err(StoreError::of_commit)?;
-        // A transaction without changes writes nothing to the disk, so it proves nothing.
+        // A commit without changes writes nothing to the disk, so it does not show that the disk
+        // works.
         if self.inner.total_changes() > self.changes_before.get() {
             self.outage.end();
         }
@@ -233,7 +235,7 @@ impl From<rusqlite::Error> for StoreError {
                 Self::Unique(columns.to_owned())
             }
             (ErrorCode::ConstraintViolation, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::ForeignKey,
-            // The index of the log could not grow.
+            // `SHMSIZE`: the index of the write-ahead log could not grow.
             (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => {
                 Self::DiskFull(error.to_string())
             }

@@ -13,12 +13,13 @@ use svc_core::Timestamp;
 
 use crate::{connection::Connection, error::StoreError, lanes, meta, sql::Tx};
 
-/// Smaller changes of the system clock are corrections that no wait needs to know of.
+/// The smallest change of the system clock for which stored times are moved. Smaller changes are
+/// corrections, which this clock follows at once.
 const JUMP_MIN: Duration = Duration::from_secs(2);
-/// The newest time of this clock that is known to be stored, to notice after a restart that the
-/// system clock was set back.
+/// The key of a recent time of this clock in the table `meta`. If this time is in the future after
+/// a restart, the system clock was set back.
 pub(super) const CLOCK_SEEN: &str = "clock_seen";
-/// How often it is stored, if there are writes.
+/// The minimum time between two writes of [`CLOCK_SEEN`], unless the system clock was set.
 const SEEN_EVERY: Duration = Duration::from_secs(60);
 
 pub(super) struct StoreClock {
@@ -221,7 +222,7 @@ mod tests {
         adding.await.expect("added");
         for jump in [3 * HOUR, -8 * HOUR] {
             times.set_by(jump);
-            // Any write lets the store follow.
+            // The store follows a change of the system clock before the next write.
             let any = store.write(|tx| meta::set(tx, "any", "1"));
             any.await.expect("written");
             assert_eq!(due_in(&store, &times).await, 60_000, "{jump}");
@@ -230,10 +231,11 @@ mod tests {
         store.close().await;
         times.set_by(-4 * HOUR);
         let store = open();
-        // The store knew the time of its last change of the clock, ten seconds before.
+        // The stored time is from ten seconds before the close, so these ten seconds do not count
+        // as waited.
         assert_eq!(due_in(&store, &times).await, 60_000);
         store.close().await;
-        // A clock that was set forward while no server ran is a long pause.
+        // While no server runs, a clock that is set forward looks like a long pause.
         times.set_by(4 * HOUR);
         assert!(due_in(&open(), &times).await < 0);
     }

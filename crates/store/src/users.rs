@@ -88,8 +88,8 @@ pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
     with_profiles(tx, users)
 }
 
-/// Adds roles and groups to users that follow each other in the order of ids. One statement reads the
-/// roles of all users from the first id to the last, another one their groups.
+/// Adds roles and groups to users, which must be sorted by id. One statement reads the roles of all
+/// users from the first id to the last, another one reads their groups.
 fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, StoreError> {
     let first = users.first().map_or(UserId::NIL, |user| user.id);
     let last = users.last().map_or(UserId::NIL, |user| user.id);
@@ -136,8 +136,8 @@ fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, S
     Ok(users.into_iter().map(profile).collect())
 }
 
-/// When these users last used a credential. Users who never did are left out. The users follow each
-/// other in the order of ids.
+/// When the users with ids from `first` to `last` last used a credential. Users who never used a
+/// credential are left out.
 pub fn list_last_seen(
     tx: &mut Tx<'_>,
     first: UserId,

@@ -88,9 +88,9 @@ fn filter(directives: Option<&str>, default: DefaultLevel) -> Result<EnvFilter, 
 }
 
 /// The filter that stops the libraries of [`CAPPED`] from logging at trace level, whatever the
-/// directives say. All its levels are at most `most`, the highest level of the first filter:
-/// libraries prepare records for the highest level of both filters, and one library prepares a
-/// dozen records for each message on a link.
+/// directives say. `most` is the highest level of the first filter, and no level of this filter is
+/// higher. Otherwise libraries would prepare records that the first filter discards: one library
+/// prepares a dozen records for each message on a link.
 fn cap(most: LevelFilter) -> Targets {
     Targets::new()
         .with_default(most)

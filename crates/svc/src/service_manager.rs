@@ -65,7 +65,8 @@ impl ServiceManager {
                     self.send("WATCHDOG=1").await;
                     continue;
                 }
-                // A restart repairs no disk, and calls need no database.
+                // Report progress although the database is down: a restart would not repair the
+                // database, and would interrupt calls, which work without it.
                 Ok(Err(error)) if error.is_outage() => {
                     let status = format!("STATUS=the database takes no writes: {error}");
                     self.send(&format!("WATCHDOG=1\n{status}")).await;

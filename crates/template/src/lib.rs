@@ -1,4 +1,5 @@
-//! Body templates render any event as valid JSON. The module `expression` has filters and keys.
+//! Body templates render any event as valid JSON. The module `expression` evaluates the filters and
+//! the ordering keys of sinks.
 //!
 //! This crate owns the language (the part of minijinja that templates may use), its limits, and the
 //! escaping rule. The value of an expression inside a JSON string becomes part of that string. At

@@ -13,7 +13,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 const STEP_LIMIT: Duration = Duration::from_secs(60);
-/// The instance of simulated agents.
+/// The value of `instance` in the hello of simulated agents.
 pub(crate) const SIMULATED: &str = "simulated";
 
 pub struct RawLink {

@@ -137,7 +137,8 @@ impl Bundles {
         text
     }
 
-    /// A module as a constant that has its exports. Line 1 of the module follows the first line.
+    /// The code that runs a module and assigns its exports to a constant. The first line of this
+    /// code names the module, and the second line is line 1 of the module.
     fn function(&self, path: &str) -> String {
         let module = &self.modules[path];
         let begin = if module.awaits {

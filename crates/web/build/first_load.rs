@@ -19,7 +19,8 @@ const NAMES: Names = Names {
 };
 /// A script without imports that runs before the first paint; not a module.
 const BOOT: &str = "src/boot.js";
-/// The files of each page. In `web/app` it says that the files are separate.
+/// The module with the list of the files of each page. The build replaces it; in `web/app` the list
+/// is empty, because the files are not joined there.
 const PAGE_FILES: &str = "src/lib/page-files.js";
 const STYLES: &str = "styles/all.css";
 const STYLESHEET: &str = "<link rel=\"stylesheet\" href=\"/web/";

@@ -63,7 +63,8 @@ pub fn mask(text: &str) -> Result<Masked, Fault> {
             comments.push(at..at + length);
         } else if matches!(bytes[at], b'`' | b'}') && rest[..length].ends_with("${") {
             braces.push(true);
-            // An expression begins here, as after a comma.
+            // An expression begins after `${`. A comma in place of the brace makes `begins_regex`
+            // treat a following slash as the start of a regular expression.
             code[at + length - 1] = b',';
         }
         at += length;
@@ -72,8 +73,8 @@ pub fn mask(text: &str) -> Result<Masked, Fault> {
     Ok(Masked { code, comments })
 }
 
-/// The length of a literal up to the first of `ends` that is not escaped. A literal with one end
-/// must end on its line.
+/// The length of a literal up to the first of `ends` that is not escaped. With only one text in
+/// `ends`, the literal must end on the line on which it begins; only templates have two.
 fn literal_length(text: &str, ends: &[&str]) -> Option<usize> {
     let bytes = text.as_bytes();
     // A slash inside of brackets does not end a regular expression.

@@ -90,7 +90,8 @@ fn scope(event: &Event) -> Scope<'_> {
     }
 }
 
-/// The next runs of a schedule are in order and after the given time. The last run is not after it.
+/// The next runs of a schedule are in order and after the given time. The last run until the given
+/// time is not after this time.
 pub fn cron(data: &[u8]) {
     let [cron, zone, at] = parts(data);
     let (Some(cron), Some(zone)) = (text(cron), text(zone)) else {

@@ -1,4 +1,4 @@
-//! Reads requests of the Model Context Protocol, of both protocol eras.
+//! Reads requests of the Model Context Protocol, of the version 2026-07-28 and of older versions.
 
 use serde_json::Value;
 use svc_protocol::{

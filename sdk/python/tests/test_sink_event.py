@@ -1,4 +1,4 @@
-"""The `svc.event` of a sink's script, with the test as its host."""
+"""The `svc.event` of a sink's script. The test replaces `host.call`, which returns the event."""
 
 from __future__ import annotations
 

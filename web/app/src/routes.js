@@ -6,7 +6,8 @@ import { preloadPage } from './lib/styles.js';
  * @property {string} path with `:name` for a variable part
  * @property {string} title
  * @property {() => Promise<{default: (props: {route: Route}) => any}>} load
- * @property {string[]} [needs] any of these permissions; without it, any signed-in user
+ * @property {string[]} [needs] the user must have one of these permissions; if absent, every signed-in user may
+ *   open the page
  * @property {boolean} [open] shown without the shell and without signing in
  * @property {boolean} [bare] shown without the shell, to a signed-in user: a question that needs an answer
  * @property {string} [icon] pages with an icon appear in the navigation

@@ -115,7 +115,7 @@ export function places({ facts }) {
   ];
 }
 
-/** The name of the app that asks and is connected. @param {any} facts */
+/** The name of the app that asks to connect, and of the app that is connected. @param {any} facts */
 const appName = (facts) => facts.markup ?? 'Probe';
 
 /**

@@ -187,7 +187,7 @@ impl Victim {
                 .map(|arrived| arrived.saturating_duration_since(*sent))
                 .ok_or_else(|| format!("no attempt within {LIMIT:?}"))
         });
-        // A refused emit has no attempt, so it counts as one failure here.
+        // A refused emit has no attempt, so `times` already has one failure for it.
         times.collect()
     }
 

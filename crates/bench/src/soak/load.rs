@@ -18,7 +18,7 @@ const CALL_EVERY: Duration = Duration::from_millis(20);
 const BATCH_EVERY: Duration = Duration::from_secs(1);
 const MCP_EVERY: Duration = Duration::from_millis(500);
 const EMIT_EVERY: Duration = Duration::from_millis(100);
-/// A user may run 60 scripts a minute.
+/// Slow enough for the limit of 60 scripts a minute for each user.
 const SCRIPT_EVERY: Duration = Duration::from_millis(1_500);
 const LIST_EVERY: Duration = Duration::from_millis(700);
 const STREAM_EVERY: Duration = Duration::from_secs(5);
@@ -30,7 +30,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Calls of one connection, and events of one sink, before a new one replaces it.
 const CALLS_OF_CONNECTION: u32 = 500;
 const EVENTS_OF_SINK: u64 = 300;
-/// Names of the spaces whose agents come and go.
+/// The number of names for the spaces whose agents come and go.
 const SPACES: u64 = 5;
 
 type Done = Result<(), String>;
@@ -44,7 +44,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// All kinds of load at the same time, until the load stops. `agent` is the lasting agent.
+    /// Runs all kinds of load at the same time, until the load stops. `agent` runs during the whole
+    /// load; other agents come and go.
     pub async fn run(&self, agent: &TestAgent) {
         let source = "def main(params):\n    return sum(range(params['n']))\n";
         let script = self.user.script("tool", "sum", source).await;
@@ -81,7 +82,7 @@ impl Load {
         }
     }
 
-    /// Registers another set of methods on a lasting agent now and then.
+    /// Registers another set of methods with `agent` now and then.
     async fn register(&self, agent: &TestAgent) {
         self.repeat("registrations", REGISTER_EVERY, async |n| {
             let said = agent.register(registration(n)).await;
@@ -160,8 +161,9 @@ impl Load {
             .ok_or_else(|| answer.to_string())
     }
 
-    /// Emits to a webhook and to a script. After some hundred events all of them must have arrived;
-    /// then new sinks replace the old ones, so that the deliveries do not accumulate.
+    /// Emits events for a webhook and a script. After [`EVENTS_OF_SINK`] events, all of them must
+    /// have arrived at the webhook. Then new sinks replace the old sinks, so that deliveries do not
+    /// accumulate.
     async fn emits(&self) {
         let source = "x = 1\n";
         let script = self.user.script("sink", "count", source).await;
@@ -230,7 +232,7 @@ impl Load {
         let path = paths[n as usize % paths.len()];
         let answer = match path.starts_with("/api/") {
             true => self.send("GET", path, None).await?,
-            // Open to the machine of the server, without a credential.
+            // On the server's own machine, these paths need no credential.
             false => self.user.http().request("GET", path, &[], "").await,
         };
         status(&answer, 200).map_err(|why| format!("{path}: {why}"))

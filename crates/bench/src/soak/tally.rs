@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The errors that are printed.
+/// The maximum number of errors that are printed.
 const ERRORS_SHOWN: u64 = 20;
 
 #[derive(Default)]

@@ -2,8 +2,9 @@
 //!
 //! The first third of a run is warm-up: caches and pools fill. The rest is divided into three parts
 //! of equal length. A value that grows without end has a higher minimum, a higher median and a
-//! higher maximum in each part than in the part before. A single step, a saw-tooth and noise do not
-//! have all six. Growth that slows down is a cache that fills.
+//! higher maximum in each part than in the part before. After a single step, in a saw-tooth and in
+//! noise, at least one of these values does not rise. If the growth slows down, it is taken for a
+//! cache that fills.
 
 /// A measured value: seconds since the start, and the value.
 pub type Sample = (f64, f64);
@@ -11,10 +12,11 @@ pub type Sample = (f64, f64);
 /// How much a value may grow from one part of the run to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Allowance {
-    /// In any run: what a process gains once in a while without a leak, such as a page of the
-    /// allocator or an idle connection.
+    /// The allowed growth, however short the run is. Even without a leak, a process sometimes gains
+    /// a page of the allocator or an idle connection.
     pub steps: f64,
-    /// For each hour of a part. Long runs find slow leaks, short runs only fast ones.
+    /// The additional allowed growth for each hour of a part. Long runs find slow leaks, short runs
+    /// only fast ones.
     pub per_hour: f64,
 }
 
@@ -59,9 +61,10 @@ pub fn find_trend(samples: &[Sample], allowance: Allowance) -> Option<Trend> {
     })
 }
 
-/// A second rise that is smaller than this share of the first one is growth that ends.
+/// If the rise from the second to the third part is not larger than this share of the rise from the
+/// first to the second part, the growth is about to end.
 const STEADY: f64 = 0.6;
-/// The least samples in a part.
+/// The minimum number of samples in a part.
 const SAMPLES_MIN: usize = 6;
 
 #[derive(Clone, Copy)]
@@ -136,7 +139,7 @@ mod tests {
             check("a step in the middle", minutes, false, |at| {
                 if at < middle { 40.0 } else { 90.0 }
             });
-            // A run that is shorter than three teeth cannot tell them from growth.
+            // In a run that is shorter than three teeth, a saw-tooth looks like growth.
             let periods = [0.7, 3.0, 11.0].into_iter();
             for period in periods.filter(|period| period * 3.0 < f64::from(minutes)) {
                 check("a saw-tooth", minutes, false, |at| {

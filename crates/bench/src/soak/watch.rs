@@ -16,17 +16,17 @@ pub const SAMPLE_EVERY: Duration = Duration::from_secs(5);
 const MIB: f64 = 1_048_576.0;
 
 /// The bytes that one audited operation may add to the database: its audit entry, which is kept for
-/// a year, the indexes of it, and the row of a deleted space.
+/// a year, the index entries of this audit entry, and the row of a deleted space.
 const AUDITED_BYTES: f64 = 2_000.0;
 
-/// A page of the allocator is up to 4 MiB, and is returned late: less than one of them between two
-/// parts of a run is no leak. In a long run, 1 MiB an hour is: a server that runs for a year would
-/// gain 8 GiB.
+/// The allocator takes memory in pages of up to 4 MiB and returns them late, so a growth of 2 MiB
+/// from one part of a run to the next is no leak. In a long run, a growth of more than 1 MiB an
+/// hour is a leak: a server that runs for a year would gain 8 GiB.
 const MEMORY: Allowance = Allowance {
     steps: 2.0 * MIB,
     per_hour: MIB,
 };
-/// A handful of connections, which are open by chance when the sample is taken.
+/// Allows for a few connections that happen to be open when the sample is taken.
 const DESCRIPTORS: Allowance = Allowance {
     steps: 4.0,
     per_hour: 1.0,
@@ -35,8 +35,8 @@ const THREADS: Allowance = Allowance {
     steps: 2.0,
     per_hour: 0.5,
 };
-/// Events, calls and deliveries are bounded by settings, so only the audit log grows. Some pages are
-/// free by chance.
+/// Settings limit the stored events, calls and deliveries, so only the audit log grows, and
+/// [`Watch::sample`] subtracts it. The number of free pages in the file varies.
 const DATABASE: Allowance = Allowance {
     steps: MIB,
     per_hour: MIB,
@@ -70,8 +70,8 @@ pub struct Watch {
     began: Instant,
     processes: Vec<(&'static str, u32)>,
     data: PathBuf,
-    /// Memory, descriptors and threads of each process, then the processes below the server and the
-    /// database.
+    /// Memory, descriptors and threads of each process, then the number of descendants of the
+    /// server process, then the size of the database.
     metrics: Vec<Metric>,
     /// CPU time of all processes at the last line.
     cpu: (Instant, Duration),
@@ -114,7 +114,8 @@ impl Watch {
         }
         values.push(descendants_of(self.processes[0].1).len() as f64);
         let size = |name: &str| fs::metadata(self.data.join(name)).map_or(0, |file| file.len());
-        // The log has a size of its own; its data reaches the database after at most 4 MiB.
+        // The write-ahead log is not counted. SQLite moves its data to the database file when the
+        // log has about 4 MiB.
         let database = size("svc.db") as f64;
         values.push(database - audited as f64 * AUDITED_BYTES);
         let at = self.began.elapsed().as_secs_f64();

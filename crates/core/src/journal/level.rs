@@ -1,4 +1,4 @@
-//! What the publisher of a method lets the journal record of its calls.
+//! What the call journal may record about the calls of a method. The publisher decides this.
 
 use std::sync::Arc;
 

@@ -58,8 +58,8 @@ impl OAuthScopes {
         self.0.contains(&scope)
     }
 
-    /// The scopes that [`choose`](Self::choose) takes from a request; `None` if one of them is not
-    /// among these scopes.
+    /// The scopes that [`choose`](Self::choose) takes from a request; `None` if `self` lacks one of
+    /// them.
     pub fn narrow(&self, requested: &str) -> Option<Self> {
         let asked = Self::choose(requested);
         asked

@@ -140,8 +140,8 @@ pub(super) struct ProviderPlaces {
     pub(super) type_paths: &'static [&'static str],
     /// Path of an id in the body, which the signature covers.
     pub(super) id_path: Option<&'static str>,
-    /// A header with an id. Only for senders that sign nothing, so that the id is as trustworthy as
-    /// the body.
+    /// A header with an id. Only for senders that sign nothing: their id is as trustworthy as their
+    /// body.
     pub(super) id_header: Option<&'static str>,
     /// Copied into `_source`.
     pub(super) headers: &'static [&'static str],

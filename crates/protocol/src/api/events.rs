@@ -124,7 +124,7 @@ impl From<DeliveryState> for EventDeliveryState {
     }
 }
 
-/// `GET /api/events/histogram`: the number of events in equal parts of a time.
+/// `GET /api/events/histogram`: the number of events in each of the equal parts of a time span.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EventHistogram {
     /// The start of the first part. Without `since` in the query: the time of the oldest counted event.

@@ -27,7 +27,7 @@ pub struct Space {
     /// The server that holds the link.
     pub node_id: Option<ServerId>,
     /// Whether the agent is linked to this server, or to another server of the zone. If another
-    /// server loses the link, this may show only after the grace period.
+    /// server loses the link, this field may stay true until the end of the grace period.
     #[serde(default)]
     pub linked: bool,
     pub health_check: HealthCheck,

@@ -152,7 +152,7 @@ pub struct SinkStatsPoint {
 pub struct Activity {
     /// The start of the first hour. The last hour is not complete.
     pub since: Timestamp,
-    /// Seconds from the start of a number to the start of the next number.
+    /// The length of the period that each number in `methods` and `sinks` covers, in seconds.
     pub step_seconds: u64,
     /// The caller's own methods that are registered, those with the most calls first. At most 1,000.
     pub methods: Vec<MethodActivity>,

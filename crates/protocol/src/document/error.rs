@@ -319,8 +319,8 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Whether `found` is probably a misspelling of `name`: they differ only in case, in `-` or `_`, or
-/// in one more character.
+/// Whether `found` is probably a misspelling of `name`. Upper and lower case, `-` and `_` do not
+/// count: without them, the two texts are equal or differ in one character.
 fn is_similar(name: &str, found: &str) -> bool {
     let simple = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let (name, found) = (simple(name), simple(found));

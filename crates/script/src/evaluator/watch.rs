@@ -14,9 +14,11 @@ use monty_types::{BASELINE_MEMORY, ExcType, LIVE_MEMORY, MontyException};
 
 use crate::{Abilities, ErrorKind, Setting};
 
-/// The engine's time limit is this much later. The engine ends a script that catches the exception.
+/// The engine's time limit is this much later than the limit of this module. The engine's limit
+/// ends a script that catches the exception of this module and continues.
 pub const TIME_MARGIN: Duration = Duration::from_millis(100);
-/// The engine's memory limit is this much higher. Between two checks, memory usually grows less.
+/// The engine's memory limit is this much higher than the limit of this module. Between two checks
+/// of this module, memory usually grows by less than this margin.
 pub const MEMORY_MARGIN: usize = 16 * 1024 * 1024;
 
 #[derive(Default)]

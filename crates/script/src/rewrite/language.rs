@@ -64,7 +64,8 @@ struct Language<'a> {
     text: &'a str,
     edits: Edits,
     scopes: Scopes<'a>,
-    /// Expressions whose iterator is read completely where it is made.
+    /// Expressions that the code around them only iterates over, such as the iterable of a `for`
+    /// loop. A list works there as well as an iterator.
     read_at_once: HashSet<TextRange>,
     /// Whether the position is inside `{…=}` of an f-string, which shows its own text.
     shown: bool,

@@ -32,7 +32,7 @@ pub struct PoolOptions {
     pub workers_max: usize,
     /// How long an idle worker waits for the next script of its owner.
     pub idle: Duration,
-    /// How long after its time limit a script that does not stop is killed.
+    /// A script that does not stop at its time limit is killed after this additional time.
     pub kill_after: Duration,
     /// The maximum size of the kept output of a script, in bytes.
     pub output_max: usize,

@@ -59,7 +59,7 @@ pub enum WorkerEnvironment {
 pub struct WorkTimeout {
     /// Wall-clock time, including waiting for the host.
     pub time: Option<Duration>,
-    /// How long after its time limit a worker that does not stop is killed.
+    /// A worker that does not stop at the time limit is killed after this additional time.
     pub kill_after: Duration,
 }
 
@@ -90,7 +90,7 @@ pub struct Worker {
     stderr: StderrTail,
     warning: Option<String>,
     /// Whether the worker cannot do more work: it is starting or working, its last script hit a
-    /// limit, or the exchange about its last work broke off.
+    /// limit or made the engine fail, or the last exchange of messages ended early.
     busy: bool,
 }
 

@@ -18,8 +18,8 @@ use crate::{
     streams::{OpenStream, recheck_interval},
 };
 
-/// How long after its end a call may be written to the journal. Each read covers the time since the
-/// last read and this time before it. A stream misses calls that are written later.
+/// A call may be written to the journal up to this long after its end. Therefore each read also
+/// covers this much time before the last read. A stream misses calls that are written later.
 const LATE: Duration = Duration::from_secs(10);
 
 /// A stream of new calls.
@@ -89,8 +89,8 @@ impl CallStream {
         }
     }
 
-    /// Reads the calls since the last read and of the seconds before it, and queues those that are
-    /// new.
+    /// Reads the calls since the last read and of the time [`LATE`] before it. Queues the calls
+    /// that are new.
     async fn read(&mut self) -> Result<(), CallHistoryError> {
         let now = svc_clock::now();
         let since = self.last_read.minus(LATE);

@@ -87,7 +87,7 @@ impl History {
         Ok(self.store.read_list(caller.user.id, reading).await?)
     }
 
-    /// Counts the events of a time in equal parts.
+    /// Divides a time span into equal parts, and counts the events of each part.
     pub async fn histogram(
         &self,
         caller: &Caller,

@@ -74,8 +74,9 @@ impl Answer for CallAnswer {
 }
 
 /// Answers a call that came through the router or bypassed it. If the caller is revoked while the
-/// body arrives or the method runs, the answer is an error. Only the caller is checked again:
-/// nothing else that was decided from the head can change, so the head is not kept.
+/// body arrives or the method runs, the answer is an error. Only the caller is checked again. The
+/// other checks used only the head of the request, and their results cannot change. So the head is
+/// not needed any more.
 #[expect(
     clippy::manual_async_fn,
     reason = "an `async fn` would store its arguments twice"

@@ -278,8 +278,8 @@ impl Caller {
         self.only_events_of().is_none_or(|only| only == owner)
     }
 
-    /// Checks that the caller may see the credentials of a user: their own, or with `manage_users`
-    /// those of every user.
+    /// Checks that the caller may see the credentials of a user. Every caller may see the caller's
+    /// own credentials. A caller with `manage_users` may see the credentials of every user.
     pub fn check_credentials_of(&self, user: UserId) -> Result<(), IdentityError> {
         if user == self.user.id || self.may(Permission::ManageUsers) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Every limit and timing of identity, so that tests can pass their own.
+//! The limits and timings of identity that the configuration or tests can change.
 
 use std::time::Duration;
 
@@ -51,7 +51,8 @@ pub struct PasswordPolicy {
     pub passes: u32,
     /// Passwords hashed at the same time.
     pub concurrency: usize,
-    /// Passwords that may wait; more are rejected.
+    /// Passwords that may wait. If more come, the new password is rejected, or a waiting password
+    /// of the client that has the most waiting passwords.
     pub waiting_max: usize,
     /// Passwords of one address or one user that may wait.
     pub waiting_per_payer: usize,

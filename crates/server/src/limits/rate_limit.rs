@@ -3,9 +3,9 @@
 //! In a zone, the limit applies to all servers together. Each server reports the use of its busy
 //! users and reads the reports of the others ([`RateLimit::report`], [`RateLimit::follow`]). From
 //! the reports, each server computes the level of one bucket of the zone, and takes its share of
-//! that level and of the limit. Every reported use is subtracted once. So the sum over some seconds
-//! exceeds the limit by little, although reports arrive late and small use is not reported. A
-//! request never waits for this exchange.
+//! that level and of the limit. Every reported use is subtracted once. So the requests that all
+//! servers together accept within some seconds exceed the limit only by little, although reports
+//! arrive late and small use is not reported. A request never waits for this exchange.
 
 mod share;
 
@@ -24,10 +24,11 @@ use crate::random_key::RandomKeyMap;
 
 /// When there are this many buckets, full buckets are removed. A full bucket equals a new one.
 const BUCKETS_MAX: usize = 10_000;
-/// A user who uses less than this part of the limit, divided by the number of servers, is not
-/// reported. So all servers together may use this part without a report.
+/// A server does not report a user who uses less than this part of the limit, divided by the number
+/// of servers. So the unreported use at all servers together is less than this part of the limit.
 const UNREPORTED: f64 = 0.02;
-/// The maximum debt of a bucket for the use at other servers, in seconds of the limit.
+/// The use at other servers can make the level of a bucket negative. The lowest level is minus the
+/// tokens of this many seconds.
 const DEBT_MAX: f64 = 10.0;
 /// The maximum number of servers whose use a bucket stores.
 const SERVERS_MAX: usize = 256;
@@ -40,8 +41,8 @@ pub struct RateLimit {
 
 struct Buckets {
     users: RandomKeyMap<UserId, Bucket>,
-    /// The capacity of a bucket, and the tokens per second of a user without a share. While the use
-    /// at other servers cannot be read, it is less than the limit.
+    /// The capacity of every bucket, and the tokens per second of a new bucket. This is the limit,
+    /// or this server's equal part of the limit while the use at other servers cannot be read.
     whole: f64,
 }
 

@@ -151,7 +151,8 @@ impl ToolResult {
             .structured
             .map(RawValue::get)
             .filter(|structured| allows_any || is_object(structured))
-            // The schema describes the whole result of the method.
+            // If the result has no usable structured data, the whole result is sent as structured
+            // data: the schema of the method describes the whole result.
             .or_else(|| (promised && !is_error).then_some(whole));
         let mut members = Vec::with_capacity(whole.len() + 40);
         members.extend_from_slice(br#""content":"#);

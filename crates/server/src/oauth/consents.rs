@@ -165,9 +165,9 @@ impl OAuth {
         Ok(id)
     }
 
-    /// The authorization request for the consent page. Only one session may read and answer it: the
-    /// session in which the browser sent it. If the browser was not signed in then, it is the first
-    /// session that reads the request.
+    /// The authorization request for the consent page. Only one session may read and answer the
+    /// request: the session in which the browser sent it. If the browser was not signed in then, or
+    /// if that session has ended, the next session that reads the request takes its place.
     pub async fn find_consent(
         &self,
         caller: &Caller,

@@ -1,5 +1,5 @@
-//! Answers the requests of a script that runs on the server: it reads libraries, and calls the API
-//! with the permissions of its user.
+//! Answers the requests of a script that runs on the server. The script can import libraries, and
+//! call the API with the permissions of its user.
 //!
 //! Every operation checks the user again. If the user loses a permission during the run, the script
 //! loses it too. Nothing here may access a file, a process or the network.

@@ -83,7 +83,8 @@ impl Scripts {
         })
     }
 
-    /// Compiles a source. The answer is the reason for which it would be rejected.
+    /// Compiles a source without storing it. If a script with this source would be rejected, the
+    /// result contains the reason.
     pub async fn check(
         &self,
         caller: &Caller,

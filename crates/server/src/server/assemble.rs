@@ -370,8 +370,9 @@ fn oidc(
     secrets: Arc<SecretKey>,
     clock: Clock,
 ) -> Result<Arc<Oidc>, StartError> {
-    // Not the guard of webhooks: users choose the addresses of webhooks. With the allow list of
-    // providers, webhooks could reach a provider in the private network.
+    // Providers have their own allow list, separate from the list of webhooks. Users choose the
+    // addresses of webhooks. If both had one list, webhooks could reach a provider in the private
+    // network.
     let web = guarded_web(options, &options.oidc.allow)?;
     let (store, identity) = (base.store.clone(), base.identity.clone());
     Ok(Arc::new(Oidc::new(store, identity, secrets, web, clock)))

@@ -12,7 +12,8 @@ const CHECK_NAME: &str = "secret_key_check";
 
 /// Reports a wrong key at the start, not at the first delivery that cannot be signed. The new key
 /// replaces the old one if nothing is encrypted yet, or if `accept_new_key` accepts the loss of the
-/// stored secrets. In a zone, the key of the first server is replaced only with `accept_new_key`.
+/// stored secrets. In a zone, the first server that starts sets the key of the zone. This key is
+/// replaced only with `accept_new_key`, even if nothing is encrypted yet.
 pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartError> {
     let secrets = app.event_sinks.deliverers.secrets.clone();
     let is_shared = app.store.is_shared();

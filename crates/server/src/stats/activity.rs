@@ -1,8 +1,9 @@
-//! The last 24 hours of all methods and sinks of a caller (`GET /api/stats/activity`), for lists.
+//! The last 24 hours of all methods and sinks of a caller (`GET /api/stats/activity`), for the
+//! lists of methods and sinks.
 //!
 //! One request answers for a whole list, because a request for each row would be too many. It reads
-//! the blocks of the caller and of at most [`CREATORS_MAX`] creators of global sinks, and returns at
-//! most [`SERIES_MAX`] methods and sinks.
+//! the blocks of the caller and of at most [`CREATORS_MAX`] creators of global sinks. It returns at
+//! most [`SERIES_MAX`] methods, and at most as many sinks.
 
 use std::{
     cmp::Reverse,
@@ -22,7 +23,8 @@ use crate::{events::sinks::owner_keys, identity::Caller};
 
 const STEP: Duration = Duration::from_secs(60 * 60);
 const POINTS: usize = 24;
-/// Methods, and sinks, of an answer. Those with the most calls are returned.
+/// The maximum number of methods in an answer, and of sinks. The methods with the most calls and
+/// the sinks with the most attempts are returned.
 const SERIES_MAX: usize = 1_000;
 /// Users besides the caller whose global sinks are counted.
 const CREATORS_MAX: usize = 10;

@@ -88,7 +88,8 @@ impl MethodStatistics {
         }
     }
 
-    /// Merges blocks that are too old for their period, and removes the oldest, in small steps.
+    /// Merges old blocks of short periods into blocks of longer periods, and removes the oldest
+    /// blocks, in small steps.
     async fn maintain(&self, now: Timestamp) -> Result<(), StoreError> {
         let began = Instant::now();
         for _ in 0..STEPS_MAX {

@@ -82,7 +82,7 @@ impl Reloader {
     }
 }
 
-/// The files may be on a slow file system.
+/// Runs `work` on a thread for blocking work, because the files may be on a slow file system.
 async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work)
         .await

@@ -11,8 +11,8 @@ pub struct TraceOptions {
     pub otlp_url: Option<String>,
     /// The share of traces that are recorded, from 0 to 1.
     pub sample: f64,
-    /// The maximum number of spans per second and user that are recorded only because the sender of
-    /// the request records the trace.
+    /// The maximum number of calls, emits and attempts per second and user that are recorded only
+    /// because the sender of the request records the trace.
     pub parents_per_second: u32,
     /// Headers of each export, such as a credential. Their values are marked as sensitive.
     pub headers: HeaderMap,

@@ -87,7 +87,8 @@ impl Default for EarlyLooks {
 }
 
 impl EarlyLooks {
-    /// Whether the look of this number may be made early and must still be requested.
+    /// Returns true if the look with this number was not requested yet and may be made early. The
+    /// caller then requests the look.
     fn take(&mut self, number: u64, now: Instant) -> bool {
         if number <= self.requested {
             return false;

@@ -1,8 +1,9 @@
 //! Exchanges the use of limits among the servers of the zone: each server writes a report of its
 //! busy users and reads the reports of the others.
 //!
-//! A server that has reported no use writes no more reports until a user is busy again. While the
-//! database is unavailable, each server allows an equal part of the rates of calls and emits.
+//! A server without busy users writes one empty report, and then no report until a user is busy
+//! again. While the database is unavailable, each server allows an equal part of the rates of calls
+//! and emits.
 
 use std::{
     sync::Arc,

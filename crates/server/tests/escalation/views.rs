@@ -67,7 +67,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
 ];
 
 /// Reading routes that are not tested here: routes without records of users (pages, health,
-/// documents), streams, which have their own tests, and routes with a reason below.
+/// documents), streams, which have their own tests, and routes whose comment gives the reason.
 pub const EXCLUDED_READS: &[&str] = &[
     "/healthz",
     "/readyz",

@@ -58,7 +58,8 @@ pub struct FoundCall {
 pub struct CallPage {
     pub calls: Vec<FoundCall>,
     pub next_cursor: Option<String>,
-    /// Whether calls are missing: more blocks have calls of the same time than one page reads.
+    /// Whether calls are missing: so many blocks have calls of the same time that one page cannot
+    /// read all of them.
     pub incomplete: bool,
 }
 
@@ -214,7 +215,8 @@ impl Scan<'_> {
     }
 }
 
-/// A caller must not find out by a filter which space answered.
+/// Whether the reader may filter calls of this owner's methods by space. A caller must not find out
+/// which space of another owner answered.
 fn may_see_space(reach: Reach, owner: UserId) -> bool {
     match reach {
         Reach::All => true,
@@ -252,7 +254,7 @@ fn list_blocks(
     };
     let caller = match (reach, filter.caller, filter.owner) {
         (_, Some(caller), _) => Some(caller),
-        // Of the calls to another owner's methods, the reader finds only their own.
+        // If the methods belong to another owner, the reader finds only calls that the reader made.
         (Reach::Of(user), None, Some(owner)) if owner != user => Some(user),
         _ => None,
     };

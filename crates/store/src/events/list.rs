@@ -48,8 +48,8 @@ pub fn list(
     page.read(tx, sizes)
 }
 
-/// The times of the newest events that match the filter, newest first, and the time of the oldest event
-/// that was read if there may be more.
+/// The times of the events that match the filter, newest first. Reads at most the newest `read_max`
+/// events. If there may be more, also returns the time of the oldest event that was read.
 pub fn list_times(
     tx: &mut Tx<'_>,
     filter: &Filter,

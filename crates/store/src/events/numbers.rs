@@ -37,8 +37,8 @@ pub(crate) fn set_newest(tx: &mut Tx<'_>, newest: u64) -> Result<(), StoreError>
     )
 }
 
-/// The number of the newest event; 0 if there never was an event. No event with a lower number can
-/// be stored later, so later statements of the transaction miss none.
+/// The number of the newest event; 0 if there never was an event. Events that are stored later get
+/// higher numbers, so later statements of the transaction see all events up to this number.
 pub fn newest_number(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     tx.get(&format!("SELECT {NEWEST}"), &[])
 }

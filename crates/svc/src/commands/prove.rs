@@ -47,7 +47,8 @@ use crate::{
 
 /// Plants a fault in the receiver, to show that a run notices it. For tests.
 const FAULT: &str = "SVC_PROVE_FAULT";
-/// The database URL, in place of the option, which other users of the machine can read.
+/// The variable with the database URL. Other users of the machine can read the option, but not the
+/// variable.
 const DATABASE_URL: &str = "SVC_PROVE_DATABASE_URL";
 /// The longest path of a socket that every system supports.
 const SOCKET_BYTES_MAX: usize = 103;
@@ -154,7 +155,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     report.print(&shell.output)
 }
 
-/// Runs all rounds. Returns the schema for its removal.
+/// Runs all rounds. Returns the schema, so that the caller can remove it.
 async fn prove(
     plan: &Plan,
     schema: Option<Schema>,

@@ -18,7 +18,7 @@ use crate::{
     output::Format,
 };
 
-/// Rates and latencies are of the calls that ended in this time before the view.
+/// Rates and latencies are computed from the calls that ended within this time before the view.
 const WINDOW: Duration = Duration::from_secs(60);
 /// Rows of a section, if the height of the terminal is not known or stdout is not a terminal.
 const ROWS: usize = 20;

@@ -1,8 +1,9 @@
-//! A disk that is full, fails, hangs or is read-only, writes that a kill interrupts, and a clock that
-//! is set, below a real server with the embedded database.
+//! Faults of the machine under a real server with the embedded database: a disk that is full,
+//! fails, hangs or is read-only, writes that a kill interrupts, a damaged log, and a clock that is
+//! set.
 //!
-//! The faults are made by `faults/shim.c`, which replaces functions of the C library in the process
-//! of the server. The tests are skipped where there is no C compiler.
+//! Most faults are made by `faults/shim.c`, which replaces functions of the C library in the
+//! process of the server. The tests with these faults are skipped where there is no C compiler.
 
 mod clock;
 mod disk;

@@ -31,7 +31,7 @@ THREADS = 32
 WAITING_MAX = 2 * THREADS
 # Every batch is refused. If it is larger than this, the error names its size.
 BATCH_MAX = 1_000
-# Newer versions of Python append the number to this message. `_encode` cuts it off.
+# Newer versions of Python append the value of the float to this message. `_encode` cuts it off.
 NOT_FINITE = "Out of range float values are not JSON compliant"
 
 # Tells the agent that the start has succeeded.

@@ -6,7 +6,7 @@ import { useResource } from './resource.js';
 
 const EVERY_MS = 60_000;
 
-/** @returns {{methods: Map<string, Series>, sinks: Map<string, Series>} | null} by the name, and by the id */
+/** @returns {{methods: Map<string, Series>, sinks: Map<string, Series>} | null} methods by name, sinks by id */
 export function useActivity() {
   const { data } = useResource('/api/stats/activity', { every: EVERY_MS });
   if (!data) return null;

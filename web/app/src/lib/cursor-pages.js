@@ -1,4 +1,4 @@
-/** A long list of the API of which one page is in the document. */
+/** A long list of the API. Only one page of the list is in the document. */
 import { withQuery } from './api.js';
 import { useState } from './preact.js';
 import { useResource } from './resource.js';
@@ -21,9 +21,9 @@ import { useResource } from './resource.js';
  * @returns {CursorPages<T>}
  */
 export function useCursorPages(address, { every = 0 } = {}) {
-  // The cursors of the pages before this one, and of this one.
+  // The cursors of the pages from the second to the current one. The first page has none.
   const [place, setPlace] = useState({ address, cursors: /** @type {string[]} */ ([]) });
-  // Another filter begins with its first page.
+  // When the filters change, the first page is shown.
   const cursors = place.address === address ? place.cursors : [];
   const resource = useResource(address === null ? null : withQuery(address, { cursor: cursors.at(-1) }), { every });
   const next = resource.current ? (resource.data?.next_cursor ?? null) : null;

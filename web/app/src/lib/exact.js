@@ -1,6 +1,6 @@
 /**
- * JSON that keeps numbers as written. Calls carry params and results as bytes, so a page must not turn
- * 12345678901234567890 into 12345678901234567000.
+ * JSON that keeps numbers as written. The server passes params and results on unchanged, so a page must not turn
+ * 12345678901234567890 into 12345678901234567000 either.
  */
 import { parseJson } from './json.js';
 

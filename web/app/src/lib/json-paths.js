@@ -1,11 +1,11 @@
-/** Paths inside a JSON value: as text for people, and those that a search finds. */
+/** Paths of the members of a JSON value: writes a path as text, and searches for members. */
 import { isExact } from './exact.js';
 
 /** @typedef {(string | number)[]} Path the keys and indexes from the root to a member */
 
-/** Members that a search reads: a larger value would block the page. */
+/** The maximum number of members that a search reads: more would block the page. */
 const VISITED_MAX = 200_000;
-/** Members that a search returns. */
+/** The maximum number of members that a search returns. */
 export const FOUND_MAX = 200;
 
 /** As JSONPath: `$.orders[0]["full name"]`. @param {Path} path */
@@ -17,11 +17,11 @@ export function pathText(path) {
   return `$${path.map(step).join('')}`;
 }
 
-/** @param {any} value whether it has members */
+/** Whether the value is an object or an array. @param {any} value */
 export const isBranch = (value) => value !== null && typeof value === 'object' && !isExact(value);
 
 /**
- * The members whose key or value contains a text, in upper or lower case.
+ * The members whose key or value contains a text. Upper and lower case are equal.
  * @param {any} root
  * @param {string} text
  * @returns {{found: Path[], hasMore: boolean}}

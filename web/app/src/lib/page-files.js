@@ -1,6 +1,6 @@
 /**
- * How the files are served. These are the values of separate files; the build of the binary joins the files and
- * replaces this module.
+ * How the files are served. The values here are for files that are served one by one, from a folder. The build of the
+ * binary joins the files, and replaces this module by one with other values.
  */
 
 /** The files of each page by its name, so that a browser requests them together (`preloadPage`).

@@ -30,7 +30,7 @@ export function loadStyles(name) {
 }
 
 /**
- * Requests all files of a page at once. Without it, the browser would find the imports of a page after the page.
+ * Requests all files of a page at once. Otherwise the browser would request the imports only after it has the page.
  * @param {string} page
  */
 export function preloadPage(page) {

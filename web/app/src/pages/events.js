@@ -109,7 +109,7 @@ function PastEvents({ pattern, opened, onOpen }) {
   // Memoised: a moving "last hour" would change the query at every render.
   const times = useMemo(() => rangeOf({ range, since, until }), [range, since, until]);
   const address = withQuery('/api/events', { type: pattern, space_id: space, actor, text, ...times });
-  // A search reads the payloads, and they are not counted.
+  // The server does not count events by actor or by text in the payload, so these filters have no histogram.
   const isCounted = !actor && !text;
   return html`
     ${isCounted && html`<${EventHistogram} address=${address} />`}

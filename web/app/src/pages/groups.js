@@ -25,7 +25,7 @@ await loadStyles('users.css');
 /** @typedef {{id: string, name: string, created_at: string}} Group */
 /** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} OpenDialogState */
 
-/** Limit of names in a row; the others are counted. */
+/** The maximum number of names in a row of the table. For further names, the row shows only their number. */
 const NAMES_SHOWN = 8;
 
 export default function GroupsPage() {

@@ -61,7 +61,7 @@ export default function NewSinkPage() {
   `;
 }
 
-/** A link with other first values has a draft of its own. @param {Draft} initial */
+/** The name of the stored draft. Links with different initial values have different drafts. @param {Draft} initial */
 const nameOf = ({ patterns, type, scriptId }) => `sink-new.${type}.${scriptId}.${patterns}`;
 
 /** Other pages link here with `?pattern=`, `?type=` or `?script=`. @param {ReturnType<typeof useQuery>} query */

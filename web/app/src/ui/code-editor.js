@@ -7,7 +7,10 @@ import { cutLines, widestLine } from '../lib/lines.js';
 import { cx, html, useEffect, useMemo, useRef, useState } from '../lib/preact.js';
 import { Field } from './field.js';
 
-/** Of a text with more lines, only those near the visible part get elements. More elements would make typing slow. */
+/**
+ * If a text has more lines than this, only the lines near the visible part get elements. More elements would make
+ * typing slow.
+ */
 const WHOLE_MAX = 300;
 /** Lines above and below the visible part; the part moves in steps of this size. */
 const MARGIN = 60;

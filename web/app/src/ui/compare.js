@@ -10,7 +10,8 @@ const MARKS = { same: ' ', removed: '−', added: '+' };
 
 /**
  * Lets users choose two versions of a text.
- * @param {{title: string, versions: Version[], chosen?: [string, string]}} props `chosen`: the keys of the first choice
+ * @param {{title: string, versions: Version[], chosen?: [string, string]}} props `chosen`: the keys of the
+ *   two versions that are selected at first
  */
 export function Comparison({ title, versions, chosen = ['', ''] }) {
   const [pair, setPair] = useState(/** @type {[string, string] | null} */ (null));

@@ -5,7 +5,8 @@ const WIDTH = 48;
 
 /**
  * A bar with an accessible text.
- * @param {{value: number, max: number, label: string, percent?: boolean}} props `percent`: instead of both numbers
+ * @param {{value: number, max: number, label: string, percent?: boolean}} props `percent`: show a percentage
+ *   instead of both numbers
  */
 export function Meter({ value, max, label, percent = false }) {
   const part = max > 0 ? Math.min(value / max, 1) : 1;

@@ -5,7 +5,7 @@ const STEP = 4;
 const HEIGHT = 20;
 
 /**
- * Bars whose lower part failed.
+ * The lower part of each bar, in another colour, shows the failures.
  * @param {{values: number[], bad: number[], label: string}} props
  */
 export function Sparkline({ values, bad, label }) {

@@ -118,7 +118,7 @@ async function users(scene, page) {
   await see(scripts.getByRole('img', { name: 'Scripts: 1 of 4' }));
   await page.screenshot({ path: `${scene.results}/user.png`, fullPage: true });
 
-  // A user sees the own quotas.
+  // Users see their own quotas.
   const ben = await scene.open(scene.facts.ben);
   await ben.goto('/account');
   const own = ben.getByRole('table', { name: 'Quotas and their use' }).locator('tbody tr');

@@ -13,7 +13,7 @@ export default async function checklist(scene) {
   for (const step of ['Call a method', 'Deliver events', 'Emit an event', 'Start a space'])
     await see(all.filter({ hasText: `${step}, to do` }));
 
-  // The own scope counts the own sinks only.
+  // With `scope=mine`, the overview counts only the sinks of the user.
   await root.goto('/?scope=mine');
   await see(root.getByRole('link', { name: /^Sinks active\s*0/ }));
 

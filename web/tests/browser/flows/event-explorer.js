@@ -71,7 +71,7 @@ async function histogram(page) {
   await page.getByRole('button', { name: 'Show only the busiest part' }).click();
   assert.equal(new URL(page.url()).searchParams.get('range'), 'own');
   await see(page.getByRole('img', { name: /^Events from / }));
-  // A search reads payloads, and has no histogram.
+  // A search for text in payloads has no histogram, because the server does not count its events.
   await page.goto('/events?range=24h&text=the%20first');
   await see(page.getByText('Page 1, 1 event'));
   assert.equal(await page.getByRole('img', { name: /^Events from / }).count(), 0);

@@ -1,6 +1,7 @@
 /**
  * With 10,000 methods and many events, calls and deliveries, no page grows without a limit while it is read. The times
- * of requests and the longest task of each page are reported; they depend on the machine, so they do not decide.
+ * of requests and the longest task of each page are only reported: they depend on the machine, so the flow does not
+ * check them.
  */
 import assert from 'node:assert/strict';
 
@@ -8,14 +9,14 @@ import { see, seePage } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Elements of any page at any time. */
+/** The maximum number of elements of a page at any time. */
 const ELEMENTS_MAX = 20_000;
-/** Bytes of one answer of the API, not compressed. */
+/** The maximum size of one answer of the API, in bytes, without compression. */
 const ANSWER_MAX = 1024 * 1024;
 const METHODS_PER_PAGE = 100;
 /** Rows of a live list: older rows are dropped. */
 const TAIL_ROWS = 400;
-/** Pages that a reader turns. */
+/** How often the flow goes to the next page of a list. */
 const TURNS = 5;
 
 /** @param {import('../scene.js').Scene} scene */
@@ -54,7 +55,7 @@ async function methods(page, facts) {
   assert.notEqual(await rows.first().innerText(), first);
   await page.getByRole('button', { name: 'Previous' }).click();
   await see(page.getByText(`Page ${TURNS} of`));
-  // A search begins with its first page.
+  // A search shows its first page, also if another page was shown before.
   await page.getByLabel('Search methods').fill('m999');
   await see(page.getByText('10 methods'));
   assert.equal(await rows.count(), 10);

@@ -28,7 +28,7 @@ export default async function secondVisit(scene) {
   });
   const first = await load(page, scene, session);
   const second = await load(page, scene, session);
-  // Times depend on the machine: they are reported, and only counts and bytes decide.
+  // Times depend on the machine, so they are only reported. The flow checks counts and bytes.
   for (const [name, { asked, origins, ...numbers }] of Object.entries({ first, second })) {
     console.error(`${name} load: ${JSON.stringify(numbers)}\n  ${asked.join('\n  ')}`);
     assert.deepEqual(origins, [new URL(scene.url).origin], `origins of the ${name} load`);

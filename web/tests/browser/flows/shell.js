@@ -1,4 +1,4 @@
-/** The frame of every page: shown at once, with the scroll position after "Back", keys, alerts and compact rows. */
+/** The frame of every page is shown at once. Also tests scrolling after "Back", keys, alerts and compact rows. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';

@@ -19,8 +19,8 @@ use super::{
 pub(super) struct ClaimedLanes {
     pub(super) grant: Grant,
     pub(super) progress: Vec<LaneProgress>,
-    /// How long until another lane of the owner is due; `None` if no other lane that this server
-    /// may claim has deliveries.
+    /// How long until another lane of the owner is due; `None` if there is no other lane with
+    /// deliveries that this server may claim.
     pub(super) next: Option<Duration>,
 }
 
@@ -58,8 +58,8 @@ fn claims(grants: &[Grant]) -> Vec<Claim<'_>> {
     claims.collect()
 }
 
-/// How long until a lane of each grant's owner is due; `None` if no lane that this server may claim
-/// has deliveries.
+/// For each grant: how long until a lane of its owner is due. `None` if the owner has no lane with
+/// deliveries that this server may claim.
 pub(super) fn times_until_due(
     tx: &mut Tx<'_>,
     server: ServerId,

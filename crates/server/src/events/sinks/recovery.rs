@@ -173,8 +173,8 @@ impl SinksService {
         Ok(replayed)
     }
 
-    /// Whether the sink has delivered every event since its creation that is outside the range of
-    /// the filter.
+    /// Whether `filter` finds no undelivered event before its `since` or after its `until`. Events
+    /// older than the sink do not count.
     async fn is_rest_delivered(
         &self,
         sink: &SinkRow,

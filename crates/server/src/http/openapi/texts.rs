@@ -7,7 +7,7 @@ use http::Method;
 use super::super::failures::*;
 
 /// Summary and failures of an operation. `None` if the table does not have the operation; a test
-/// makes sure that it has every operation.
+/// makes sure that the table has every operation.
 pub fn find(method: &Method, path: &str) -> Option<(&'static str, &'static [Failure])> {
     TEXTS
         .iter()

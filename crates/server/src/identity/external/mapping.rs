@@ -125,7 +125,8 @@ fn sync_roles(
     Ok(())
 }
 
-/// Takes away the provider's roles that have more permissions than the role `user`.
+/// Takes away the roles that the provider gave and that have a permission that the role `user`
+/// lacks.
 fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, IdentityError> {
     let mut change = Change::default();
     for id in memberships::list_roles(tx, holder.0)? {

@@ -49,8 +49,8 @@ impl ZoneFailures {
         }
     }
 
-    /// Checks whether an attempt may be made now. `address` is the client's address. An
-    /// IPv6 address is cut to its network.
+    /// Checks whether an attempt may be made now. `address` is the network of the client's address
+    /// ([`network`](super::network)), as in the other functions.
     pub(super) async fn check(&self, username: &str, address: IpAddr) -> Result<(), LoginRefused> {
         let (rule, slots) = (self.rule, self.slots(username, address).await?);
         let check = move |tx: &mut Tx<'_>| {

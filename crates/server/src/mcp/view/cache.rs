@@ -73,7 +73,8 @@ impl Views {
 
     /// The current view of a user.
     pub async fn get(self: &Arc<Self>, user: &Arc<User>) -> Result<Arc<View>, PoolError> {
-        // Taken before the view is built. If the data changes meanwhile, the new view is stale.
+        // Taken before the view is built. If the data changes while the view is built, the view has
+        // an old stamp, and the next request builds it again.
         let stamp = self.stamp(user);
         if let Some(view) = self.find(&stamp) {
             return Ok(view);

@@ -53,8 +53,8 @@ pub async fn run(shell: &Shell, args: &Args) -> Outcome {
 /// The program that gets the events.
 struct Receiver {
     client: Client,
-    /// The end of the path of requests, with the query. The client puts the path of its target
-    /// before it.
+    /// The end of the path of each request, with the query. The client adds the path of its target
+    /// in front of this text.
     path: String,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Dice(u64);
 
 impl Dice {
-    /// The generator for one purpose. Generators of the same seed and other numbers are independent.
+    /// The generator for one purpose. Generators with different `numbers` are independent.
     pub fn new(seed: u64, numbers: &[usize]) -> Self {
         let mut dice = Self(seed);
         for &number in numbers {

@@ -134,7 +134,8 @@ impl Run {
         let before = self.shared.failed_emits();
         let hit = self.wait_for_failed_emit(before).await;
         if !hit {
-            // The log was begun again before it reached the limit.
+            // The database began to overwrite its log from the start, so the log did not reach the
+            // limit.
             self.servers[server].limit_files(Some(0))?;
             self.wait_for_failed_emit(before).await;
         }
@@ -160,8 +161,8 @@ impl Run {
         false
     }
 
-    /// Moves the clock of a server and back, with traffic in between. Sometimes the server is killed
-    /// meanwhile, so that the clock is right again after its start.
+    /// Moves the clock of a server, waits for some emits, and moves the clock back. Sometimes the
+    /// server is killed instead of moving the clock back: after its start the clock is right again.
     async fn move_clock(&mut self, server: usize, dice: &mut Dice) -> Result<String, RoundError> {
         sleep(dice.millis(0..100)).await;
         let minutes = CLOCK_MINUTES.0 + dice.roll(CLOCK_MINUTES.1 - CLOCK_MINUTES.0);

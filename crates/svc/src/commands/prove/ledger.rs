@@ -152,8 +152,8 @@ impl Ledger {
             .saturating_sub(arrived.unwrap_or_default())
     }
 
-    /// A request for an event was received. Returns how many requests for this event were not
-    /// accepted before.
+    /// A request for an event was received. Returns how many earlier requests for this event were
+    /// not accepted.
     pub fn arrive(&mut self, sink: usize, event: Event) -> u32 {
         let Event { emitter, n, id } = event;
         let SinkLedger { name, tracks, .. } = &mut self.sinks[sink];

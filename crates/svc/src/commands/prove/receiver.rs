@@ -117,8 +117,9 @@ async fn gone(reader: &mut OwnedReadHalf) {
     let _ = reader.read(&mut [0; 1]).await;
 }
 
-/// Records a request in the ledger. Returns the sink, the event, and the number of requests for it
-/// that were not accepted before. `None` if the request is only to be accepted.
+/// Records a request in the ledger. Returns the sink, the event, and the number of earlier requests
+/// for the event that were not accepted. `None` if the receiver must accept the request at once and
+/// must not record the answer.
 fn record(shared: &Shared, path: &str, body: &[u8]) -> Option<(usize, (Event, u32))> {
     let mut ledger = shared.ledger();
     let Some((sink, event)) = read_event(&ledger.sinks(), path, body) else {

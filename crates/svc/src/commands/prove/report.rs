@@ -56,7 +56,7 @@ pub struct Report {
     stuck: usize,
     /// The first findings.
     findings: Vec<Finding>,
-    /// The command that repeats the choices of the run. The moments of processes differ.
+    /// The command that repeats the choices of the run. The timing of the processes still differs.
     repeat: String,
     /// The folder, if it was kept.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,7 @@ const DEAD_PAGES_MAX: usize = 5;
 pub enum RoundError {
     /// The run itself cannot go on.
     Failure(Failure),
-    /// The servers broke a promise in a way that the next rounds cannot outlive.
+    /// The servers broke a promise, and no further rounds are possible.
     Broken(FindingKind, String),
 }
 
@@ -66,7 +66,7 @@ pub struct Run {
     pub findings: Vec<Finding>,
     /// Finished rounds of each kind.
     pub done: BTreeMap<Harm, usize>,
-    /// The longest time between two acknowledged emits.
+    /// The longest time until a few more emits were acknowledged.
     pub longest_wait: Duration,
     receiver: Receiver,
     /// The emitters and the callers.

@@ -52,8 +52,8 @@ fn failure(error: ProvingError) -> Failure {
     }
 }
 
-/// The URL, with an option that makes the schema the only one, and the name by which the database
-/// knows the connections of the run.
+/// Adds two parameters to the URL: an option that makes the schema the only one in the search path,
+/// and the application name by which the database identifies the connections of the run.
 fn with_schema(url: &str, name: &str, application: &str) -> String {
     let option = format!("-csearch_path={name}");
     let option: String = byte_serialize(option.as_bytes()).collect();

@@ -258,7 +258,8 @@ pub fn free_address() -> Result<SocketAddr, Failure> {
         .ok_or_else(|| Failure::failed(format!("no port from {PORTS:?} is free")))
 }
 
-/// A command without the settings of this process.
+/// A command without the `SVC_…` variables of this process and without the variables of the service
+/// manager.
 pub fn bare_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {

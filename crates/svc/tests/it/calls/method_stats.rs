@@ -10,7 +10,7 @@ async fn stats(user: &TestUser, path: &str) -> Value {
     user.get(&path).await.expect(200).json()
 }
 
-/// The calls and errors of all points, which must be those of the total.
+/// The sums of calls and of errors over all points. Checks that `total` has the same numbers.
 fn sums(stats: &Value) -> (u64, u64) {
     let points = stats["points"].as_array().unwrap();
     let sum = |key: &str| points.iter().map(|one| one[key].as_u64().unwrap()).sum();

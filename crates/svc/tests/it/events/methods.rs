@@ -354,8 +354,8 @@ async fn s6_4_a_retry_goes_to_another_provider() {
     assert_eq!(ids(&wait_for_pushed(&ann, "b", 1).await), [id]);
 }
 
-/// A subscription belongs to a registration, not to a link: a new link of the space does not keep
-/// it.
+/// A subscription belongs to a registration, not to a link. If the space links again without
+/// registering, the subscription still ends.
 #[tokio::test]
 async fn s6_4_a_subscription_not_registered_again_ends_with_the_grace_period() {
     let server = TestServer::builder()

@@ -26,7 +26,7 @@ async fn next_attempt(sink: &TestSink) -> i64 {
     .await
 }
 
-/// Calls, emits, logins and lists work.
+/// Checks that calls, emits, logins and lists work.
 async fn check_work(ann: &TestUser, stream: &mut Stream) {
     result(&ann.call("echo", json!([1])).await);
     ann.login().await;
@@ -69,7 +69,7 @@ async fn a_retry_keeps_its_wait_when_the_clock_is_set_back() {
     next_attempt(&sink).await;
     hook.set(HOOK, Reply::Status(200));
     faults.set(Field::ClockMillis, -5 * HOUR);
-    // Otherwise the retry would come five hours later.
+    // A retry at the stored wall-clock time would come five hours later.
     sink.wait_for("delivered", 1, 2 * SOON).await;
     assert_eq!(hook.count(HOOK), 2);
 }
@@ -128,7 +128,8 @@ async fn a_suspended_machine_continues_where_it_stopped() {
     let mut stream = Stream::start(&ann).await;
     stream.emit_all(5).await;
     stream.wait_for_all().await;
-    // Frozen with a delivery in flight, for twice the time of a lease and the grace period.
+    // The machine is suspended with a delivery in flight. Its clock then shows 70 s more, which is
+    // longer than two leases or two grace periods (30 s each).
     stream.hook.set(HOOK, Reply::Hang);
     stream.emit_all(3).await;
     stream.hook.wait_for(HOOK, 6, SOON).await;

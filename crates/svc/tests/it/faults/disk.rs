@@ -10,14 +10,14 @@ use crate::{SOON, operations::service_manager::Manager};
 const EIO: i64 = 5;
 const EROFS: i64 = 30;
 
-/// As after an error of the file system that remounts it read-only.
+/// Simulates a file system that Linux has remounted read-only after an error.
 fn set_read_only(faults: &Faults) {
     faults.set(Field::WriteError, EROFS);
     faults.set(Field::SyncError, EROFS);
     faults.set(Field::OpenError, EROFS);
 }
 
-/// Everything that needs a write is refused with this code, everything else works.
+/// Checks that everything that needs a write is refused with this code, and everything else works.
 async fn check_outage(server: &TestServer, ann: &TestUser, code: &str, database: &str) {
     for (path, body) in [
         ("/api/tokens", json!({"name": "x"})),
@@ -47,8 +47,8 @@ async fn check_outage(server: &TestServer, ann: &TestUser, code: &str, database:
     );
 }
 
-/// A server under a fault: its stream of events goes on until the fault has effect, then the outage
-/// is checked, and everything continues when it has ended.
+/// Begins a fault, and emits events until 20 are refused. Checks the outage, ends the fault, and
+/// checks that all acknowledged events arrive. Does all this twice on one server.
 async fn check(begin: impl Fn(&Faults), code: &str, database: &str) {
     let Some(faults) = Faults::find() else { return };
     let mut server = faults.server().start().await;

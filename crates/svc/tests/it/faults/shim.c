@@ -78,7 +78,7 @@ static void wait_while_hanging(void) {
     while (control->hang) syscall(SYS_nanosleep, &pause, NULL);
 }
 
-/* How many of `count` bytes can be written, or -1 with errno. 0 of a killed process never returns. */
+/* How many of `count` bytes can be written, or -1 with errno. SIGKILL ends the process before the last `return`. */
 static ssize_t allowed(int fd, size_t count) {
     if (!control || !(control->write_errno || control->is_limited || control->hang)) return (ssize_t)count;
     int kept = errno;
@@ -112,7 +112,7 @@ ssize_t pwrite(int fd, const void *bytes, size_t count, off_t at) {
     return pwrite64(fd, bytes, count, at);
 }
 
-/* Only whole vectors: the files that the tests look at are not written with vectors. */
+/* Does not count the bytes of a vector: the files that the tests look at are not written with vectors. */
 ssize_t writev(int fd, const struct iovec *vector, int count) {
     if (allowed(fd, 0) < 0) return -1;
     return syscall(SYS_writev, fd, vector, count);

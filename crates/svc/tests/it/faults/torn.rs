@@ -104,12 +104,13 @@ async fn a_server_starts_with_a_damaged_log_and_has_every_commit_before_the_dama
         .start()
         .await;
     let ann = server.user("ann").await;
-    // Begins a new log: everything so far is in the database itself.
+    // The restart moves everything so far into the database file, and begins a new log.
     server.restart().await;
     let log = server.data_dir().join("svc.db-wal");
     let length = || fs::metadata(&log).map_or(0, |found| found.len());
     let mut stream = Stream::start(&ann).await;
-    // After the sink was created. No acknowledged event is stored beyond its length.
+    // `first` is the length of the log after the sink was created. An acknowledged event is within
+    // the length that is recorded after its emit.
     let mut lengths = Vec::new();
     let first = length();
     for _ in 0..12 {
@@ -119,7 +120,7 @@ async fn a_server_starts_with_a_damaged_log_and_has_every_commit_before_the_dama
     stream.wait_for_all().await;
     server.kill9();
     let whole = length();
-    // A log of 1,000 pages would be written to the database and begun again.
+    // At 1,000 pages, SQLite would copy the log into the database and begin the log again.
     assert!(
         lengths.is_sorted() && first < lengths[0] && whole < 1_000 * 4_096,
         "the log was begun again: {first} {lengths:?} {whole}"
@@ -143,7 +144,7 @@ async fn a_server_starts_with_a_damaged_log_and_has_every_commit_before_the_dama
             found.len()
         );
         found_less += usize::from(found.len() < lengths.len());
-        // The server works on.
+        // The server still accepts events.
         assert_eq!(
             ann.try_emit("more", serde_json::json!({})).await.status,
             202

@@ -130,7 +130,8 @@ async fn a_link_that_another_session_began_is_refused() {
         .unwrap()
         .to_owned();
     let callback = at_provider(&site, &url, "x").await;
-    // Ben signs in in the same browser. Without the check, Ann's account would be linked to Ben.
+    // Ben signs in in the same browser. If the server did not compare the sessions, Ann's account
+    // at the provider would be linked to Ben.
     let ben = site.server.user("ben").await;
     let cookie = ben.login().await;
     let (_, value) = cookie.split_once('=').unwrap();

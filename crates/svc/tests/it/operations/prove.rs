@@ -1,5 +1,5 @@
 //! `svc prove`: the engine of the chaos tests, as operators run it. `SVC_PROVE_ROUNDS` and
-//! `SVC_PROVE_SEED` make longer and other runs.
+//! `SVC_PROVE_ZONE_ROUNDS` set the number of rounds, `SVC_PROVE_SEED` sets the seed.
 
 use std::{path::Path, time::Duration};
 
@@ -9,7 +9,7 @@ use svc_testkit::{Cli, Process, TempDir, TestPostgres, TestServer, eventually};
 /// The limit of a run. Long, because the machine may be busy.
 const RUN_MAX: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// The number in a variable, for a longer run, or else this number.
+/// The value of an environment variable; `number` if the variable is not set.
 fn chosen(variable: &str, number: u64) -> String {
     std::env::var(variable).unwrap_or_else(|_| number.to_string())
 }

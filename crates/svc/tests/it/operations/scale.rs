@@ -54,7 +54,7 @@ async fn two_thousand_links_with_twenty_thousand_methods_still_answer() {
 }
 
 /// After a restart all agents connect at the same moment. If the listen queue is full, the kernel
-/// of the agent repeats the attempt only a second later.
+/// on the agent's machine repeats the attempt only a second later.
 #[tokio::test]
 async fn a_thousand_connections_wait_for_a_busy_server() {
     raise_open_files_limit();

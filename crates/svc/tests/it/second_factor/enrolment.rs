@@ -84,7 +84,7 @@ async fn a_stolen_session_cannot_change_how_a_user_signs_in() {
     let http = ann.user.http();
     let refused = super::post(&http, "/api/auth/password", &stolen, change).await;
     assert_eq!(refused.expect(403).code(), "wrong_password");
-    // Without the proof, no setup has begun that the second request could complete.
+    // The setups above were refused, so the thief has no setup to complete.
     let code = json!({"code": ann.next_code()});
     let refused = super::post(&http, "/api/auth/totp/confirm", &stolen, code).await;
     assert_eq!(refused.expect(409).code(), "no_enrolment");

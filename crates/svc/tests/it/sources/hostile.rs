@@ -139,7 +139,7 @@ async fn oversized_and_malformed_bodies_are_rejected() {
     let large = format!("{fits} ");
     let refused = open.send("", &[], &large).await.expect(413);
     assert_eq!(refused.code(), "body_too_large");
-    // Smaller than the limit, but larger as JSON.
+    // The body is smaller than the limit, but in JSON each character becomes six bytes (`\u0001`).
     let blown_up = "\u{1}".repeat(60_000);
     open.send("", &[("content-type", "text/plain")], &blown_up)
         .await

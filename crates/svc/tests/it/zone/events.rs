@@ -65,7 +65,8 @@ async fn emit_through_agent(agent: &TestAgent) -> Vec<Emitted> {
     emitted
 }
 
-/// In each round the space's agent is linked to another server, and its owner uses all of them.
+/// In each round the space's agent is linked to another server, and the owner of the space emits
+/// through all servers.
 #[tokio::test(flavor = "multi_thread")]
 async fn s6_5_events_emitted_through_all_servers_reach_a_global_sink_in_commit_order() {
     let Some(postgres) = TestPostgres::find() else {
@@ -165,7 +166,7 @@ pub async fn methods_get_events(
         .await;
         assert_eq!(got, expected, "in order, once each");
         agent.stop().await;
-        // The subscription waits until the agent links to any server.
+        // The event waits in the queue of the subscription until the agent links to any server.
         let while_away = at[0].emit("build.late", json!({})).await;
         let next = linking_to(zone.server(0), space);
         let agent = next.agent_with(&["--methods-file", "methods.toml"]).await;

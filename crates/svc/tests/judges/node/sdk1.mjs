@@ -8,7 +8,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { BRIDGE, Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
-// The whole text of the HTTP answer to the call of the tool `hold`.
+// `holdAnswer` resolves to the whole text of the HTTP answer to the call of the tool `hold`.
 let endHold;
 const holdAnswer = new Promise((resolve) => (endHold = resolve));
 

@@ -13,13 +13,16 @@ use super::{
 
 const SPACES: usize = 10;
 const METHODS_PER_SPACE: usize = 1_000;
-/// Events without `SVC_LARGE_EVENTS`, which sets another number, such as 100000.
+/// The number of events. `SVC_LARGE_EVENTS` sets another number, such as 100000.
 const EVENTS: usize = 20_000;
-/// Events that a sink delivers, and how many of them wait at the same time: a full queue drops events.
+/// The number of events that a sink delivers.
 const DELIVERIES: usize = 300;
+/// The number of deliveries that wait at the same time. It is small, because a full queue drops
+/// events.
 const WAITING: usize = 50;
-/// Batches of calls, and calls of each.
+/// The number of batches of calls.
 const BATCHES: usize = 4;
+/// The number of calls in each batch.
 const BATCH: usize = 500;
 /// Requests of the test that run at the same time.
 const AT_ONCE: usize = 16;

@@ -188,7 +188,7 @@ def _is_known_as(method: Dict[str, Any], local_name: str) -> bool:
     parts = name.split("{{space}}")
     if len(parts) == 1:
         return name == local_name
-    # The rest of the local name is the name of the space.
+    # Besides `parts`, the local name has only the name of the space, once for each `{{space}}`.
     rest = len(local_name) - len("".join(parts))
     length = rest // (len(parts) - 1)
     start = len(parts[0])

@@ -6,7 +6,8 @@ import { useResource } from '../../lib/resource.js';
 /** @typedef {import('./target.js').Entry} Entry */
 
 /**
- * Lists that have names by id: address, name of the list, and the permissions of which the user needs one to read it.
+ * The lists from which names are read: the address, the key of the list in the response, and the permissions. The user
+ * needs one of the permissions; without any, every user may read the list.
  * @type {[path: string, list: string, permissions: string[]][]}
  */
 const LISTS = [

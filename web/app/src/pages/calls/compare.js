@@ -11,7 +11,7 @@ import { callerOf, outcomeWords } from './words.js';
 
 /** @typedef {import('./words.js').Call} Call */
 
-/** Calls to choose from: the newest of the method. */
+/** The maximum number of calls to choose from. They are the newest calls of the method. */
 const CALLS_MAX = 50;
 
 /** @param {Call} call */

@@ -91,7 +91,7 @@ export function nameOfMethod({ method, outcome, owner, owner_id: ownerId }) {
   return owner ? `user.${owner}.${method}` : method;
 }
 
-/** The page of the method; null if the caller did not see it, or its owner was deleted. @param {Call} call */
+/** The page of the method; null if the method was not found, or its owner was deleted. @param {Call} call */
 export function pageOfMethod(call) {
   if (call.outcome === 'not_found' || !call.owner) return null;
   return `/methods/${encodeURIComponent(nameOfMethod(call))}`;

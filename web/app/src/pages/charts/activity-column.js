@@ -1,11 +1,11 @@
-/** The column of a list with the last 24 hours of each row. */
+/** A column of a table: a small chart of the calls or attempts of each row in the last 24 hours. */
 import { html } from '../../lib/preact.js';
 import { Sparkline } from '../../ui/sparkline.js';
 
 /**
  * @template T
- * @param {(row: T) => import('../../lib/activity.js').Series | null | undefined} seriesOf null if the user may not know
- *   it; undefined for a row without calls
+ * @param {(row: T) => import('../../lib/activity.js').Series | null | undefined} seriesOf null if the user may not see
+ *   the numbers; undefined for a row without calls or attempts
  * @returns {import('../../ui/table.js').Column<T>}
  */
 export const activityColumn = (seriesOf) => ({

@@ -10,7 +10,7 @@ import { toast } from '../../ui/toasts.js';
 /** @typedef {{name: string, owner: string, only: boolean}} GroupMethod */
 /** @typedef {{total: number, only: number, methods: GroupMethod[], script_sinks: number}} Effects */
 
-/** Names in the list; the others are counted. */
+/** The maximum number of names in the list. For further names, the list shows only their number. */
 const NAMES_SHOWN = 8;
 
 /**

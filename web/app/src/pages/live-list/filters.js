@@ -29,7 +29,7 @@ export function rangeOf({ range, since, until }) {
   return { since: utcTime(since), until: utcTime(until) };
 }
 
-/** A choice of ranges, and two times for a range of the user's own. */
+/** A choice of time ranges. For a custom range, two fields for its start and its end. */
 export function TimeRange() {
   const query = useQuery();
   const own = query.get('range') === 'own' || Boolean(query.get('since') || query.get('until'));
@@ -97,8 +97,8 @@ export function SpaceChoice() {
 
 /**
  * The filters of a page, and a button that removes them. On a phone, a second button shows and hides them.
- * @param {{label: string, names: string[], dense?: boolean, children: any}} props `names`: in the query string;
- *   `dense`: narrow fields with short labels
+ * @param {{label: string, names: string[], dense?: boolean, children: any}} props `names`: the filters in the
+ *   query string; `dense`: narrow fields with short labels
  */
 export function FilterBar({ label, names, dense = false, children }) {
   const query = useQuery();

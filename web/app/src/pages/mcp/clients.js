@@ -1,5 +1,5 @@
 /**
- * The configuration of each MCP client. The variants with a token have the content of the output of `svc mcp config`:
+ * The configuration of each MCP client. `svc mcp config` prints the same configurations as the variants with a token:
  * change both together. The command also writes the full path of `svc`, the base path of the server and the file of a
  * private CA.
  */

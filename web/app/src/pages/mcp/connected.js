@@ -17,12 +17,12 @@ import { isFailure } from '../calls/words.js';
 
 const WEEK_MS = 7 * 86_400_000;
 const EVERY_MS = 15_000;
-/** Calls that are counted: the newest. */
+/** The maximum number of calls that are counted, newest first. */
 const READ_MAX = 500;
-/** Tokens and connected apps whose names are read. */
+/** The maximum number of tokens, and of connected apps, whose names are loaded. */
 const NAMES_MAX = 1_000;
 
-/** Credentials by the words of the journal. @type {Record<string, string>} */
+/** The label of each kind of credential in the journal. @type {Record<string, string>} */
 const KINDS = { token: 'token', app: 'connected app', session: 'browser', agent: 'agent', script: 'script' };
 
 export function ConnectedCard() {
@@ -99,7 +99,7 @@ async function loadClients(signal) {
 /**
  * @param {import('../calls/words.js').Call[]} calls newest first
  * @param {Map<string, string>} names of tokens and apps, by id
- * @returns {Client[]} the last caller first
+ * @returns {Client[]} the client with the newest call first
  */
 export function clientsOf(calls, names) {
   /** @type {Map<string, Client>} */

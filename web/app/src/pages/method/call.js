@@ -14,9 +14,9 @@ import { keepSent, newTrace } from '../../lib/sent.js';
  *   outcome
  */
 
-/** Answers that are kept to compare them. */
+/** The maximum number of answers that are kept for comparison. */
 const ANSWERS_MAX = 10;
-/** Bytes of the answers that are kept. */
+/** The maximum size of all kept answers together, in bytes. */
 const BYTES_MAX = 4_000_000;
 
 /** @param {string} name @param {{keep: boolean}} options `keep`: remember the params in this tab, to call again */

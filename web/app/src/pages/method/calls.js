@@ -25,7 +25,7 @@ await loadStyles('calls.css');
 /** @typedef {import('./types.js').Method} Method */
 
 const WEEK_MS = 7 * 86_400_000;
-/** Calls that are read for the charts and the callers. */
+/** The maximum number of calls that are loaded for the charts and for the list of callers. */
 const READ_MAX = 500;
 const SHOWN = 20;
 const EVERY_MS = 15_000;
@@ -41,7 +41,7 @@ const RANGES = /** @type {[number, string][]} */ ([
 /** @param {{method: Method}} props */
 export function MethodCalls({ method }) {
   const query = useQuery();
-  // The start stays: a moving start would change the request at every render.
+  // Memoised: a moving start would change the request at every render.
   const since = useMemo(() => Date.now() - WEEK_MS, []);
   const filter = { method: method.name, owner: method.owner_id };
   const address = withQuery('/api/calls', { ...filter, since: new Date(since).toISOString(), limit: READ_MAX });

@@ -14,7 +14,8 @@ const FORMS = /** @type {const} */ ([
 
 /**
  * The call with these params, for other tools.
- * @param {{name: string, tool: string | null, params: any}} props `tool`: its name as an MCP tool, if it is one
+ * @param {{name: string, tool: string | null, params: any}} props `tool`: the name of the MCP tool, if
+ *   the method is one
  */
 export function CopyAs({ name, tool, params }) {
   const [chosen, setChosen] = useState(/** @type {string} */ ('curl'));

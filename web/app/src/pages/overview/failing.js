@@ -46,7 +46,10 @@ export function FailingCard({ sinks }) {
   `;
 }
 
-/** The order by the state of the last delivery. A sink that lost events may have delivered its last one. */
+/**
+ * The order of the sinks, by the state of their last delivery. A sink with the state `delivered` is in the list
+ * because it lost other events.
+ */
 const RANKS = ['dead', 'delivered', 'pending'];
 
 /** @param {FailingSink} a @param {FailingSink} b */

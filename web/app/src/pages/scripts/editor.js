@@ -48,7 +48,8 @@ export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }
 /**
  * Scrolls the editor to the faulty line.
  * @param {HTMLElement | null} frame
- * @param {import('./kinds.js').SourceFault | null} fault for a fault of a run, the page stays at the outcome
+ * @param {import('./kinds.js').SourceFault | null} fault if a run found it, only the editor scrolls,
+ *   so that the outcome of the run stays visible
  */
 function showLine(frame, fault) {
   const box = frame?.querySelector('.editor');

@@ -101,7 +101,7 @@ export function TestRun({ script, path, draft, onFault }) {
   `;
 }
 
-/** Past events to choose from. */
+/** The maximum number of past events to choose from. */
 const EVENTS_MAX = 50;
 
 /** A choice of the newest events. @param {{value: string, onInput: (id: string) => void}} props */

@@ -83,7 +83,8 @@ function Headers({ headers, of }) {
 }
 
 /**
- * Parts of an attempt in their order. `first_byte` begins with the request.
+ * The parts of an attempt, in the order in which they happen. `first_byte` is the time from the start of the request to
+ * the head of the response.
  * @type {[keyof Exchange['timing'], string][]}
  */
 const PARTS = [
@@ -95,7 +96,8 @@ const PARTS = [
 
 /**
  * @param {Exchange['timing']} timing
- * @returns {{label: string, start: number, ms: number}[]} one after the other; the last part reads the body
+ * @returns {{label: string, start: number, ms: number}[]} each part starts when the one before ends; the last
+ *   row is the time for reading the body
  */
 export function timingRows(timing) {
   let start = 0;

@@ -63,7 +63,7 @@ export function SinkBadges({ sink }) {
   `;
 }
 
-/** Patterns shown in a row; the others are counted. */
+/** The maximum number of patterns in a row of a table. For further patterns, the row shows only their number. */
 const SHOWN_PATTERNS = 2;
 
 /** @param {{patterns: string[], all?: boolean}} props */

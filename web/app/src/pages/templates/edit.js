@@ -16,7 +16,10 @@ let lastKey = 0;
 /** @param {string} [name] @param {string} [value] @returns {Pair} */
 const newPair = (name = '', value = '') => ({ key: ++lastKey, name, value });
 
-/** @param {{template: Template | null, onDone: () => Promise<any>, onClose: () => void}} props null for a new one */
+/**
+ * @param {{template: Template | null, onDone: () => Promise<any>, onClose: () => void}} props `template`: null for a
+ *   new template
+ */
 export function EditTemplate({ template, onDone, onClose }) {
   const scripts = useResource('/api/scripts?kind=startup&limit=1000').data?.scripts ?? [];
   const [name, setName] = useState(template?.name ?? '');

@@ -43,8 +43,8 @@ pub struct FetchedAnswer {
 }
 
 impl Webhook {
-    /// Reads a document of at most `bytes_max` bytes. Redirects are not followed. All
-    /// fetches together may look up as many host names as one user.
+    /// Reads a document of at most `bytes_max` bytes. Redirects are not followed. For the limits on
+    /// look-ups of host names, all fetches together count as one user.
     pub async fn fetch(&self, url: &str, bytes_max: usize) -> Result<FetchedDocument, String> {
         let answer = self.fetch_answer(FetchRequest {
             url,

@@ -261,7 +261,7 @@ impl Bridge {
     }
 
     /// The schemas of the tools, cached until the client or the server indicates that the list may
-    /// have changed. Empty in search mode, which has no such headers.
+    /// have changed. Empty in search mode, whose tools require no arguments in headers.
     async fn schemas(&self) -> Arc<HashMap<String, Value>> {
         if self.path != "/mcp" {
             return Arc::default();
@@ -269,7 +269,7 @@ impl Bridge {
         if let Some(known) = &self.state.lock().await.schemas {
             return Arc::clone(known);
         }
-        // Without the schemas, the server refuses a call that needs these headers.
+        // Without the schemas, the server refuses a call that requires arguments in headers.
         let Ok(list) = self.client.tools().await else {
             return Arc::default();
         };

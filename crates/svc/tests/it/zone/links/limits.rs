@@ -1,5 +1,6 @@
-//! The limits of a method server, and the turns of its users, apply to all links of its agent
-//! together. The quota of methods also counts methods of spaces whose home is another server.
+//! The limits of a method server apply to all links of its agent together, and users take turns
+//! across all these links. The quota of methods also counts methods of spaces whose home is another
+//! server.
 
 use super::*;
 

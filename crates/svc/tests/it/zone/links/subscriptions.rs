@@ -44,7 +44,8 @@ async fn s6_4_the_next_home_server_continues_the_queue_of_a_subscribed_method() 
         arrived().await == [0]
     })
     .await;
-    // The agent makes the server of its side link the home.
+    // The home server is killed. Then the other server, to which the agent has a side link, becomes
+    // the home server.
     zone.kill(0);
     for n in 1..4 {
         emit(n).await;

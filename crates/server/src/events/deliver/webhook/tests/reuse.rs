@@ -155,7 +155,7 @@ async fn a_connection_closed_by_the_receiver_costs_no_attempt() {
 
 #[tokio::test]
 async fn only_a_kept_connection_that_answered_nothing_is_replaced() {
-    // New connections are never replaced.
+    // A request that fails on a new connection is not sent again.
     let mut receiver = KeepAliveReceiver::start(|_, _| Reaction::Last("")).await;
     let webhook = webhook();
     let (detail, delivered) = send_on(&webhook, &receiver.url("/"), lane(1)).await;
@@ -164,7 +164,7 @@ async fn only_a_kept_connection_that_answered_nothing_is_replaced() {
     assert!(error.contains("closed the connection before"), "{error}");
     assert_eq!(receiver.connections(), [1]);
 
-    // The replacement is not replaced again.
+    // The request fails on the kept connection and then on a new one. It is not sent a third time.
     let script: Script = |connection, request| match (connection, request) {
         (1, 1) => Reaction::Answer(OK),
         _ => Reaction::Last(""),

@@ -39,7 +39,7 @@ pub struct ServerRun {
 struct RunState {
     is_alive: bool,
     frozen_until: Option<Instant>,
-    /// Until this time, the server possibly has not noticed that its leases have ended.
+    /// Until this time, the server may not know that its leases have ended.
     unaware_until: Option<Instant>,
 }
 
@@ -79,8 +79,8 @@ impl ServerRun {
         }
     }
 
-    /// Whether the server, at this time or later, possibly had not noticed that its leases had
-    /// ended.
+    /// Whether there was a moment, at `time` or later, when the server may not have known that its
+    /// leases had ended.
     pub fn was_unaware_since(&self, time: Instant) -> bool {
         let unaware_until = self.state.lock().unaware_until;
         unaware_until.is_some_and(|until| until >= time)
