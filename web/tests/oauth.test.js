@@ -25,7 +25,7 @@ test('every scope has a text, and an unknown one is named', () => {
   assert.match(scopeText('methods'), /methods over HTTP/);
   assert.match(scopeText('cli'), /Everything/);
   assert.match(scopeText('later'), /`later`/);
-  assert.match(scopeText('constructor'), /`constructor`/, 'not a property of every object');
+  assert.match(scopeText('constructor'), /`constructor`/, 'a scope named like an inherited property is unknown');
 });
 
 test('the code of a machine is accepted in every form that people type', () => {

@@ -41,14 +41,14 @@ fn compare(counted: f64, baseline: &Baseline) -> anyhow::Result<()> {
     let expected = baseline.system_calls_per_call;
     if counted > expected * (1.0 + baseline.tolerance) {
         bail!(
-            "a call takes {counted:.2} system calls, {expected:.2} when the baseline was written; \
-             if that is intended, change crates/bench/baseline.json and say why"
+            "a call takes {counted:.2} system calls; it took {expected:.2} when the baseline was \
+             written; if that is intended, change crates/bench/baseline.json and say why"
         );
     }
     if counted < expected * (1.0 - baseline.tolerance) {
         bail!(
-            "a call takes only {counted:.2} system calls, {expected:.2} when the baseline was \
-             written; if every process was counted, renew crates/bench/baseline.json"
+            "a call takes only {counted:.2} system calls; it took {expected:.2} when the baseline \
+             was written; if every process was counted, renew crates/bench/baseline.json"
         );
     }
     Ok(())

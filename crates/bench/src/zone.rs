@@ -82,7 +82,7 @@ pub async fn run(
         "{clients} clients, {RECEIVERS} receivers, medians of {rounds} rounds; each round measures every row"
     );
     println!(
-        "| delay each way | servers | build | emits/s | of old | p99 of an emit | deliveries/s | statements per emit | waits for locks |"
+        "| delay each way | servers | build | emits/s | ratio to the old build | p99 of an emit | deliveries/s | statements per emit | waits for locks |"
     );
     println!("|--:|--:|---|--:|--:|--:|--:|--:|--:|");
     let mut base = None;

@@ -215,7 +215,7 @@ pub fn read<T: DeserializeOwned>(input: &mut impl Read, bytes_max: usize) -> io:
 
 fn too_long(bytes_max: usize) -> io::Error {
     let mebibytes = bytes_max / (1024 * 1024);
-    let text = format!("it has more than the {mebibytes} MiB that may be passed on at once");
+    let text = format!("more than the {mebibytes} MiB that may be passed on at once");
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
@@ -269,7 +269,7 @@ mod tests {
     fn a_message_over_the_limit_is_an_error() {
         let message = FromWorker::Done(Ok(Some("x".repeat(2_000_000))));
         let error = encode(&message, 1024 * 1024).expect_err("too long");
-        let text = "it has more than the 1 MiB that may be passed on at once";
+        let text = "more than the 1 MiB that may be passed on at once";
         assert_eq!(error.to_string(), text);
         assert!(encode(&message, SANDBOX_FRAME_BYTES_MAX).is_ok());
     }

@@ -90,7 +90,7 @@ impl StoreClock {
         state.seen_at = Some(elapsed);
         if let Some(jump) = jump {
             state.offset = state.offset.map(|offset| offset + jump);
-            tracing::warn!(target: crate::LOG_TARGET, seconds = jump / 1_000, "the system clock was set; waiting deliveries keep their waits");
+            tracing::warn!(target: crate::LOG_TARGET, seconds = jump / 1_000, "the system clock was set; the times of waiting deliveries were moved by the same amount");
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl StoreClock {
             if ahead < JUMP_MIN.as_millis() as i64 {
                 return Ok(());
             }
-            tracing::warn!(target: crate::LOG_TARGET, seconds = ahead / 1_000, "the system clock was set back since the last start; waiting deliveries keep their waits");
+            tracing::warn!(target: crate::LOG_TARGET, seconds = ahead / 1_000, "the system clock was set back since the last start; the times of waiting deliveries were moved by the same amount");
             lanes::shift_times(tx, -ahead)?;
             meta::set(tx, CLOCK_SEEN, &now.0.to_string())
         })

@@ -214,7 +214,7 @@ impl Parser<'_> {
     fn export(&mut self, at: usize) -> Result<(), Fault> {
         let unknown = |why: &str| (at, format!("this form of `export` is not known: {why}"));
         if self.depth(at) > 0 {
-            return Err(unknown("it must be outside of brackets"));
+            return Err(unknown("it must not be inside `()`, `[]` or `{}`"));
         }
         let after = at + "export".len();
         let rest = self.code[after..].trim_start();
@@ -286,7 +286,7 @@ impl Parser<'_> {
 
     fn statement_end(&self, at: usize) -> Result<usize, Fault> {
         if self.depth(at) > 0 {
-            return Err((at, "this statement must be outside of brackets".to_owned()));
+            return Err((at, "this statement must not be inside `()`, `[]` or `{}`".to_owned()));
         }
         let end = self.code[at..].find(';').map(|end| at + end);
         end.ok_or_else(|| (at, "this statement has no `;`".to_owned()))

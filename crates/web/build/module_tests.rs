@@ -121,7 +121,7 @@ fn unknown_forms_are_rejected_with_file_and_line() {
         (
             "{\n  import { a } from './b.js';\n}\n",
             2,
-            "outside of brackets",
+            "must not be inside",
         ),
         ("\n\nimport(name);\n", 3, "import('./a.js')"),
         ("import(`./${a}/${b}.js`);\n", 1, "import('./a.js')"),

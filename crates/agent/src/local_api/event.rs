@@ -135,12 +135,17 @@ fn check_failure(error: EmitError) -> Failure {
 }
 
 fn body_failure(rejection: &BytesRejection) -> Failure {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return too_large(format!(
+    incomplete_body(rejection.status() == StatusCode::PAYLOAD_TOO_LARGE)
+}
+
+/// Why a body was not read to its end.
+pub(super) fn incomplete_body(is_too_large: bool) -> Failure {
+    match is_too_large {
+        true => too_large(format!(
             "an event's payload may have at most {PAYLOAD_BYTES_MAX} bytes"
-        ));
+        )),
+        false => invalid("the body did not arrive completely; send the request again"),
     }
-    invalid("the body did not arrive completely; send the request again".to_owned())
 }
 
 fn too_large(detail: String) -> Failure {

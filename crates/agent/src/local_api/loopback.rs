@@ -7,6 +7,7 @@
 use std::{
     net::{Ipv4Addr, Ipv6Addr},
     sync::Arc,
+    time::Duration,
 };
 
 use super::{
@@ -16,8 +17,8 @@ use super::{
 };
 use axum::{
     Router,
-    body::Body,
-    extract::{DefaultBodyLimit, Request},
+    body::{Body, Bytes, to_bytes},
+    extract::Request,
     middleware::{self, Next},
     response::Response,
     routing::{get, post},
@@ -26,6 +27,11 @@ use http::{
     HeaderMap, StatusCode, Uri,
     header::{HOST, ORIGIN},
 };
+use http_body_util::LengthLimitError;
+use tokio::time::timeout;
+
+/// Time a client has for the body of a request.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub fn router(events: Arc<Events>, route: Arc<PackageRoute>) -> Router {
     Router::new()
@@ -34,14 +40,33 @@ pub fn router(events: Arc<Events>, route: Arc<PackageRoute>) -> Router {
         .route("/packages/{*name}", get(packages::get).with_state(route))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn(guard))
 }
 
 /// Runs before every route and before the fallback.
 async fn guard(request: Request<Body>, next: Next) -> Result<Response, Failure> {
     check_source(request.uri(), request.headers())?;
+    let (head, body) = request.into_parts();
+    let body = read_body(body).await?;
+    let request = Request::from_parts(head, Body::from(body));
     Ok(next.run(request).await)
+}
+
+/// Also limits the time for the body: other users of the machine can connect, and must not occupy
+/// connections for long.
+async fn read_body(body: Body) -> Result<Bytes, Failure> {
+    let reading = timeout(BODY_TIMEOUT, to_bytes(body, BODY_BYTES_MAX)).await;
+    let read = reading.map_err(|_| {
+        Failure::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_too_slow",
+            format!(
+                "the body did not arrive within {} s",
+                BODY_TIMEOUT.as_secs()
+            ),
+        )
+    })?;
+    read.map_err(|error| event::incomplete_body(error.into_inner().is::<LengthLimitError>()))
 }
 
 fn check_source(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
@@ -103,7 +128,20 @@ async fn wrong_method() -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_refused() {
+        let silent = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        let reading = timeout(10 * BODY_TIMEOUT, read_body(silent)).await;
+        let refused = reading.expect("in time").expect_err("no end");
+        let shown = format!("{refused:?}");
+        assert!(shown.contains("body_too_slow"), "{shown}");
+    }
 
     #[test]
     fn only_loopback_names_pass() {

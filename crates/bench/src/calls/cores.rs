@@ -48,8 +48,8 @@ impl Cores {
         let can_spin = run("chrt", &["--idle", "0", "true"]);
         if let Err(error) = &can_spin {
             notes.push(format!(
-                "The cores were not kept awake at one connection, so its times include waking \
-                 them: {error:#}."
+                "In the cases with one connection, the cores were not kept awake, so these times \
+                 include waking the cores: {error:#}."
             ));
         }
         Self {

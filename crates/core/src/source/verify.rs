@@ -45,7 +45,7 @@ pub enum Rejection {
         "the request was signed {seconds} seconds in the future, and {tolerance} are allowed; compare the clocks"
     )]
     Future { seconds: u64, tolerance: u32 },
-    #[error("the signed id has more than {ID_MAX} characters")]
+    #[error("the signed id has more than {ID_MAX} bytes")]
     LongId,
     #[error("the source has no usable secret; rotate it")]
     NoSecret,

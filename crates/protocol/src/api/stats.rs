@@ -54,8 +54,9 @@ pub struct SinkCounts {
     pub active: u64,
     pub queued: u64,
     pub dropped: u64,
-    /// Active sinks that the caller manages and that fail: a delivery is being retried, the last one
-    /// is dead, or events were lost and not sent again. At most 100.
+    /// Active sinks that the caller manages and that fail: a delivery is being retried, the last
+    /// finished delivery is dead, or dead deliveries or dropped events were not sent again. At most
+    /// 100.
     pub failing: Vec<FailingSink>,
     /// The number of all failing sinks.
     #[serde(default)]

@@ -142,14 +142,14 @@ fn check_request(method: &str, path: &str) -> Result<Method, Raise> {
     let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#' && byte != b'\\';
     if !path.starts_with("/api/") || !path.bytes().all(plain) || path.contains("/..") {
         return refuse(format!(
-            "`{path}` is not a path of the API: it begins with `/api/`"
+            "`{path}` is not a path of the API: it must be `/api/...`, escaped as in a URL"
         ));
     }
     let (route, _) = path.split_once('?').unwrap_or((path, ""));
     if let Some(list) = route.strip_suffix("/stream")
         && STREAMED_PATHS.contains(&list)
     {
-        return refuse(format!("`{route}` never ends: ask `{list}`"));
+        return refuse(format!("`{route}` is an endless stream; use `{list}`"));
     }
     match method.to_ascii_uppercase().as_str() {
         "GET" => Ok(Method::GET),

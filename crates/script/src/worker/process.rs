@@ -193,7 +193,9 @@ impl Worker {
             Err(ExchangeEnd::Unsendable(error)) => {
                 // Nothing was sent, so the worker is still usable.
                 self.busy = false;
-                Err(ScriptError::worker(error.to_string()))
+                Err(ScriptError::worker(format!(
+                    "the script and its params are too large for a worker: {error}"
+                )))
             }
             Err(ExchangeEnd::InvalidMessage(error)) => {
                 self.kill().await;

@@ -219,7 +219,7 @@ async fn a_result_that_is_too_large_to_pass_on_is_an_error() {
     assert_eq!(error.kind, ErrorKind::Exception);
     assert_eq!(
         error.message,
-        "ValueError: the result is too large: it has more than the 16 MiB that may be passed on at once"
+        "ValueError: the result is too large: more than the 16 MiB that may be passed on at once"
     );
     serves_an_honest_script(&pool, 1).await;
     assert_eq!(children().len(), 1);

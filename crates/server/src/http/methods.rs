@@ -68,7 +68,7 @@ impl IntoResponse for CallAnswer {
 
 impl Answer for CallAnswer {
     fn describe(operation: &mut Operation) {
-        operation.answer_json::<CallResult>(200, "The outcome of each request, in their order");
+        operation.answer_json::<CallResult>(200, "The outcome of each request, in the order of the requests");
         operation.answer(204, "Notifications only", None);
     }
 }

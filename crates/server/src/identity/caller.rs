@@ -286,7 +286,8 @@ impl Caller {
         }
         Err(IdentityError::forbidden(
             "permission_denied",
-            "you see only your own; for other users you need the permission `manage_users`",
+            "you see only your own data; to see the data of other users, you need the permission \
+             `manage_users`",
         ))
     }
 

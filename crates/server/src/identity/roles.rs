@@ -147,7 +147,7 @@ fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityErro
         return Err(IdentityError::conflict(
             "builtin_role",
             format!(
-                "role `{}` is built in: its name and permissions never change; create another",
+                "role `{}` is built in: its name and permissions never change; create another role",
                 role.name
             ),
         ));

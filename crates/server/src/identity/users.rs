@@ -260,7 +260,7 @@ fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityE
     Err(IdentityError::conflict(
         "last_admin",
         format!(
-            "user `{}` is the last active administrator; make another one first",
+            "user `{}` is the last active administrator; first give another user the role `admin`",
             user.username
         ),
     ))

@@ -21,9 +21,11 @@ pub struct AddressLimit {
     count: u32,
     window: Duration,
     networks_max: usize,
-    /// The start of each network's window, and its requests since then.
-    taken: Mutex<HashMap<IpAddr, (Instant, u32)>>,
+    taken: Mutex<Counters>,
 }
+
+/// The start of each network's window, and its requests since then.
+type Counters = HashMap<IpAddr, (Instant, u32)>;
 
 impl AddressLimit {
     pub fn new(count: u32, window: Duration) -> Self {
@@ -46,11 +48,9 @@ impl AddressLimit {
 
     /// Whether the next request would be accepted. Counts nothing.
     pub fn check(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
-        let taken = self.taken.lock();
-        let counter = taken.get(&network(address)).or_else(|| {
-            let is_full = taken.len() >= self.networks_max;
-            taken.get(&REST).filter(|_| is_full)
-        });
+        let mut taken = self.taken.lock();
+        let key = self.counter_key(&mut taken, address, now);
+        let counter = taken.get(&key);
         let Some((start, count)) = counter else {
             return Ok(());
         };
@@ -64,14 +64,7 @@ impl AddressLimit {
     /// Counts a request. The error is the time until the next request is accepted.
     pub fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut taken = self.taken.lock();
-        let mut key = network(address);
-        if !taken.contains_key(&key) && taken.len() >= self.networks_max {
-            let window = self.window;
-            taken.retain(|_, (start, _)| now.saturating_duration_since(*start) < window);
-            if taken.len() >= self.networks_max {
-                key = REST;
-            }
-        }
+        let key = self.counter_key(&mut taken, address, now);
         let (start, count) = taken.entry(key).or_insert((now, 0));
         let age = now.saturating_duration_since(*start);
         if age >= self.window {
@@ -82,6 +75,20 @@ impl AddressLimit {
         }
         *count += 1;
         Ok(())
+    }
+
+    /// The key of the counter of `address`: its network, or the shared counter if all counters are
+    /// in use. Removes ended windows first.
+    fn counter_key(&self, taken: &mut Counters, address: IpAddr, now: Instant) -> IpAddr {
+        let key = network(address);
+        if taken.contains_key(&key) || taken.len() < self.networks_max {
+            return key;
+        }
+        taken.retain(|_, (start, _)| now.saturating_duration_since(*start) < self.window);
+        match taken.len() < self.networks_max {
+            true => key,
+            false => REST,
+        }
     }
 }
 

@@ -37,7 +37,7 @@ impl OAuth {
         };
         // If slow documents hold every slot, other requests fail soon instead of waiting.
         let turn = timeout(TURN_TIME, self.reading.acquire()).await;
-        let _turn = turn.map_err(|_| unreadable("too many are being read; try again"))?;
+        let _turn = turn.map_err(|_| unreadable("too many documents of apps are being read; try again"))?;
         let webhook = &self.deliverers.webhook;
         let fetched = webhook.fetch(client_id, DOCUMENT_BYTES_MAX).await;
         let fetched = fetched.map_err(|why| unreadable(&why))?;

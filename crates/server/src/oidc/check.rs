@@ -70,7 +70,7 @@ impl Oidc {
 
     async fn check_keys(&self, report: &mut Report, metadata: &Metadata) {
         match self.read_keys(&metadata.jwks_uri).await {
-            Ok(keys) => report.good("keys", format!("{} usable", keys.len())),
+            Ok(keys) => report.good("keys", format!("{} usable keys", keys.len())),
             Err(why) => report.bad(
                 "keys",
                 why,
@@ -149,7 +149,7 @@ impl Oidc {
             let count = provider.mappings.len();
             report.good(
                 "mappings",
-                format!("{count}, and every group and role exists"),
+                format!("{count} mappings; every group and role in them exists"),
             );
         }
         Ok(())
@@ -163,7 +163,7 @@ fn check_origin(report: &mut Report, provider: &ProviderRow, origin: Option<&str
             report.note(
                 "addresses",
                 format!("{base}/callback and {base}/backchannel-logout"),
-                "The provider must know the first one as a redirect address, and may know the second one for back-channel logout.",
+                "Enter the first address at the provider as a redirect address. For back-channel logout, also enter the second address.",
             );
         }
         None => report.bad(

@@ -9,7 +9,7 @@ use crate::{
     deliveries,
     error::StoreError,
     lanes::HEALTH_WINDOW,
-    sql::{FromRow, Row, Tx},
+    sql::{FromRow, Row, Tx, values},
 };
 
 /// Counts the sinks of these owners, or of all; `failing` is left empty.
@@ -104,14 +104,14 @@ pub fn list_failing(
 /// A failing sink, with the delivery that is retried or its newest finished delivery.
 fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<FailingSink, StoreError> {
     let lane: LaneId = row.get("lane_id")?;
-    let retried = match deliveries::find_head(tx, lane)? {
-        Some(head) => {
-            let delivery = deliveries::find(tx, lane, head.n)?;
-            let attempt = delivery.and_then(|delivery| delivery.attempts.into_iter().last());
-            attempt.map(|attempt| (head.event_type, attempt))
-        }
+    let retried = match find_retried(tx, lane)? {
+        Some(n) => deliveries::find(tx, lane, n)?,
         None => None,
     };
+    let retried = retried.and_then(|delivery| {
+        let attempt = delivery.attempts.into_iter().last()?;
+        Some((delivery.event_type, attempt))
+    });
     let (state, event_type, at, error) = match (retried, deliveries::last(tx, lane)?) {
         (Some((event_type, attempt)), _) => {
             let at = Some(attempt.at);
@@ -135,4 +135,18 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<FailingSink, StoreError> {
         dead: row.get("dead")?,
         lost: row.get("lost")?,
     })
+}
+
+/// The number of the delivery that may have failed: with `ordering = "key"`, the oldest one that has
+/// failed, which need not be the head of the queue; else the head.
+fn find_retried(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<u64>, StoreError> {
+    let failed = tx.find(
+        "SELECT n FROM deliveries
+         WHERE lane_id = ?1 AND state = 'pending' AND failures > 0 ORDER BY n LIMIT 1",
+        values![lane],
+    )?;
+    match failed {
+        Some(n) => Ok(Some(n)),
+        None => Ok(deliveries::find_head(tx, lane)?.map(|head| head.n)),
+    }
 }

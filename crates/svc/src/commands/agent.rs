@@ -146,7 +146,8 @@ fn agent_token(
     if config.token.is_some() {
         let (token, file) = (env::AGENT_TOKEN, env::AGENT_TOKEN_FILE);
         return Err(Failure::usage(format!(
-            "the agent token is given twice: by {token} and by {file}, or their settings"
+            "the agent token is given twice: by {token} (or `token` in the configuration) and by \
+             {file} (or `token_file`)"
         ))
         .hint("set only one of them"));
     }

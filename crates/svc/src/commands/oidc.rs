@@ -71,7 +71,7 @@ pub struct UpdateArgs {
     /// Client id that the provider gave to this server
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// Remove the client secret: the provider has this server as a public client
+    /// Remove the client secret, for a provider that treats this server as a public client
     #[arg(long, conflicts_with = "secret_stdin")]
     no_secret: bool,
     #[command(flatten)]

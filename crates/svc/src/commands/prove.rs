@@ -269,7 +269,8 @@ impl Plan {
                 folder.display()
             ))
             .why(format!(
-                "with the socket of the agent it may have {SOCKET_BYTES_MAX} bytes"
+                "the path of the agent's socket in this folder may have at most {SOCKET_BYTES_MAX} \
+                 bytes"
             )));
         }
         Ok(Self {

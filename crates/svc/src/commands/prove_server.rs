@@ -47,7 +47,7 @@ fn is_of_a_run(data_dir: &Path) -> bool {
 fn end_with_parent() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
-        .map_err(|error| Failure::failed("cannot ask to end with `svc prove`").why(error))?;
+        .map_err(|error| Failure::failed("cannot arrange that this process ends together with `svc prove`").why(error))?;
     Ok(())
 }
 

@@ -106,7 +106,7 @@ def _checked(method: Any, path: Any) -> str:
     if not route.startswith("/api/") or dots or not plain:
         raise ValueError(f"request() path `{path}` must be `/api/...`, escaped as in a URL")
     if route in _STREAMS:
-        raise ValueError(f"request() path `{route}` never ends: ask `{_STREAMS[route]}`")
+        raise ValueError(f"request() path `{route}` is an endless stream; use `{_STREAMS[route]}`")
     verb = str(method).upper()
     if verb not in _VERBS:
         raise ValueError(f"request() method `{method}` must be one of {', '.join(_VERBS)}")

@@ -36,7 +36,7 @@ export default function AccountPage() {
             ['Permissions', badges(user.permissions)],
           ]} />
       </${Card}>
-      <${Card} title="Quotas" flush description="How much you may have on this server, and how much you have.">
+      <${Card} title="Quotas" flush description="Your limits on this server, and how much of each you use.">
         <${QuotaUseTable} />
       </${Card}>
       <${PasswordCard} />

@@ -42,7 +42,7 @@ pub(super) fn apply(
         ClaimValues::Incomplete => {
             tracing::warn!(
                 provider = %provider.name,
-                "the provider did not send the whole groups claim: the groups of the user stay, and roles with more permissions than `user` are taken away"
+                "the provider did not send the whole groups claim: the groups of the user stay, and roles with a permission that the role `user` lacks are taken away"
             );
             return withdraw_powerful(tx, holder);
         }

@@ -36,7 +36,7 @@ pub async fn log_in(
     })?;
     let port = listener
         .local_addr()
-        .map_err(|error| Failure::failed("the port has no address").why(error))?
+        .map_err(|error| Failure::failed("cannot determine the port for the answer of the browser").why(error))?
         .port();
     let redirect_uri = format!("http://127.0.0.1:{port}/callback");
     let (verifier, state) = (random_text()?, random_text()?);
@@ -193,7 +193,7 @@ fn open_browser(address: &str) {
 fn random_text() -> Result<String, Failure> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::failed("there are no random bytes").why(error))?;
+        .map_err(|error| Failure::failed("the system provides no random numbers").why(error))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 

@@ -207,7 +207,7 @@ pub async fn wait_for_method(shared: &Shared, token: &str, limit: Duration) -> R
         while !call(&client, &shared.calls).await {
             if begun.elapsed() > limit {
                 return Err(
-                    Failure::failed(format!("the method of the run is not at {address}"))
+                    Failure::failed(format!("the server at {address} does not offer the method of the run"))
                         .hint("the log of the agent, agent.log in the folder, says why"),
                 );
             }

@@ -135,7 +135,7 @@ impl Run {
         let token: Token = admin.create(&new).await?;
         token
             .token
-            .ok_or_else(|| Failure::failed("the answer to a new token has no token"))
+            .ok_or_else(|| Failure::failed("the server created a token but did not return it"))
     }
 
     async fn start_calls(&mut self) -> Result<(), Failure> {

@@ -46,7 +46,7 @@ fn failure(error: ProvingError) -> Failure {
     match error {
         ProvingError::Exists(_) => failure.hint("name a new schema with --schema"),
         ProvingError::InUse(_) => failure.hint(
-            "name a database of its own: createdb svc_prove, and --database-url postgres://…/svc_prove",
+            "use a database that no other server uses: createdb svc_prove, then --database-url postgres://…/svc_prove",
         ),
         _ => failure,
     }

@@ -149,7 +149,7 @@ fn read(url: &str, answer: &Answer) -> Result<Option<String>, String> {
             ..
         }) => Err(format!("`{url}` is not ready: {reason}")),
         _ => Err(format!(
-            "`{url}` answered {status} and not as a svc server does"
+            "`{url}` answered {status} but not in the form of an svc server"
         )),
     }
 }
@@ -181,10 +181,10 @@ mod tests {
         check(200, without, Ok(Some("unavailable")));
         let stopping = r#"{"status":"unready","reason":"the server is stopping"}"#;
         check(503, stopping, Err("is not ready: the server is stopping"));
-        let other = Err("answered 200 OK and not as a svc server does");
+        let other = Err("answered 200 OK but not in the form of an svc server");
         check(200, r#"{"status":"ok"}"#, other);
         check(200, "<html>hello</html>", other);
-        let refused = "answered 503 Service Unavailable and not as a svc server does";
+        let refused = "answered 503 Service Unavailable but not in the form of an svc server";
         check(503, r#"{"status":"ready"}"#, Err(refused));
     }
 

@@ -84,7 +84,7 @@ pub async fn show(
             ),
         )
         .hint(format!(
-            "svc sink update {} --delivery keep_exchanges=true stores the next ones",
+            "svc sink update {} --delivery keep_exchanges=true stores the requests of later attempts",
             sink.name
         ))
     })?;

@@ -98,7 +98,7 @@ async fn s2_1_s6_4_system_events_reach_methods_without_a_local_name() {
     .await;
     assert_eq!(
         line["method"], "lab.seen",
-        "its local name is the expanded one"
+        "the local name contains the name of the space"
     );
     assert_eq!(line["params"]["event_type"], "space.created");
     assert_eq!(line["params"]["data"]["space_id"], other.id);
@@ -317,12 +317,12 @@ async fn s6_4_event_sinks_only_format_events_and_never_subscribe_a_method() {
     assert_eq!(
         list[1],
         json!({"by": "second", "id": b}),
-        "its owner's before a global one"
+        "the owner's sink comes before a global sink of the same name"
     );
     assert_eq!(list[2], json!({"by": "world", "id": w}), "a global one");
     assert_eq!(
         list[3]["event_type"], "space.deleted",
-        "the default when none matches"
+        "the default params if no sink matches"
     );
     let sinks = ann.list("/api/event-sinks", "event_sinks").await;
     for sink in sinks {

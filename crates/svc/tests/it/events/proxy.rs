@@ -58,7 +58,7 @@ async fn the_proxy_gets_addresses_that_this_server_has_checked() {
     assert_eq!(
         one.header("proxy-authorization"),
         "",
-        "only the proxy sees it"
+        "the receiver must not get the credentials of the proxy"
     );
     assert_eq!(tls.received()[0].server_name.as_deref(), Some("localhost"));
     let lines = lines_of(&proxy);

@@ -106,7 +106,7 @@ async fn a_server_that_does_not_start_is_never_ready() {
 }
 
 #[tokio::test]
-async fn the_watchdog_gets_messages_only_while_the_database_takes_writes() {
+async fn the_watchdog_gets_no_messages_while_writes_hang() {
     let manager = Manager::at_path();
     let server = TestServer::builder()
         .embedded()

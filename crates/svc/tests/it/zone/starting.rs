@@ -112,7 +112,7 @@ async fn an_unusable_database_is_refused_with_a_remedy() {
     check(said, 2, &["allow_local", "database_url"]);
     let tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
     let made = postgres.sql(&database.name, tables);
-    assert_eq!(made, "0", "nothing was done to it");
+    assert_eq!(made, "0", "the refused start created no tables");
 }
 
 #[tokio::test]
