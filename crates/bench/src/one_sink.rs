@@ -30,7 +30,7 @@ pub const USAGE: &str = "events --one-sink [OLD_SVC] [ROUNDS]";
 const BURST: usize = 100;
 const BURSTS: usize = 10;
 const LIMIT: Duration = Duration::from_secs(120);
-/// How long the receiver takes to answer in the cases with several deliveries in flight.
+/// How long the receiver takes to answer in the comparison of strict order with order by key.
 const SLOW_RECEIVER: Duration = Duration::from_millis(50);
 
 /// A library that delays each `fsync` and `fdatasync` by 2 ms. It slows the commits of old and new
@@ -89,7 +89,7 @@ pub async fn run(old: Option<&Path>, rounds: usize) -> anyhow::Result<()> {
     compare("receiver answers at once", &with_bare, rounds, None).await?;
     let slow_disk = build_slow_disk(folder.path())?;
     compare(
-        "and commits take 2 ms longer",
+        "receiver answers at once, commits take 2 ms longer",
         &cases,
         rounds,
         Some(&slow_disk),

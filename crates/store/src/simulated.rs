@@ -64,7 +64,8 @@ pub struct SimulatedDatabase(Arc<Shared>);
 struct Shared {
     connection: Mutex<sqlite::Connection>,
     planted: Option<PlantedFault>,
-    /// The run of the server whose acknowledged transaction is not durable yet.
+    /// The number of the start of a server (`run`) whose acknowledged transaction is not durable
+    /// yet.
     unfinished: Mutex<Option<u64>>,
 }
 
@@ -86,8 +87,8 @@ impl SimulatedDatabase {
         })))
     }
 
-    /// The store of one start of a server, and the tasks that answer the store. Each start of a
-    /// server must have another number `run`.
+    /// A store for a server that starts, and the tasks that answer the store. `run` is the number
+    /// of this start: no two starts of any servers may have the same number.
     pub fn connect(&self, run: u64, faults: Arc<dyn Faults>) -> (Store, StoreTasks) {
         let options = StoreOptions::default();
         let (writes, write_commands) = mpsc::channel(options.queue);

@@ -118,7 +118,7 @@ impl<'c> Tx<'c> {
         self.connection.is_shared()
     }
 
-    /// The failure of a statement whose outcome is known already.
+    /// The failure of an earlier statement. Does not wait for statements without an outcome yet.
     pub(super) fn failure(&self) -> Result<(), StoreError> {
         self.failed.clone().map_or(Ok(()), Err)
     }

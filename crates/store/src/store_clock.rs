@@ -1,9 +1,9 @@
 //! The clock of the embedded database, for leases and waits.
 //!
-//! If the system clock is set forward or back, stored times would be wrong by as much: a retry would
-//! come hours late or at once. Therefore [`StoreClock`] ignores the change until the writer has
-//! moved all stored times by the same amount, in one transaction. Small corrections are followed at
-//! once.
+//! If the system clock is set forward or back, stored times would be wrong by as much: a retry
+//! would come hours late or at once. Therefore [`StoreClock`] ignores the change until the writer
+//! has moved the times for which lanes and deliveries wait by the same amount, in one transaction.
+//! Small corrections are followed at once.
 
 use std::time::Duration;
 
@@ -16,8 +16,8 @@ use crate::{connection::Connection, error::StoreError, lanes, meta, sql::Tx};
 /// The smallest change of the system clock for which stored times are moved. Smaller changes are
 /// corrections, which this clock follows at once.
 const JUMP_MIN: Duration = Duration::from_secs(2);
-/// The key of a recent time of this clock in the table `meta`. If this time is in the future after
-/// a restart, the system clock was set back.
+/// The key in the table `meta` under which a recent time of this clock is stored. If this time is
+/// in the future after a restart, the system clock was set back.
 pub(super) const CLOCK_SEEN: &str = "clock_seen";
 /// The minimum time between two writes of [`CLOCK_SEEN`], unless the system clock was set.
 const SEEN_EVERY: Duration = Duration::from_secs(60);
@@ -67,8 +67,8 @@ impl StoreClock {
         (jump.unsigned_abs() >= JUMP_MIN.as_millis() as u64).then_some(jump)
     }
 
-    /// Before a transaction that writes: follows a change of the system clock, and stores the time
-    /// now and then. Called by the writer only.
+    /// The writer calls this before each transaction that writes. Follows a change of the system
+    /// clock, and stores [`CLOCK_SEEN`] about once a minute.
     pub(super) fn follow(&self, connection: &dyn Connection) -> Result<(), StoreError> {
         let Some(elapsed) = self.system.elapsed() else {
             return Ok(());

@@ -136,7 +136,7 @@ fn parse_secrets(bytes: Vec<u8>) -> Result<Vec<String>, Failure> {
     let text = String::from_utf8(bytes).map_err(unreadable)?;
     if text.lines().next().unwrap_or_default().is_empty() {
         return Err(Failure::usage(
-            "standard input is empty; a secret was expected there",
+            "the first line of standard input is empty; a secret was expected there",
         ));
     }
     Ok(text.lines().map(str::to_owned).collect())

@@ -21,7 +21,7 @@ GATE = threading.Event()
 
 
 def wait(params):
-    """Waits until another call opens the gate at the same time."""
+    """Waits until another call, which runs at the same time, opens the gate."""
     return GATE.wait(20)
 
 

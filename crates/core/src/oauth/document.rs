@@ -56,7 +56,8 @@ pub fn read_document(client_id: &str, body: &[u8]) -> Result<(String, Vec<String
     if !allows_none && method.is_some_and(|method| method != "none") {
         let method = method.unwrap_or_default();
         return Err(format!(
-            "the app authenticates by `{method}`; this server supports `none`"
+            "the app authenticates by `{method}`; this server supports only the \
+             method `none`"
         ));
     }
     let name = clean_name(fields.client_name.as_deref())

@@ -58,8 +58,8 @@ pub struct ReplayResult {
     pub matching: Option<u32>,
 }
 
-/// `POST /api/event-sinks/{id}/resend`: sends finished deliveries again. Give either `deliveries` or
-/// `dead_since`.
+/// `POST /api/event-sinks/{id}/resend`: sends finished deliveries again. Give either `deliveries`
+/// or `dead_since`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"dead_since": "2026-11-15T00:00:00Z", "dry_run": true}))]
@@ -89,7 +89,8 @@ pub struct ResendResult {
 }
 
 /// `POST /api/event-sinks/{id}/backtest`: applies the sink, and a changed version of the sink, to
-/// past events and compares the results. Nothing is sent. A member that is absent is not changed.
+/// past events and compares the results. Nothing is sent. If `patterns`, `filter` or
+/// `body_template` is absent, the changed version has the value of the sink.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"since": "2026-11-15T00:00:00Z", "filter": "event.data.ok == false"}))]

@@ -1,4 +1,5 @@
-//! Logout tokens of providers that were used already, so that each one is accepted once.
+//! Used logout tokens. They are stored so that each logout token of a provider is accepted only
+//! once.
 
 use svc_core::Timestamp;
 

@@ -125,13 +125,13 @@ async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outco
     if let Some(until) = rotated.previous_until {
         eprintln!("requests that are signed with the old secret are accepted until {until}");
     }
-    match rotated.secret.as_ref().or(rotated.url.as_ref()) {
-        Some(shown) => {
-            eprintln!("keep it now: it is not shown again");
-            shell.output.line_or_data(shown, &rotated)
-        }
-        None => Ok(Exit::Ok),
-    }
+    let (name, shown) = match (&rotated.secret, &rotated.url) {
+        (Some(secret), _) => ("secret", secret),
+        (None, Some(url)) => ("URL", url),
+        (None, None) => return Ok(Exit::Ok),
+    };
+    eprintln!("keep the new {name} now: it is not shown again");
+    shell.output.line_or_data(shown, &rotated)
 }
 
 async fn run_test(shell: &Shell, reference: &str, test: &SourceTest) -> Outcome {

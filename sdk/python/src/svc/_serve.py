@@ -222,7 +222,7 @@ def _encode(handler: str, result: Any) -> bytes:
         if len(text) <= LINE_BYTES_MAX - ENVELOPE_BYTES:
             return text
         data = {"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX}
-        said = f"the result has {len(text)} bytes; at most {LINE_BYTES_MAX} are allowed"
+        said = f"the result has {len(text)} bytes; the line of an answer may have at most {LINE_BYTES_MAX}"
         raise _host.RpcError(-32603, said, data)
     raise TypeError(f"`{handler}` returned a value that JSON cannot represent: {said}")
 

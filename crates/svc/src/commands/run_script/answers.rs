@@ -42,7 +42,9 @@ impl Fault {
             }
             .to_object(),
             Self::TooLarge { bytes } => internal(
-                format!("the result has {bytes} bytes; at most {LINE_BYTES_MAX} are allowed"),
+                format!(
+                    "the result has {bytes} bytes; the line of an answer may have at most {LINE_BYTES_MAX}"
+                ),
                 json!({"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX}),
             ),
             Self::Script(error) => of_script(error),

@@ -118,7 +118,7 @@ async fn a_request_body_that_arrives_too_slowly_is_refused() {
         let mut trickle = tokio::time::interval(Duration::from_secs(2));
         let (mut reading, mut writing) = stream.split();
         let read = async {
-            // Read only the problem: the server may keep the connection open.
+            // Stop at the end of the JSON error: the server may keep the connection open.
             let mut part = [0; 1024];
             while let Ok(count @ 1..) = reading.read(&mut part).await {
                 answer.extend_from_slice(&part[..count]);

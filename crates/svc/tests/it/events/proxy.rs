@@ -37,7 +37,8 @@ async fn the_proxy_gets_addresses_that_this_server_has_checked() {
     let (proxy, receiver) = (TestProxy::start(false).await, TestReceiver::start().await);
     let authority = TestAuthority::new("private");
     let tls = TlsReceiver::start(&authority.server(&["localhost"])).await;
-    // Only the receivers' addresses are allowed here. The proxy's own address is never checked.
+    // Of the addresses of this machine, only the name `localhost` is allowed. The proxy's own
+    // address is never checked.
     let server = with_proxy(&proxy, "allow = [\"localhost\"]").start().await;
     let ann = server.user("ann").await;
     let port = receiver.address().port();
@@ -72,7 +73,7 @@ async fn the_proxy_gets_addresses_that_this_server_has_checked() {
         "Basic dXM6ZXI6czNjcmV0"
     );
 
-    // The guard refuses all other addresses before the proxy is used.
+    // The same receiver, named by its address, is refused before the proxy is used.
     let url = format!("http://127.0.0.1:{port}/hook");
     let blocked = ann.webhook("blocked", "custom.never", &url).await;
     let error = error_of(&blocked).await;

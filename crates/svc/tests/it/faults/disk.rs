@@ -130,7 +130,7 @@ async fn a_disk_that_fails_to_read_is_reported_and_recovers() {
     stream.emit_all(20).await;
     stream.wait_for_all().await;
     faults.set(Field::ReadError, EIO);
-    // A page that no reader has in its cache.
+    // This request needs a page of the database file that no read connection has in its cache.
     let answer = ann.get("/api/events?limit=200").await.expect(503);
     assert_eq!(answer.code(), "database_unavailable");
     result(&ann.call("echo", json!([1])).await);

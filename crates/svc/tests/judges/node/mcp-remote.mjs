@@ -1,5 +1,5 @@
-// `mcp-remote`, the bridge for clients that can only start programs. It starts with the address of the server and
-// without a token. The user allows the access in a real browser.
+// `mcp-remote`, the bridge for clients that speak MCP only with a program that they start, not over HTTP. It gets the
+// address of the server and no token. The user allows the access in a real browser.
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';

@@ -49,7 +49,7 @@ server.service.on('beforeResponse', (response) => {
   if (plan.sign) response.body.id_token = sign(plan.sign, read, payload);
 });
 
-/** Signs in a way that the server under test must reject. */
+/** Signs the token in a way that the server under test must reject. */
 function sign(how, header, payload) {
   if (how === 'none') return `${encode({ ...header, alg: 'none' })}.${payload}.`;
   if (how === 'hs256') {

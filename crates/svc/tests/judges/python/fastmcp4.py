@@ -1,5 +1,5 @@
-"""The `fastmcp` package 4.x, which speaks 2026-07-28. It has no function of its own for
-subscriptions; its session has one."""
+"""The `fastmcp` package 4.x, which speaks MCP version 2026-07-28. Its client has no function for
+subscriptions, so `listen` of the package `mcp` is called with the client's session."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-/** Numbers of a list of recorded calls. */
+/** Statistics of a list of recorded calls: durations, calls over time, callers. */
 
 /** @typedef {Pick<import('./words.js').Call, 'at' | 'caller' | 'outcome' | 'duration_ms'>} SummedCall */
 
@@ -43,9 +43,9 @@ export function timeColumns(calls, isFailure, { from, to, count }) {
 }
 
 /**
- * The duration that this part of the calls did not exceed.
+ * The duration that a share of the calls did not exceed; null without calls.
  * @param {SummedCall[]} calls
- * @param {number} part 0.95 for p95
+ * @param {number} part the share, 0.95 for p95
  */
 export function percentile(calls, part) {
   const sorted = calls.map((call) => call.duration_ms).sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-/** The attempts of a delivery in their order: one is open, two can be compared. */
+/** The attempts of a delivery in their order: at most one is open, two can be compared. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { exactTime, formatDuration } from '../../lib/format.js';
@@ -20,7 +20,7 @@ import { attemptText, ExchangeTabs } from './exchange.js';
 export function Timeline({ sink, delivery }) {
   const { attempts } = delivery;
   const [chosen, setChosen] = useState(/** @type {number | null} */ (null));
-  // The newest attempt is open until the user chooses another one.
+  // The newest attempt is open until the user closes it or opens another one.
   const open = chosen ?? attempts.length - 1;
   if (attempts.length === 0) return html`<p class="muted small">Not tried yet.</p>`;
   return html`

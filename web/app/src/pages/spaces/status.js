@@ -64,9 +64,9 @@ export function HealthStatus({ space }) {
  */
 export function LinkStatus({ space }) {
   if (space.linked)
-    return html`<${Status} tone="good" title="The agent is connected to this server">linked</${Status}>`;
+    return html`<${Status} tone="good" title="The agent is connected to a server">linked</${Status}>`;
   return html`
-    <${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="No agent is connected to this server">
+    <${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="The agent is not connected to a server">
       not linked
     </${Status}>
   `;

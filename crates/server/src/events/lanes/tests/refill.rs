@@ -1,4 +1,4 @@
-//! Lanes that hold events instead of dropping them, and lanes with a filter.
+//! Lanes that hold events instead of dropping them.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! An agent never links to a less secure address than its own.
+//! An agent that was given an `https` address of a server never links to an announced `http`
+//! address.
 
 use svc_testkit::{TestServer, fixture_file};
 
@@ -27,8 +28,8 @@ async fn an_agent_that_uses_https_does_not_link_to_an_announced_http_address() {
         agent.log().contains(ignored)
     })
     .await;
-    // While another agent links with http, the first agent would have time to link to the same
-    // server.
+    // This is a wait: by the time another agent has linked with http, the first agent would also
+    // have linked to that server if the first agent did not ignore it.
     let open = ann.space("open").await;
     let open_agent = open.publish(fixture().plain("pid")).await;
     assert!(answers(&ann, "pid").await);
