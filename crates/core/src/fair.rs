@@ -6,7 +6,7 @@
 //! more slots are in use, and only owners without a slot get reserved slots.
 //!
 //! With [`Share::QUARTER`] a single owner gets at most a quarter of all slots, rounded up.
-//! All slots are in use only if the number of owners is at least a quarter of the number of slots.
+//! All slots are in use only if the number of owners is more than a quarter of the number of slots.
 //! Waiting owners take turns (round robin).
 
 use std::{

@@ -124,4 +124,18 @@ mod tests {
         );
         assert_eq!(limit.take(one, at(62)), Ok(()));
     }
+    #[test]
+    fn ended_windows_make_room_for_a_new_network() {
+        let limit = AddressLimit::new(1, Duration::from_secs(60)).with_networks(2);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let address = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
+        for (last, seconds) in [(1, 0), (2, 0), (3, 50)] {
+            assert_eq!(limit.take(address(last), at(seconds)), Ok(()));
+        }
+        // The third network has used up the shared counter, and the first two windows still run.
+        assert!(limit.check(address(4), at(59)).is_err());
+        assert_eq!(limit.check(address(4), at(61)), Ok(()));
+        assert_eq!(limit.take(address(4), at(61)), Ok(()));
+    }
 }

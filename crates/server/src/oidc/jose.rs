@@ -29,10 +29,18 @@ pub enum JoseError {
         "the algorithm `{0}` is not accepted; let the provider sign with RS256, PS256, ES256, ES384 or EdDSA"
     )]
     Algorithm(String),
-    #[error("the provider publishes no key `{kid}` for `{algorithm}`")]
-    UnknownKey { kid: String, algorithm: String },
+    #[error("the provider publishes no key{} for `{algorithm}`", named(kid.as_deref()))]
+    UnknownKey {
+        kid: Option<String>,
+        algorithm: String,
+    },
     #[error("the signature of the token is not valid")]
     Signature,
+}
+
+/// The name of a key in a sentence. Tokens without a key id name no key.
+fn named(kid: Option<&str>) -> String {
+    kid.map(|kid| format!(" `{kid}`")).unwrap_or_default()
 }
 
 #[derive(Deserialize)]
@@ -186,7 +194,7 @@ impl Keys {
             .collect();
         if named.is_empty() {
             return Err(JoseError::UnknownKey {
-                kid: kid.unwrap_or_default().chars().take(80).collect(),
+                kid: kid.map(|kid| kid.chars().take(80).collect()),
                 algorithm: alg,
             });
         }

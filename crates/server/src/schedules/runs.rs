@@ -168,14 +168,20 @@ impl Schedules {
         let (id, advance) = (row.id, advance(row, due, next));
         warn!(schedule.id = %id, user.id = %row.owner_id, "a run of a schedule made no event: {reason}");
         let written = self.store.write(move |tx| {
-            if schedules::advance(tx, &advance)? {
+            let is_advanced = schedules::advance(tx, &advance)?;
+            if is_advanced {
                 schedules::set_failure(tx, id, &reason)?;
             }
-            Ok(())
+            Ok(is_advanced)
         });
-        self.metrics.sources.count_run("failed");
         match written.await {
-            Ok(()) => Handled::Done,
+            Ok(is_advanced) => {
+                // Otherwise another server has handled this run.
+                if is_advanced {
+                    self.metrics.sources.count_run("failed");
+                }
+                Handled::Done
+            }
             Err(error) => Handled::Unavailable(error),
         }
     }

@@ -254,7 +254,7 @@ const TEXTS: &[Text] = &[
     ("POST", "/api/event-sinks/{id}/rotate-secret", "Replace the secret of a webhook",
         &[INVALID, EXCEEDS_OWN_POWER]),
     ("POST", "/api/event-sinks/{id}/replay", "Queue past events that match the sink",
-        &[INVALID, CONFLICT, EXCEEDS_OWN_POWER]),
+        &[INVALID, CONFLICT, EXCEEDS_OWN_POWER, RATE_LIMITED]),
     ("POST", "/api/event-sinks/{id}/backtest", "Try a changed sink on past events; sends nothing",
         &[INVALID, INVALID_PATTERN, INVALID_TEMPLATE, INVALID_EXPRESSION, RATE_LIMITED]),
     ("POST", "/api/event-sinks/{id}/resend", "Queue deliveries again, step by step, when the queue has room",

@@ -170,8 +170,15 @@ impl Run {
                 let sinks = self.client(server)?.list_all::<Sinks>(&()).await;
                 match sinks {
                     Ok(sinks) if sinks.len() == names.len() => break,
-                    Err(error) if begun.elapsed() > PROGRESS_MAX => return Err(error.into()),
-                    _ => sleep(POLL).await,
+                    _ if begun.elapsed() < PROGRESS_MAX => sleep(POLL).await,
+                    Ok(sinks) => {
+                        return Err(Failure::failed(format!(
+                            "server {server} knows {} sinks of {}",
+                            sinks.len(),
+                            names.len()
+                        )));
+                    }
+                    Err(error) => return Err(error.into()),
                 }
             }
         }

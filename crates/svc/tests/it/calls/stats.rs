@@ -1,5 +1,7 @@
 //! `GET /api/stats`: calls of the last hour, and the counts of an overview.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use svc_testkit::{Reply, TestReceiver, TestServer, TestUser, fixture, get_eventually, method};
 
@@ -197,4 +199,32 @@ async fn counts_cover_only_resources_visible_to_the_caller() {
         (&seen["methods"], &seen["events_last_hour"]),
         (&json!(0), &json!(0))
     );
+}
+
+#[tokio::test]
+async fn a_failing_sink_shows_the_delivery_that_is_retried() {
+    let server = TestServer::builder()
+        .allow_loopback_webhooks()
+        .retries(60.0, 60.0)
+        .start()
+        .await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    let sink = ann.webhook("keyed", "custom.*", &receiver.url("/")).await;
+    let by_type = json!({"ordering": "key", "key": "event.type", "in_flight": 2});
+    sink.patch(json!({ "delivery": by_type })).await;
+    // The delivery at the head of the queue is in flight, without a finished attempt.
+    receiver.set("/", Reply::After(Duration::from_secs(60), 200));
+    ann.emit("slow", json!({})).await;
+    receiver.wait_for("/", 1, SOON).await;
+    receiver.set("/", Reply::Body(500, "out of tea".to_owned()));
+    ann.emit("broken", json!({})).await;
+    let failing = get_eventually("the sink fails", SOON, || async {
+        let seen = stats(&ann, "").await;
+        seen["sinks"]["failing"].get(0).cloned()
+    })
+    .await;
+    assert_eq!(failing["event_type"], "custom.broken");
+    assert_eq!(failing["state"], "pending");
+    assert!(failing["error"].as_str().unwrap().contains("500"));
 }

@@ -41,7 +41,7 @@ const ATTRIBUTE_PREFIX: &str = "ce-";
 pub enum HeaderError {
     #[error("{0} headers; at most {HEADERS_MAX} are allowed")]
     TooMany(usize),
-    #[error("`{0}` is not a header name")]
+    #[error("`{0}` is not a header name of at most {NAME_BYTES_MAX} bytes")]
     Name(String),
     #[error("header `{0}` is set by the service; choose another name")]
     Reserved(String),
