@@ -59,7 +59,7 @@ def hello(params):
 
 
 def check(params, kinds, required=()):
-    """Checks the params: the service passes them on without checking them against the schema."""
+    """Checks the params: svc passes them on without checking them against the schema."""
     if not isinstance(params, dict):
         raise jsonrpc.error(INVALID_PARAMS, "params must be an object")
     for name in required:

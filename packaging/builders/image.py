@@ -162,7 +162,7 @@ def _read(root: Path, path: str) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise PackagingError(
-            f"the image needs `{path}` from a Debian root; `{root}` has none (see --libraries): {error}"
+            f"the image needs `{path}` of a Debian system, but `{root}` does not have it (see --libraries): {error}"
         ) from error
 
 

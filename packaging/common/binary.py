@@ -115,7 +115,7 @@ def compiler(binary: Path) -> str:
 
 
 def machine_paths(binary: Path) -> list[str]:
-    """Folders of the build machine in the paths of source files in the binary. A release build has none."""
+    """The folders of the build machine whose paths are in the binary. A release build has none."""
     found = re.findall(rb"(?<![\w.])(/[\w.+-]+/[\w.+-]+/)[\w.+/-]+\.(?:rs|c|h)\b", binary.read_bytes())
     # Names that the build gives to folders, and the folder of Rust's own library.
     given = ("/svc/", "/cargo/", "/rust/", "/rustc/")

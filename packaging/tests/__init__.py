@@ -1,1 +1,1 @@
-"""One module per kind of package. Each has `check(case)`, which installs the package and uses it."""
+"""One module per test, with a function `check` that `packaging/test` calls, and tools that the tests share."""

@@ -1,4 +1,4 @@
-"""Checks the compose file, the Kubernetes manifests, the workflow and the SBOM against their published schemas."""
+"""Checks the compose file, Kubernetes manifests, release workflow and SBOM against their published schemas."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-// Numbers of recorded calls.
+// Statistics of recorded calls: durations, calls over time, percentiles and callers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

@@ -1,4 +1,5 @@
-// Apps that connect by OAuth: names and scopes of apps, codes of machines, addresses to which the browser returns.
+// Apps that connect by OAuth: names and scopes of apps, codes that sign in a machine, and addresses to which the
+// browser returns.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

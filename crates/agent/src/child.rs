@@ -1,8 +1,8 @@
 //! Child processes of the agent. A child gets no credential of the agent or the server, and its
 //! process group is killed when its [`ProcessGroup`] is dropped.
 //!
-//! The guard is also a child, but this module is not used for it. It ends the process groups of the
-//! other children if the agent is killed.
+//! The guard is also a child, but it is not started with this module. If the agent is killed, the
+//! guard ends the process groups of the other children.
 
 use std::sync::Arc;
 

@@ -59,7 +59,7 @@ impl Guard {
         Self::new("/nonexistent/svc".into())
     }
 
-    /// Puts the group of a child that was just spawned on the list.
+    /// Adds the process group of a new child to the list.
     pub fn watch(&self, group: Pid) {
         let group = group.as_raw_nonzero();
         let mut state = self.state.lock();
@@ -220,7 +220,7 @@ mod tests {
         check("+0\n+1\n+-1\n+\n\nx7\n+1x\n+é\n", &[]);
     }
 
-    /// The number of children of this process, zombies included, that were started as this program.
+    /// The number of child processes of this test that run `program`. Zombies count too.
     #[cfg(target_os = "linux")]
     fn children(program: &str) -> usize {
         let own = format!(" {} ", std::process::id());

@@ -31,7 +31,7 @@ struct Findings {
 }
 
 impl HealthChecker {
-    /// Runs the checks until the senders of `check` and `link` are dropped, when the agent stops.
+    /// Runs the checks until the agent stops, which drops the senders of `check` and `link`.
     pub async fn run(mut self) {
         loop {
             let check = self.check.borrow_and_update().clone();

@@ -199,7 +199,7 @@ impl Link {
         (self.link_ended(home.number, end), home.up_since.elapsed())
     }
 
-    /// Makes a connection the home link.
+    /// Starts the home link on an opened connection.
     fn begin_home(
         self: &Arc<Self>,
         server: &Target,

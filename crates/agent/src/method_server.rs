@@ -1,9 +1,9 @@
 //! The method server: keeps the space's stdio process running and exchanges lines with it.
 //!
 //! [`MethodServer`] outlives the processes it starts: during a restart, it keeps the waiting calls.
-//! The hot path (`MethodServer::enqueue` and `CallTable::answer`) takes one short lock and never
-//! waits for the process. This module never reads the method definitions of a registration; it only
-//! forwards lines.
+//! The hot path (`MethodServer::enqueue` and `CallTable::answer`) holds one lock for a short time
+//! and never waits for the process. This module never reads the method definitions of a
+//! registration; it only forwards lines.
 
 mod calls;
 mod command;
@@ -79,7 +79,7 @@ pub struct Services {
 pub struct MethodServer {
     shared: Arc<Shared>,
     stop: CancellationToken,
-    /// Cancelled once calls may be sent: at the start, or by [`MethodServer::release`].
+    /// Cancelled as soon as calls may be sent: at the start, or by [`MethodServer::release`].
     released: CancellationToken,
     supervisor: Mutex<Option<AbortOnDropHandle<()>>>,
 }

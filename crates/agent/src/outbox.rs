@@ -179,7 +179,7 @@ impl Outbox {
         self.request_on(home, control).await
     }
 
-    /// [`request`](Self::request) on any link.
+    /// Like [`request`](Self::request), but on the link with this number.
     pub async fn request_on(&self, number: u64, control: &Control) -> Result<Control, LinkLost> {
         let id = self.new_id();
         let (sender, receiver) = oneshot::channel();

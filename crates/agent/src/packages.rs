@@ -61,7 +61,7 @@ pub struct Packages {
 struct Libraries {
     /// `None` until the libraries have been read.
     package: Option<Arc<Package>>,
-    /// How often the libraries have changed.
+    /// Counts the changes of the libraries.
     version: u64,
 }
 

@@ -41,7 +41,8 @@ pub struct Policy {
     pub start_check: Duration,
     /// Delays between restarts of a method server. The first restart has no delay.
     pub restart: Backoff,
-    /// After a method server was up for this long, the next restart has no delay again.
+    /// If a method server was up for this long, its next restart counts as the first one, so it has
+    /// no delay.
     pub restart_reset: Duration,
     /// The maximum time that a call waits for a restart of the method server.
     pub restart_wait: Duration,
@@ -65,7 +66,8 @@ pub struct Policy {
     pub stop_output: Duration,
     /// How long calls in flight may take to finish when the agent stops or no method is left.
     pub shutdown_drain: Duration,
-    /// How long local requests and closing the link may take when the agent stops.
+    /// When the agent stops: how long open local requests may take to finish, and how long the
+    /// links may take to close.
     pub shutdown_close: Duration,
 
     /// How long a registration script may run.

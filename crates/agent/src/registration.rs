@@ -75,7 +75,8 @@ pub struct Registrar {
     change: tokio::sync::Mutex<Change>,
     /// The registration for the other servers of the zone, which the agent reaches by side links.
     sides: SideRegistrations,
-    /// A copy for the status, which must not wait for a change.
+    /// A copy of the values that the agent's status shows. Reading it never waits for a running
+    /// change.
     view: Mutex<StatusView>,
     /// The file of the last accepted registration.
     last_file: Mutex<Option<PathBuf>>,

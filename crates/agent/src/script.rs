@@ -27,7 +27,8 @@ use crate::{
 
 /// If a line of output is longer than this, only its size is logged.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// Number of last output lines that a failure contains: enough for a traceback and its error.
+/// A failure contains this many lines from the end of the output: enough for a traceback and its
+/// error.
 const TAIL_LINES: usize = 40;
 /// The maximum number of characters of each of these lines.
 const TAIL_LINE_CHARS: usize = 500;

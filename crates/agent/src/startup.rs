@@ -204,7 +204,7 @@ impl Startup {
         let name = file.display();
         let text = if self.registrar.is_from(file) {
             format!(
-                "the methods file `{name}` failed after its methods were registered; they stay\n{error}"
+                "the methods file `{name}` failed after its methods were registered; they stay registered\n{error}"
             )
         } else {
             let text = format!("the methods file `{name}` was not registered\n{error}");

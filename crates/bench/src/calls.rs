@@ -34,7 +34,8 @@ use crate::links;
 
 /// Folder for the results of a run.
 const FOLDER: &str = "target/bench";
-/// Numbers of idle links to measure. The limits of the report apply to the last number.
+/// How many idle links are open in each measurement of links. The report compares only the last
+/// measurement with its limits.
 const IDLE_LINKS: [usize; 2] = [1_000, 10_000];
 /// Length of each of the two measurements of A: of a round trip, and of lines per second.
 const STDIO_TIME: Duration = Duration::from_secs(1);

@@ -22,7 +22,7 @@ impl Connection {
 
     pub async fn open_to(http: &Http, user: &TestUser) -> anyhow::Result<Self> {
         let Http::Tcp(address) = http else {
-            anyhow::bail!("a test server listens on TCP")
+            anyhow::bail!("the test server does not listen on TCP")
         };
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;

@@ -25,7 +25,7 @@ pub const RUN: Duration = Duration::from_secs(5);
 const WAITING: usize = 100;
 const FIRST_ATTEMPTS: usize = 200;
 pub const DRAIN_LIMIT: Duration = Duration::from_secs(120);
-/// How often arrived deliveries are counted.
+/// The interval at which arrived deliveries are counted.
 const COUNTING: Duration = Duration::from_millis(5);
 
 pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
@@ -200,7 +200,7 @@ async fn first_attempts(user: &TestUser) -> anyhow::Result<()> {
         let arrived = hook
             .received("/hook")
             .pop()
-            .context("the attempt arrived")?
+            .context("the receiver has not stored the attempt")?
             .began;
         // The attempt may overtake the acknowledgement.
         took.push(arrived.saturating_duration_since(committed));

@@ -1,6 +1,6 @@
-//! The call journal with many rows, on both databases: the time to read a filtered page, the size
-//! of a row, and the time of other writes while old rows are removed. The rows are real calls of
-//! methods that do not exist, so that no agent is needed.
+//! The call journal with many rows, on both databases: the time to read a page of the calls that
+//! match a filter, the size of a row, and the time of other writes while old rows are removed. The
+//! rows are real calls of methods that do not exist, so that no agent is needed.
 
 use std::{
     path::Path,
@@ -22,7 +22,7 @@ const BATCH: usize = 50;
 /// Batches in one round, of all owners together. The next round starts after all answers of this
 /// round have arrived, so that no row is dropped.
 const BATCHES_AT_ONCE: usize = 40;
-/// Requests that measure one filter.
+/// The number of requests with which each filter is measured.
 const REQUESTS: usize = 50;
 
 pub async fn run(rows: usize) -> anyhow::Result<()> {
@@ -135,7 +135,7 @@ async fn pages(engine: &str, admin: &TestUser, owner: &TestUser) -> anyhow::Resu
     let newest = admin.get("/api/calls?limit=100").await.expect(200).json();
     let at = newest["calls"][99]["at"]
         .as_str()
-        .context("a time")?
+        .context("a recorded call has no time")?
         .to_owned();
     for (reader, name, query) in [
         (admin, "newest 100 of all owners", "limit=100".to_owned()),

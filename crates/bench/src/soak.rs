@@ -1,9 +1,9 @@
 //! Puts a mixed load on a server for hours. Checks that no error occurs, and that memory, file
 //! descriptors, threads and the database do not keep growing.
 //!
-//! The load is light (about a third of two cores), so that a run can last a night beside other work.
-//! The settings bound everything that a server stores, except its audit log, so that a steady state
-//! is reached within minutes.
+//! The load is light (about a third of the capacity of two cores), so that a run can last a night
+//! while the machine does other work. The settings bound everything that a server stores, except
+//! its audit log, so that a steady state is reached within minutes.
 
 mod hook;
 mod load;
@@ -34,7 +34,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// The maximum number of errors of the server's log that are printed.
 const ERRORS_SHOWN: usize = 20;
 
-/// Bounds that a light load reaches within minutes.
+/// Bounds of the stored events and of the journal, which a light load reaches within minutes. The
+/// load never reaches the quota of sinks.
 const QUOTAS: &str = "event_bytes = 2000000\nsinks = 1000\n";
 const JOURNAL: &str = "rows_per_owner = 2000\n";
 

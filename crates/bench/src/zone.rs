@@ -1,9 +1,9 @@
 //! A zone whose database is on another machine. Measures emits and deliveries per second with a
 //! delay between the servers and PostgreSQL, for one to three servers and for an older build.
 //!
-//! A proxy delays every byte in both directions and counts the SQL statements. With a long delay,
-//! the delay limits the rate, and not the CPU. Each round measures every case once. PostgreSQL runs
-//! with `fsync`.
+//! A proxy delays every byte in both directions and counts the SQL statements. If the delay is
+//! long, the rate is limited by the delay and not by the CPU. Each round measures every case once.
+//! PostgreSQL runs with `fsync`.
 
 mod delay;
 

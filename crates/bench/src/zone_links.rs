@@ -120,9 +120,9 @@ struct AgentProcess {
     _process: Child,
 }
 
-/// The first line that a process of agents reads. It answers with a line when all its agents are
-/// linked. Each later line is the id of a server. The process answers with the number of side links
-/// to this server.
+/// The first line that a process of agents reads. The process answers with a line when all its
+/// agents are linked. Each later line is the id of a server. The process answers with the number of
+/// side links to this server.
 #[derive(Serialize, Deserialize)]
 struct Brief {
     homes: Vec<SocketAddr>,

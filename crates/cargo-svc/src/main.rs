@@ -9,7 +9,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-/// A profile that builds fast and makes slow programs. `Cargo.toml` has the numbers.
+/// A profile with short builds and slow programs. `Cargo.toml` compares it with `release`.
 const PROFILE: &str = "quick";
 
 fn main() -> ExitCode {
@@ -19,8 +19,8 @@ fn main() -> ExitCode {
     {
         eprintln!(
             "This first run builds svc, which takes 5 to 10 minutes on two cores. Later runs start at once.\n\
-             This build is made quickly, but runs slowly: `cargo install --locked --ignore-rust-version \
-             --path crates/svc` builds a fast svc."
+             This svc is built without optimisation and runs slowly: `cargo install --locked \
+             --ignore-rust-version --path crates/svc` builds a fast svc."
         );
     }
     // `cargo run` sets this variable to the path of cargo.

@@ -162,7 +162,7 @@ fn is_own_authority(error: &CertificateError) -> bool {
     webpki_error(error) == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// The error of webpki inside an error for which rustls has no variant.
+/// The error of webpki, if rustls has no variant of its own for this error.
 fn webpki_error(error: &CertificateError) -> Option<&webpki::Error> {
     match error {
         CertificateError::Other(other) => other.0.downcast_ref(),

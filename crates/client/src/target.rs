@@ -88,8 +88,8 @@ impl Target {
         target.through_proxy()
     }
 
-    /// Checks the form of an address. The certificate authorities and proxies of this machine do not
-    /// matter.
+    /// Checks the form of an address. The certificate authorities and proxies of this machine do
+    /// not matter.
     pub fn check(url: &str) -> Result<(), TargetError> {
         let plain = match url.strip_prefix("https://") {
             Some(rest) => format!("http://{rest}"),
@@ -118,8 +118,9 @@ impl Target {
         Ok(self)
     }
 
-    /// The server of this machine, at the address that it listens on. Its certificate is for a public
-    /// name and not for this address, so any certificate is accepted: never send a credential.
+    /// The server of this machine, at the address that it listens on. Its certificate is for a
+    /// public name and not for this address, so any certificate is accepted: never send a
+    /// credential.
     pub fn of_own_server(address: SocketAddr, tls: bool) -> Result<Self, TargetError> {
         let scheme = if tls { "https" } else { "http" };
         Self::parse_with(&format!("{scheme}://{address}"), || {

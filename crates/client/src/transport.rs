@@ -1,7 +1,7 @@
 //! Sends a request over HTTP/1.1 and reads the answer, with limits for time and size.
 //!
 //! Open connections are kept and used again. If a kept connection turns out to be closed, the
-//! request is sent on another connection only if no byte of it was sent.
+//! request is sent on another connection only if no byte of the request was sent.
 
 use std::{io, sync::Arc, time::Duration};
 

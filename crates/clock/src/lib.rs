@@ -1,8 +1,8 @@
 //! The wall clock. No other crate of the product reads it, but some libraries do, for example to
 //! create UUIDs or to check certificates.
 //!
-//! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only
-//! records a time calls [`now`].
+//! The code for leases, credentials and limits uses a [`Clock`], which a test can replace. Code
+//! that only records a time calls [`now`].
 
 use std::{
     fmt,
@@ -48,9 +48,9 @@ impl Clock {
         (self.read)()
     }
 
-    /// The time since an unknown moment. Setting the clock does not change it, and the time of a
-    /// suspended machine counts. `None` for a clock without [`with_elapsed`](Self::with_elapsed):
-    /// such a clock never jumps.
+    /// The time since an unknown moment. Setting the clock does not change it. It includes the time
+    /// during which the machine is suspended. `None` for a clock without
+    /// [`with_elapsed`](Self::with_elapsed): such a clock never jumps.
     pub fn elapsed(&self) -> Option<Duration> {
         self.elapsed.as_ref().map(|elapsed| elapsed())
     }

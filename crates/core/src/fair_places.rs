@@ -123,7 +123,7 @@ impl<O: Clone + Eq + Hash, K: Clone + Eq + Hash + Ord, V: Default> FairPlaces<O,
     }
 
     /// If the owners with the most places have at least two places more than `owner`, frees the
-    /// place of these owners that was not used for the longest time.
+    /// least recently used place of these owners.
     fn free_for(&mut self, owner: &O) -> bool {
         let own = self.held.get(owner).copied().unwrap_or_default();
         if self.held_max < own + 2 {

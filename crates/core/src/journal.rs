@@ -48,9 +48,9 @@ text_enum! {
         Batch = "batch",
         /// A tool call over MCP.
         Mcp = "mcp",
-        /// A subscribed method that got an event.
+        /// The delivery of an event to a subscribed method.
         Event = "event",
-        /// A script that the server runs.
+        /// A call that a script on the server made.
         Script = "script",
     }
 }
@@ -133,7 +133,7 @@ pub struct CallRow {
     pub trace: u128,
 }
 
-/// The bits of `number` in an id.
+/// How many bits of an id hold `number`.
 const NUMBER_BITS: u32 = 42;
 
 impl CallRow {
@@ -145,7 +145,7 @@ impl CallRow {
     }
 }
 
-/// The least id of a call that ended at this time.
+/// The smallest id that a call that ended at this time can have.
 pub fn first_id_at(at: Timestamp) -> Id {
     call_id(at, 0)
 }

@@ -7,7 +7,7 @@ pub const STEPS: usize = 40;
 /// The first step covers everything below 1.5 · 2⁶ µs.
 const FIRST_OCTAVE: u32 = 6;
 
-/// Calls by the step of their latency.
+/// The number of calls in each step.
 pub type StepCounts = [u64; STEPS];
 
 /// The step of a latency.
@@ -41,8 +41,8 @@ fn begin_micros(step: usize) -> f64 {
     octave * part
 }
 
-/// The latency in milliseconds that this share of the calls did not exceed, interpolated within a
-/// step. `None` without calls.
+/// The latency in milliseconds that the share `share` of the calls (from 0 to 1) did not exceed,
+/// interpolated within a step. `None` without calls.
 pub fn percentile_ms(counts: &StepCounts, share: f64) -> Option<f64> {
     let total: f64 = counts.iter().copied().map(to_float).sum();
     if total == 0.0 {

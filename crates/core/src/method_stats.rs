@@ -1,9 +1,9 @@
 //! Statistics of an owner's methods and sinks, and how they are packed into blocks.
 //!
-//! A block counts the calls of all methods of one owner in one period, and the attempts of all sinks
-//! of the owner. An attempt of a sink is counted like a call, under a name that no method has.
-//! Blocks of short periods are merged into blocks of longer periods as they get older, so that an
-//! owner has only a few hundred blocks.
+//! A block counts the calls of all methods of one owner in one period, and the attempts of all
+//! sinks of the owner. An attempt of a sink is counted like a call, under a name that no method
+//! has. Blocks of short periods are merged into blocks of longer periods as they get older, so that
+//! an owner has only a few hundred blocks.
 
 use std::{
     cmp::Reverse,
@@ -102,7 +102,7 @@ pub fn find_sink(name: &str) -> Option<SinkId> {
     name.strip_prefix(SINK_PREFIX)?.parse().ok()
 }
 
-/// The start of the period of this length that contains a time.
+/// The start of the period that contains the time `at`, if every period has the length `period`.
 pub fn start_of(at: Timestamp, period: Duration) -> Timestamp {
     let period = i64::try_from(period.as_millis()).unwrap_or(i64::MAX);
     Timestamp(at.0.div_euclid(period) * period)

@@ -230,7 +230,7 @@ fn check_length(kind: &'static str, name: &str, max: usize) -> Result<(), NameEr
     Ok(())
 }
 
-/// One segment of a method name or an event type.
+/// Whether a text can be one segment of a method name or of an event type.
 pub(crate) fn is_segment(segment: &str) -> bool {
     !segment.is_empty()
         && segment

@@ -42,8 +42,8 @@ pub fn check(actor: Permissions, subject: Permissions) -> Result<(), ExceedsOwnP
     }
 }
 
-/// The permissions of the user who last saved a global script, a global formatter or a template, at
-/// that time.
+/// The permissions that a user held when they saved a global script, a global formatter or a
+/// template. If it was saved several times, the last time counts.
 ///
 /// Shared code runs with the permissions of each user who uses it. So it takes effect only for
 /// users whose permissions are among those of the user who saved it.

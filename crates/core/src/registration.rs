@@ -141,7 +141,7 @@ pub struct MethodDefinition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = LOCAL_NAME_MAX))]
     pub local_name: Option<String>,
-    /// A name for people.
+    /// The name that people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"\S"), length(max = TITLE_MAX))]
     pub title: Option<String>,
@@ -163,7 +163,8 @@ pub struct MethodDefinition {
     /// Whether the method is also an MCP tool.
     #[serde(default)]
     pub mcp_tool: bool,
-    /// Hints for MCP clients about the effects of the method. A hint that is absent is unknown.
+    /// Hints for MCP clients about the effects of the method. Without a hint, nothing is known
+    /// about that effect.
     #[serde(default, skip_serializing_if = "Annotations::is_empty")]
     pub annotations: Annotations,
     /// JSON Schema of the params.
@@ -190,8 +191,8 @@ pub struct MethodDefinition {
     /// params, results and errors. Callers see this value.
     #[serde(default, skip_serializing_if = "JournalLevel::is_default")]
     pub journal: JournalLevel,
-    /// JSON pointers, such as `/password` or `/cards/*/number`, to values of params, results and errors
-    /// that the journal must not record.
+    /// JSON pointers, such as `/password` or `/cards/*/number`, to values of params, results and
+    /// errors that the journal must not record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = POINTERS_MAX),

@@ -96,7 +96,8 @@ impl CronRule {
         })
     }
 
-    /// Parses an expression like [`parse`](Self::parse), and refuses an expression that never runs.
+    /// Parses an expression like [`parse`](Self::parse), and refuses an expression that does not
+    /// run within ten years.
     pub fn parse_running(
         cron: &str,
         timezone: &str,
@@ -115,7 +116,7 @@ impl CronRule {
         loop {
             let next = self.cron.find_next_occurrence(&start, false).ok()?;
             if self.runs_at(&next) {
-                // The found time has no fraction of a second, so it may be before `after`.
+                // `timestamp` drops the fraction of a second, so the result may be before `after`.
                 return Some(next.timestamp()).filter(|next| *next > after);
             }
             start = next;

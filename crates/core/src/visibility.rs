@@ -9,7 +9,7 @@ use crate::{
 };
 
 text_enum! {
-    /// How far a method is published.
+    /// Whether a method is only for its owner, or also for other users.
     #[derive(Default)]
     MethodScope {
         #[default]
@@ -60,8 +60,8 @@ pub struct Owner<'a> {
     pub name: &'a str,
 }
 
-/// The name under which `viewer` sees and calls a method: for the owner the bare canonical name (V5),
-/// for every other user `user.<owner>.<canonical>` (V6).
+/// The name under which `viewer` sees and calls a method: for the owner the bare canonical name
+/// (V5), for every other user `user.<owner>.<canonical>` (V6).
 pub fn visible_name<'a>(viewer: UserId, owner: Owner<'_>, canonical: &'a str) -> Cow<'a, str> {
     match viewer == owner.id {
         true => Cow::Borrowed(canonical),

@@ -1,5 +1,5 @@
-//! Control messages: everything on a link except calls and notifications, the frames about them
-//! (answers, cancels, progress, times), and heartbeats.
+//! Control messages: all messages on a link except heartbeats, calls, notifications, and the frames
+//! about calls and notifications (answers, cancels, progress, times).
 //!
 //! An agent has a home link to one server, and may have side links to other servers of its zone.
 

@@ -1,5 +1,5 @@
-//! Detects a dead link. At each heartbeat the writer sends a ping. After
-//! [`MISSED_HEARTBEATS_MAX`] heartbeats in a row without a message, the link is dead.
+//! Detects a dead link. At each heartbeat the writer sends a ping. The link is dead if no message
+//! has arrived for [`MISSED_HEARTBEATS_MAX`] heartbeats in a row.
 
 use std::{
     sync::{
@@ -35,14 +35,15 @@ impl ActivityFlag {
 
 pub struct Heartbeat {
     ticks: Interval,
-    /// Number of consecutive heartbeats without a message.
+    /// Number of heartbeats in a row since the last message arrived.
     missed: u32,
 }
 
 impl Heartbeat {
     pub fn new(period: Duration) -> Self {
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
-        // Missed ticks are not repeated, so each heartbeat lasts at least a whole period.
+        // A late tick does not shorten the wait for the next one, so two heartbeats are at least a
+        // whole period apart.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { ticks, missed: 0 }
     }

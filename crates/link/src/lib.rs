@@ -56,8 +56,9 @@ pub const VERSION: u32 = 1;
 /// Version of the control messages on a side link. A server without support for side links refuses
 /// this version.
 pub const SIDE_VERSION: u32 = 2;
-/// Feature of an agent that accepts `UserCall` and `UserNotify` frames, and lets users take turns.
-/// A server sends `Call` and `Notify` to an agent that does not name the feature in its hello.
+/// Feature of an agent that accepts `UserCall` and `UserNotify` frames. These frames name the user,
+/// so that the agent can let the calls of different users take turns. A server sends `Call` and
+/// `Notify` to an agent that does not name the feature in its hello.
 pub const FEATURE_USERS: &str = "users";
 /// Feature of an agent that keeps links to several servers: its home server sends it the announced
 /// servers of the zone.
@@ -90,5 +91,5 @@ pub const BYTES_PER_WRITE: usize = 256 * 1024;
 pub const WRITE_MAX: Duration = Duration::from_secs(30);
 /// Longest time to send the last frames and the goodbye of a link.
 pub const FAREWELL_MAX: Duration = Duration::from_secs(2);
-/// The number of heartbeats without a frame after which a link counts as dead.
+/// A link counts as dead if no frame has arrived for this number of heartbeats in a row.
 pub const MISSED_HEARTBEATS_MAX: u32 = 3;

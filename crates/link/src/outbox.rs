@@ -25,9 +25,9 @@ const KEPT_FRAMES: usize = 256;
 /// Limits of an outbox, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboxLimits {
-    /// Limit for the frames of users, except frames without a payload. A frame is queued only if
-    /// all frames of its user then have at most as many bytes as were free before. So a single user
-    /// gets about half of the limit.
+    /// Limit for all queued frames that applies when a frame of a user is added, unless this frame
+    /// has no payload. The queued bytes of this user, including the new frame, must not exceed the
+    /// bytes that are still free. So a single user gets about half of the limit.
     pub users: usize,
     /// Limit for all frames together, with and without a user.
     pub total: usize,
@@ -158,7 +158,7 @@ impl Queue {
     }
 }
 
-/// The memory of a queued frame: its bytes, and the frame itself.
+/// The memory of a queued frame: its bytes on the wire, and the struct [`Frame`].
 fn cost(frame: &Frame) -> usize {
     frame.len() + size_of::<Frame>()
 }

@@ -1,5 +1,5 @@
-//! The embedded Python: runs scripts in a fresh evaluator, with only the abilities that the host
-//! grants.
+//! The embedded Python: runs scripts in a fresh evaluator, with only the abilities that their
+//! [`Setting`] grants.
 //!
 //! Main types: an [`Evaluator`] runs scripts and calls handlers. It uses its [`Host`] to get
 //! libraries, emit events, call the API and start processes. A [`Snapshot`] is an evaluator with

@@ -17,7 +17,7 @@ macro_rules! packaged {
     };
 }
 
-/// Path in the package and text of each module, `svc/__init__.py` first.
+/// Path in the package and text of each file, `svc/__init__.py` first.
 pub const SVC_PACKAGE: &[(&str, &str)] = &[
     packaged!("svc/__init__.py"),
     packaged!("svc/_host.py"),

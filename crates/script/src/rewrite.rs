@@ -1,13 +1,14 @@
 //! Rewrites the text of scripts and libraries for the engine. Imports of modules that the engine
 //! does not have become calls of the loader.
 //!
-//! The engine runs a library's text in a dict and does not know that the library is a module.
-//! Therefore this module rewrites imports, assignments to a `global` name in a library's function,
-//! and assignments to attributes of an imported library. `os.environ` is rewritten because the
-//! engine makes a new dict at each use, and `raise` because an exception of the engine holds only
-//! one text. Lines keep their numbers, so tracebacks need no line map. This module looks only at
-//! the syntax tree and never runs anything. [`language`] replaces parts of Python that the engine
-//! lacks or does differently, and [`refuse`] finds the code that cannot be rewritten.
+//! The engine runs a library's text with a dict as its namespace, and does not know that the
+//! library is a module. Therefore this module rewrites imports, assignments to a `global` name in a
+//! library's function, and assignments to attributes of an imported library. `os.environ` is
+//! rewritten because the engine makes a new dict at each use, and `raise` because an exception of
+//! the engine holds only one text. Lines keep their numbers, so tracebacks need no line map. This
+//! module looks only at the syntax tree and never runs anything. [`language`] replaces parts of
+//! Python that the engine lacks or does differently, and [`refuse`] finds the code that cannot be
+//! rewritten.
 
 mod environment;
 mod language;
@@ -42,7 +43,7 @@ const NESTING_SCAN_BYTES: usize = 4 * 1024;
 pub enum Role<'a> {
     /// The script itself. Its globals are the globals of the engine. `path` is its `__file__`.
     Main { path: &'a str },
-    /// A library, which runs in a dict behind a module object.
+    /// A library. Its namespace is a dict, of which scripts see a copy: the module object.
     Library,
     /// A library that is part of `svc`. It is written for the engine, so [`refuse`] and
     /// [`language`] are not applied.

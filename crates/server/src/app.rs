@@ -106,7 +106,7 @@ pub struct Parts {
     /// Threads for computations that would block the threads that serve requests.
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
-    /// The numbers of `GET /api/stats`.
+    /// Makes the answer to `GET /api/stats`.
     pub stats: Overview,
     /// Statistics of methods.
     pub method_stats: MethodStatistics,
@@ -127,7 +127,7 @@ pub struct Parts {
     pub allowed_hosts: AllowedHosts,
     /// Memory for bodies that are still arriving.
     pub bodies: BodyBudget,
-    /// Whether a proxy that is not in `trusted_proxies` was reported.
+    /// Whether the log already has the warning about a proxy that is not in `trusted_proxies`.
     pub warned_of_proxy: AtomicBool,
     /// Cancelled when the server is asked to stop. The server still runs for the shutdown delay.
     pub stop_requested: CancellationToken,

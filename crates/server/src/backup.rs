@@ -58,13 +58,13 @@ pub struct Report {
     pub schema_version: i64,
     pub created_at: Timestamp,
     pub bytes: u64,
-    /// Rows by table.
+    /// The number of rows of each table.
     pub tables: BTreeMap<String, u64>,
     /// Files other than the database.
     pub files: Vec<String>,
 }
 
-/// Backs up a data folder into a new file. A server may run on the folder.
+/// Backs up a data folder into a new file. A server may use the folder meanwhile.
 pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
     let database = data_dir.join(DATABASE_FILE);
     if !database.is_file() {
@@ -160,7 +160,8 @@ fn put_file(path: &Path, content: &[u8], old_suffix: &str) -> Result<(), BackupE
     partial.finish(path)
 }
 
-/// A file under a temporary name in the folder of its final name. Removed unless finished.
+/// An unfinished file: it has a temporary name, in the folder where it will get its final name.
+/// Dropping this value removes the file, unless [`finish`](Self::finish) was called.
 struct PartialFile {
     path: PathBuf,
 }

@@ -31,7 +31,8 @@ pub struct UpState {
     pub token: String,
     pub username: String,
     pub space_id: SpaceId,
-    /// The working folder of the space's agent. The agent registers `methods.toml` in this folder.
+    /// The working folder of the space's agent. The agent registers the file `methods.toml` of this
+    /// folder.
     pub space_folder: std::path::PathBuf,
 }
 
@@ -49,8 +50,9 @@ pub enum UpError {
     Store(#[from] StoreError),
 }
 
-/// Creates the user and the space if they are missing, renews the token and starts the space.
-/// `prepare` writes files into the space's folder before the agent starts.
+/// Creates the administrator if the server has no users, and the space if it is missing. Renews the
+/// token and starts the space. `prepare` writes files into the space's folder before the agent
+/// starts.
 pub async fn up(
     app: &App,
     request: UpRequest,

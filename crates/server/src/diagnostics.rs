@@ -13,7 +13,7 @@ use svc_store::Store;
 
 /// How long the check of the database waits for an answer.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
-/// A slower read is a warning: logins and emits are slow, too.
+/// A read that takes longer is a warning: logins and emits are then slow, too.
 const SLOW_READ: Duration = Duration::from_millis(100);
 /// Less free space than this is an error: when the disk is full, the database accepts no writes.
 const DISK_FREE_MIN: u64 = 256 << 20;
@@ -46,7 +46,7 @@ impl SelfCheck {
         let why = match tokio::time::timeout(DATABASE_TIMEOUT, read).await {
             Ok(Ok(_)) => match self.store.find_failing_writes().await {
                 None => return read_time(started.elapsed()),
-                Some(failing) => format!("it takes no writes: {}", failing.reason),
+                Some(failing) => format!("the database takes no writes: {}", failing.reason),
             },
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", DATABASE_TIMEOUT.as_secs()),

@@ -32,7 +32,7 @@ impl AllowedHosts {
     }
 }
 
-/// `localhost`, a name under it, or a loopback address; with any port.
+/// `localhost`, a name under it, or a loopback address; without a port or with any port.
 pub fn is_this_machine(host: &str) -> bool {
     let (name, port) = split_port(host);
     if port.is_some_and(|port| port.parse::<u16>().is_err()) {

@@ -24,9 +24,9 @@ use tokio::sync::Notify;
 use self::payloads::{AcceptedBytes, WaitingPayload};
 use crate::{metrics::Metrics, random_key::RandomKeyMap};
 
-/// Rows of all owners that may wait.
+/// The maximum number of waiting rows of all owners together.
 const WAITING_MAX: usize = 65_536;
-/// Rows of one owner that may wait. One owner cannot fill the whole queue.
+/// The maximum number of waiting rows of one owner, so that one owner cannot fill the whole queue.
 const WAITING_OF_OWNER_MAX: usize = WAITING_MAX / 4;
 /// Rows are written every second, and at once when one owner has this many waiting rows.
 const WRITE_AT: usize = 4_096;

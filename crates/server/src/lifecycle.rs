@@ -108,7 +108,8 @@ impl Lifecycle {
                 let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
                 count += usize::from(!stopped.is_empty());
                 events.extend(stopped);
-                // The space's server may only have been suspended. Then it must end its link.
+                // The server of the space may still run, for example after its machine was
+                // suspended. Then that server must end the link.
                 zone_changes::append(tx, &ZoneChange::Space(space))?;
             }
             Ok((events, count))

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | calls of a user per second | [`RateLimit`] | `calls_per_second`, none by default |
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
-//! | test deliveries of a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
+//! | tests of sinks by a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
 //! | failed logins of a user at an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
@@ -14,7 +14,7 @@
 //!
 //! On a single server, all counters are in memory, and a restart resets them. In a zone (servers
 //! that share a database), failed logins are also counted in the database. Twice a second, the
-//! servers exchange their use of the limits on calls, emits, test deliveries, script runs and open
+//! servers exchange their use of the limits on calls, emits, tests of sinks, script runs and open
 //! streams (`zone::limits`). The budget for bodies is not exchanged: it protects the memory of one
 //! server. Each server counts the other limits separately.
 //!
@@ -39,7 +39,8 @@ pub use rate_limit::{OverLimit, RateLimit, RateUse};
 /// The maximum number of users in a report to the other servers of the zone, for each limit.
 const USES_MAX: usize = 1_000;
 
-/// Test deliveries that one user may send within a minute.
+/// The maximum number of tests of sinks by one user within a minute: test deliveries, tests with
+/// past events, and replays of sinks with a filter.
 pub const SINK_TESTS_PER_MINUTE: usize = 10;
 /// Test runs of scripts that one user may start within a minute.
 pub const SCRIPT_RUNS_PER_MINUTE: usize = 60;

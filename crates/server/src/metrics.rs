@@ -186,11 +186,7 @@ impl Metrics {
             }),
             call_seconds,
             calls_in_flight: add(table, "calls_in_flight", "Calls being answered"),
-            links: add(
-                table,
-                "links",
-                "Agents linked to this server, without side links",
-            ),
+            links: add(table, "links", "Home links of agents to this server"),
             side_links: add(
                 table,
                 "side_links",

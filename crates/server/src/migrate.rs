@@ -50,7 +50,7 @@ pub struct Report {
     /// The id of the server of the data folder. The server keeps this id in the zone, so its spaces
     /// stay with it.
     pub server_id: Option<ServerId>,
-    /// The key of stored secrets, if it is in the data folder.
+    /// The file with the key of stored secrets, if the file is in the data folder.
     pub secret_key_file: Option<PathBuf>,
     pub tables: Vec<MovedTable>,
 }
@@ -59,7 +59,7 @@ pub struct Report {
 pub struct MovedTable {
     pub name: &'static str,
     pub rows: u64,
-    /// In hex; equal in the source and the target.
+    /// The hash of the rows in hex; equal in the source and the target.
     pub sha256: String,
 }
 
@@ -82,7 +82,8 @@ pub fn run(
     let target = Target::begin(to)?;
     let copies = transfer::copy(&source, &target, server_id, on_progress)?;
     let to = target.url().to_owned();
-    // Before the commit: a server that starts after the commit must not create another id.
+    // Before the commit: a server that starts after the commit must find this id and not create a
+    // new one.
     if let (None, Some(id)) = (known, server_id) {
         zone::set_id(&data_dir, id)?;
     }

@@ -1,4 +1,5 @@
-//! OAuth 2.1: apps get limited tokens of a user, after the user agreed on a page of this server.
+//! OAuth 2.1: an app gets tokens with limited access to the account of a user, after the user has
+//! given consent on a page of this server.
 //!
 //! Parts: `clients` finds and manages apps, `documents` reads the description that an app
 //! publishes, `registration` accepts the description that an app sends. `consents` stores the
@@ -66,8 +67,8 @@ const DOCUMENTS_PER_MINUTE: u32 = 30;
 const DOCUMENTS_AT_ONCE: usize = 8;
 /// Codes of devices that one user may try within a minute.
 const USER_CODES_PER_MINUTE: usize = 10;
-/// An app that no administrator added and no user has connected is deleted this long after its last
-/// request.
+/// An app that no administrator added or blocked, and that no user has connected, is deleted this
+/// long after its last request.
 const UNUSED_APP_KEPT: Duration = DAY.saturating_mul(30);
 
 /// The settings of administrators.

@@ -69,8 +69,9 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct SharedDatabase {
     pub url: DatabaseUrl,
-    /// Connections for reads of requests. There are also two for deliveries, one for long lists,
-    /// one for writes, one for notifications and one for the heartbeat.
+    /// The number of connections with which requests read from the database. There are also two for
+    /// deliveries, one for long lists, one for writes, one for notifications and one for the
+    /// heartbeat.
     pub readers: usize,
     /// Whether changes of other servers are found by polling only, without notifications. Needed if
     /// a connection pooler lets clients share a connection: notifications then do not arrive.

@@ -44,7 +44,7 @@ use crate::{
     zone::{ServerIdError, Zone},
 };
 
-/// How long a stopping server keeps its links for calls of the last requests.
+/// How long a stopping server keeps its links open, because its last requests may still make calls.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
 pub struct Server {
@@ -99,8 +99,8 @@ pub enum StartError {
 }
 
 impl Server {
-    /// Binds the listener, opens the database and serves in the background until `shutdown`, and for
-    /// the shutdown delay after it.
+    /// Binds the listener, opens the database and serves in the background until `shutdown`, and
+    /// for the shutdown delay after it.
     pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, StartError> {
         Self::start_with_clock(options, Clock::system(), shutdown).await
     }

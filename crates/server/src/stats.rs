@@ -33,7 +33,7 @@ const EVENTS_MAX: u32 = 10_000;
 /// counted.
 const FAILING_MAX: u32 = 100;
 
-/// The scope of the numbers.
+/// The scope of the statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "StatsScope")]
@@ -47,7 +47,7 @@ pub enum Scope {
 #[derive(Debug, Error)]
 pub enum StatsError {
     #[error(
-        "the numbers of the whole server need the permission `view_audit`; ask an administrator for a role with it"
+        "only users with the permission `view_audit` see the statistics of the whole server; ask an administrator for a role with this permission"
     )]
     Denied,
     #[error(

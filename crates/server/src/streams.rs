@@ -28,7 +28,7 @@ pub struct Streams(Arc<Shared>);
 struct Shared {
     quotas: Quotas,
     open: Mutex<HashMap<UserId, u64>>,
-    /// Open streams at other servers of the zone.
+    /// For each user, the number of open streams at other servers of the zone.
     elsewhere: Mutex<HashMap<UserId, usize>>,
 }
 
@@ -74,7 +74,7 @@ impl Streams {
         CountUse::busiest(counts.filter(|(_, count)| *count > 1))
     }
 
-    /// Replaces the streams at other servers.
+    /// Sets how many streams each user has open at other servers.
     pub fn follow(&self, elsewhere: HashMap<UserId, usize>) {
         *self.0.elsewhere.lock() = elsewhere;
     }

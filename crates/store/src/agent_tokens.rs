@@ -88,7 +88,7 @@ pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<ForeignSetting>, Store
     )
 }
 
-/// Revokes the tokens of a space that its owner did not create.
+/// Revokes the tokens of a space that were created by users other than the owner of the space.
 pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
     tx.count_changes(
         "DELETE FROM agent_tokens WHERE space_id = ?1 AND made_by IS NOT NULL",

@@ -51,7 +51,7 @@ pub enum ArchiveError {
         "the backup has schema version {found}, but this svc supports versions up to {known}; use a newer svc"
     )]
     NewerSchema { found: i64, known: i64 },
-    #[error("the name of `{}` is not UTF-8; choose another", .0.display())]
+    #[error("the name of `{}` is not UTF-8; choose another name", .0.display())]
     Name(PathBuf),
     #[error("could not read or write `{}`", path.display())]
     Io {
@@ -216,7 +216,7 @@ pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
     Ok(tx.commit()?)
 }
 
-/// Moves the contents of a database's log into the file.
+/// Moves the contents of the write-ahead log of a database into the database file.
 pub fn checkpoint_log(database: &Path) -> Result<(), ArchiveError> {
     let connection = open(database)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;

@@ -38,7 +38,7 @@ struct BlockHead {
 
 row! { BlockHead: id, owner_id, last_at, row_count }
 
-/// Writes calls of one owner's methods. Calls of an owner who was deleted are discarded. Returns
+/// Writes calls of one owner's methods. If the owner was deleted, discards the calls. Returns
 /// whether the owner exists.
 pub fn append(tx: &mut Tx<'_>, owner: UserId, mut rows: Vec<CallRow>) -> Result<bool, StoreError> {
     if !tx.exists("SELECT id FROM users WHERE id = ?1", values![owner])? {

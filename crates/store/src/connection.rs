@@ -106,7 +106,7 @@ pub(super) trait Connection: Send {
     }
 
     /// Commits the transaction. If COMMIT itself fails, the transaction may still have had an
-    /// effect. The error is then [`StoreError::Commit`] or [`StoreError::Unavailable`].
+    /// effect. The error is then [`StoreError::Commit`] or an [outage](StoreError::is_outage).
     fn commit(&self) -> Result<(), StoreError> {
         self.control("COMMIT").map_err(StoreError::of_commit)
     }

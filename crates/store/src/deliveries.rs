@@ -1,4 +1,4 @@
-//! Deliveries and their attempts, waiting and finished. A delivery belongs to a lane: the queue of
+//! Waiting and finished deliveries, and their attempts. A delivery belongs to a lane: the queue of
 //! one sink or of one subscribed method.
 
 pub(crate) mod exchanges;
@@ -191,7 +191,8 @@ pub fn postpone(
     )
 }
 
-/// Gives a delivery of a lane that is ordered by a key all its attempts again.
+/// Sets the number of failed attempts of a delivery to 0, so that all its attempts are available
+/// again. For lanes that are ordered by a key.
 pub fn reset_failures(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<(), StoreError> {
     tx.send(
         "UPDATE deliveries SET failures = 0 WHERE lane_id = ?1 AND n = ?2",
@@ -320,7 +321,7 @@ fn exchange_column(with_exchanges: bool) -> &'static str {
     }
 }
 
-/// The finished delivery of a lane with the highest number.
+/// The finished delivery with the highest number in a lane.
 pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, StoreError> {
     tx.find(
         "SELECT n, event_id, event_type, state, finished_at,
@@ -332,7 +333,7 @@ pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, Store
     )
 }
 
-/// Removes at most `limit` deliveries that ended before a time. Returns their number.
+/// Removes at most `limit` deliveries that ended before a time. Returns how many were removed.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
     exchanges::count_removed(
         tx,
@@ -344,8 +345,8 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
     )
 }
 
-/// Removes at most `limit` finished deliveries beyond the newest `keep` of their lane. Returns
-/// their number.
+/// Removes at most `limit` finished deliveries that are not among the newest `keep` of their lane.
+/// Returns how many were removed.
 pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, StoreError> {
     exchanges::count_removed(
         tx,

@@ -4,8 +4,8 @@
 //! Callers of a write get the result of their command only after the COMMIT of its batch has
 //! returned. This includes the callers of failed commands: a command may have failed because of
 //! changes of another command in the same batch, and these changes are rolled back if the COMMIT
-//! fails. If the only command of a batch fails and belongs to no group, it is rolled back, and there
-//! is no COMMIT.
+//! fails. If the only command of a batch fails and belongs to no group, it is rolled back, and
+//! there is no COMMIT.
 
 use std::{
     any::{Any, TypeId},
@@ -218,7 +218,7 @@ impl Writer {
         }
     }
 
-    /// Follows a change of the system clock. A failure is tried again with the next commit.
+    /// Follows a change of the system clock. If this fails, the next commit tries again.
     fn follow_clock(&mut self) {
         if let (Database::Sqlite { clock, .. }, Some(connection)) =
             (&self.database, &self.connection)

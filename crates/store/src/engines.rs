@@ -16,7 +16,7 @@ impl TestEngine {
         Self::Embedded(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// `None`, with a message, if PostgreSQL is not installed.
+    /// If PostgreSQL is not installed, prints a message and returns `None`.
     pub(crate) fn postgres() -> Option<Self> {
         Some(Self::Postgres(TestPostgres::find()?.database()))
     }

@@ -1,4 +1,5 @@
-//! The receivers of an event, of all owners: deliveries and drops.
+//! Lists the receivers of an event: those that have a delivery of the event, and those that dropped
+//! the event.
 
 use std::collections::HashMap;
 
@@ -15,11 +16,11 @@ use super::{
 /// The maximum number of listed deliveries of one event, and of listed drops.
 const DELIVERIES_MAX: u32 = 500;
 
-/// The maximum number of bytes of receivers' answers that are listed with an event. Further
-/// attempts are listed without output.
+/// The maximum number of bytes of receivers' answers (`output`) that are listed with an event.
+/// Further attempts are listed without their answers.
 const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 
-/// The receivers of an event that a user manages, and whether the user also sees the others.
+/// Which receivers of an event a user manages, and whether the user also sees the other receivers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reach {
     /// Whether the user manages the methods that received the event. All these methods belong to
@@ -41,8 +42,8 @@ pub struct Received {
 }
 
 impl Reach {
-    /// The SQL condition for managed receivers. `is_method` is the condition for methods; `s` is the
-    /// table of sinks.
+    /// The SQL condition for managed receivers. `is_method` is the condition for methods; `s` is
+    /// the table of sinks.
     fn managed(&self, is_method: &str, values: &mut Vec<Value>) -> String {
         let mut alternatives = Vec::new();
         if self.methods {

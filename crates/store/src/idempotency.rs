@@ -101,7 +101,8 @@ pub fn list_over(
     Ok(over)
 }
 
-/// Removes at most `limit` keys of a user that expire before a time. Returns their number.
+/// Removes keys of a user: at most `limit` keys that expire before the time `before`. Returns how
+/// many were removed.
 pub fn prune_before(
     tx: &mut Tx<'_>,
     user: UserId,

@@ -72,7 +72,7 @@ pub struct LaneRow {
     pub dropped: u64,
     /// Events that were dropped since the last replay of undelivered events.
     pub lost: u64,
-    /// Dead deliveries that were not sent again, of the newest `HEALTH_WINDOW` deliveries.
+    /// How many of the newest `HEALTH_WINDOW` deliveries are dead and were not sent again.
     pub dead: u32,
     /// Failed attempts of the delivery at the head; in a lane that is ordered by a key, the largest
     /// number of any waiting delivery.

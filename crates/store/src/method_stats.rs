@@ -26,8 +26,8 @@ struct Block {
 
 row! { Block: id, data }
 
-/// Adds the calls of an owner's methods in the period that starts at this time. Calls of an owner who
-/// was deleted are discarded.
+/// Adds the counts of an owner's methods and sinks in the period that starts at `starts_at`. If the
+/// owner was deleted, the counts are discarded.
 pub fn append(
     tx: &mut Tx<'_>,
     owner: UserId,

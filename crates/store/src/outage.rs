@@ -15,7 +15,7 @@ const PROBE_PAUSE: Duration = Duration::from_secs(1);
 const HANG_AFTER: Duration = Duration::from_secs(5);
 /// How long a probe may take.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The value that a probe writes and removes.
+/// The key in the table `meta` that a probe writes and removes.
 const PROBE: &str = "write_probe";
 
 /// Why the embedded database cannot be written at the moment.

@@ -199,7 +199,7 @@ impl<T> Page<T> {
         }
     }
 
-    /// The document of this page.
+    /// Converts the page to the list type that the HTTP API returns.
     pub fn into_list<L: Listing<Item = T>>(self) -> L {
         L::from_page(self.items, self.next_cursor)
     }

@@ -98,7 +98,7 @@ pub fn list_holders(tx: &mut Tx<'_>, id: RoleId) -> Result<Vec<UserId>, StoreErr
     )
 }
 
-/// Active users other than `except` who have a role of this name.
+/// The number of active users other than `except` who have a role of this name.
 pub fn count_other_active_holders(
     tx: &mut Tx<'_>,
     role: &str,

@@ -17,7 +17,8 @@ use crate::{
 /// The tables of logins, enrolments and challenges that are not finished.
 const BEGUN: [&str; 3] = ["totp_enrolments", "pending_logins", "passkey_challenges"];
 
-/// The users between two ids who have a second factor. Recovery codes alone do not count.
+/// The users with ids from `first` to `last` who have a second factor. Recovery codes alone do not
+/// count.
 pub(super) fn list_users(
     tx: &mut Tx<'_>,
     first: UserId,

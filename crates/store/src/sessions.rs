@@ -50,12 +50,12 @@ pub fn list(
     page.records(tx, conditions)
 }
 
-/// All sessions of one user: for the directory.
+/// All sessions of one user, for the server's copy in memory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<SessionRow>, StoreError> {
     tx.list_records("WHERE user_id = ?1", values![user])
 }
 
-/// All sessions: for the directory.
+/// All sessions, for the server's copy in memory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<SessionRow>, StoreError> {
     tx.list_records("", &[])
 }

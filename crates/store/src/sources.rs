@@ -1,4 +1,4 @@
-//! Sources: URLs at which other services send requests.
+//! Sources: URLs to which other services send requests.
 
 use svc_core::{
     SourceId, Timestamp, UserId,

@@ -48,7 +48,7 @@ pub(super) struct Connection {
     outage: Arc<Outage>,
     /// The last outage that a statement of this connection reported.
     failure: RefCell<Option<StoreError>>,
-    /// The number of changed rows when the transaction began.
+    /// The number of rows that this connection had changed when the transaction began.
     changes_before: Cell<u64>,
 }
 

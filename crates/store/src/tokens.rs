@@ -46,12 +46,12 @@ pub fn list(
     page.records(tx, Conditions::new("user_id = ?", user))
 }
 
-/// All tokens of one user: for the directory.
+/// All tokens of one user, for the server's copy in memory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
     tx.list_records("WHERE user_id = ?1", values![user])
 }
 
-/// All tokens: for the directory.
+/// All tokens, for the server's copy in memory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
     tx.list_records("", &[])
 }

@@ -33,8 +33,8 @@ impl UserPermits {
         }
     }
 
-    /// Waits for a permit of the user, and then for a permit of all users. So at most `per_user`
-    /// requests of one user wait for the limit of all users.
+    /// Waits for one of the user's own permits, and then for one of the permits that all users
+    /// share. So at most `per_user` requests of one user wait for a shared permit.
     pub async fn enter(&self, user: UserId) -> Result<UserPermit, StoreError> {
         let of_user = acquire(self.semaphore_of(user)).await?;
         let total = acquire(self.total.clone()).await?;

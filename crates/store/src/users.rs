@@ -82,7 +82,7 @@ pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>
     })
 }
 
-/// All users: for the directory.
+/// All users, for the server's copy in memory.
 pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
     let users = tx.list_records("ORDER BY id", &[])?;
     with_profiles(tx, users)

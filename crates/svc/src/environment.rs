@@ -1,6 +1,7 @@
 //! The process environment. It is read once at the start and then passed to the commands as an
-//! argument. There are two exceptions: `svc login` reads `BROWSER` by itself, and other crates read
-//! some variables. For example, the HTTP client reads `HTTPS_PROXY`, and the agent reads `PATH`.
+//! argument. There are three exceptions. `svc login` reads `BROWSER` by itself. `svc prove` reads
+//! the names of all variables, to hide some of them from the processes that it starts. Other crates
+//! read some variables: the HTTP client reads `HTTPS_PROXY`, for example, and the agent `PATH`.
 
 use std::{
     collections::BTreeMap,

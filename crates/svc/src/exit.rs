@@ -1,4 +1,4 @@
-//! Exit codes, and failures, which are printed in at most three lines.
+//! Exit codes, and failures: what happened, why, and what to do.
 
 use std::fmt;
 
@@ -172,7 +172,7 @@ impl From<Error> for Failure {
                     if target.starts_with('/') {
                         "is the agent running? `svc agent start` starts it in the folder of the space"
                     } else {
-                        "is the server running? `svc up` starts a server here; `svc context list` shows which is in use"
+                        "is the server running? `svc up` starts a server here; `svc context list` shows which server is in use"
                     }
                     .to_owned()
                 });

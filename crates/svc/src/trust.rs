@@ -1,9 +1,10 @@
 //! Decides whether to use a file that was found in a folder and that the user did not name.
 //!
-//! A folder above the current one can belong to another user. A file found there could send the
-//! command's parameters or a credential to that user. So a found file is used only if the file and
-//! its folder belong to the current user or to root, and no other user can write them. A folder
-//! with the sticky bit may be writable for other users, because they cannot replace the file in it.
+//! The current folder, or a folder above it, can belong to another user. A file found there could
+//! send the command's parameters or a credential to that user. So a found file is used only if the
+//! file and its folder belong to the current user or to root, and no other user can write them. A
+//! folder with the sticky bit may be writable for other users, because they cannot replace the file
+//! in it.
 
 use std::{
     fmt,

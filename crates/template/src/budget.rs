@@ -1,5 +1,5 @@
 //! The time limit of one rendering. The limit counts processor time. A limit of elapsed time could
-//! stop a harmless template on a busy machine, and its delivery would fail for good.
+//! stop a harmless template on a busy machine, and then the delivery would fail permanently.
 
 use std::time::Duration;
 

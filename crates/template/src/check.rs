@@ -204,8 +204,8 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
     }
 }
 
-/// Accepts only constants. With lists of values, nested loops such as `for a in [[x, x]]` and
-/// `for b in [[a, a]]` would double a value at each level.
+/// Accepts only constants. If a list could contain variables, nested loops such as
+/// `for a in [[x, x]]` and `for b in [[a, a]]` would double a value at each level.
 fn check_constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
     match expr {
         Expr::Const(_) => Ok(()),

@@ -173,7 +173,7 @@ fn replace(state: &State, value: Value, from: Value, to: Value) -> Result<Value,
         return Ok(value);
     }
     let (value, from, to) = (text(&value)?, text(&from)?, text(&to)?);
-    // An upper bound of the result, checked before the result is allocated.
+    // An upper bound of the size of the result, checked before the result is allocated.
     let matches = value.matches(from.as_str()).count();
     check_size(value.len().saturating_add(matches.saturating_mul(to.len())))?;
     bounded(value.replace(from.as_str(), &to))

@@ -34,7 +34,8 @@ enum JsonState {
     InEscape = 2,
 }
 
-/// The position of the next byte of the output. Atomic only because values must be `Sync`.
+/// Whether the next byte of the output is inside a JSON string. Atomic only because values must be
+/// `Sync`.
 #[derive(Debug, Default)]
 pub(crate) struct JsonTracker(AtomicU8);
 
@@ -133,8 +134,8 @@ pub(crate) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
         .map_err(|late| Error::new(ErrorKind::InvalidOperation, "out of time").with_source(late))
 }
 
-/// A value that is JSON already: the result of `tojson`, or an exact number. Outside of JSON
-/// strings it is written unchanged.
+/// A value that is JSON already: the result of `tojson`, or a number that the template engine
+/// cannot represent exactly. Outside of JSON strings it is written unchanged.
 #[derive(Debug)]
 pub(crate) struct RawJson(pub(super) String);
 

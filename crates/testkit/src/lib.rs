@@ -1,5 +1,5 @@
-//! Building blocks of the tests: a real server, real agents, real users, each with its own folder
-//! and port. Everything goes through the `svc` program, HTTP or the link, as for any user. The
+//! Building blocks of the tests: real servers and agents, each with its own folder and port, and
+//! real users. Everything goes through the `svc` program, HTTP or the link, as for any user. The
 //! exceptions use the database of a server: [`TestServer::edit_database`] changes its file while
 //! the server is stopped, [`TestServer::lock_writes`] locks the file, and [`TestPostgres::sql`]
 //! runs SQL.

@@ -96,7 +96,7 @@ impl TestPostgres {
         Some(Self::launch_in(keeper, installation, durable, None, None))
     }
 
-    /// Starts a server with existing data, on this port or on a free port.
+    /// Starts a server with existing data, on `port`, or on a free port if `port` is `None`.
     fn launch_in(
         keeper: Keeper,
         installation: Installation,

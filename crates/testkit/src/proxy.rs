@@ -11,7 +11,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-/// The head of one request: its line, and its headers in lower case.
+/// The head of one request: its first line, and its headers with names in lower case.
 #[derive(Clone, Debug)]
 pub struct ProxyRequest {
     pub line: String,
@@ -44,7 +44,7 @@ impl TestProxy {
         Self::start_with(refuses, None).await
     }
 
-    /// Starts a proxy for which `name` is at `address`. No other program resolves this name.
+    /// Starts a proxy that resolves `name` to `address`. Only this proxy can resolve the name.
     pub async fn start_for(name: &'static str, address: SocketAddr) -> Self {
         Self::start_with(false, Some((name, address))).await
     }

@@ -188,7 +188,7 @@ impl RawLink {
     }
 }
 
-/// A registration as in a file. No process is started for it.
+/// A registration as a file would contain it. Its command is never started.
 pub fn simulated_registration(methods: usize) -> Registration {
     let methods: Vec<Value> = (0..methods)
         .map(|n| {

@@ -97,7 +97,7 @@ impl TestServer {
         self.folder.path().join("data")
     }
 
-    /// The folder of this test; the home of all its users.
+    /// The home folder of all users of this test.
     pub fn home(&self) -> &Path {
         &self.site.home
     }

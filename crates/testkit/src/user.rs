@@ -142,8 +142,8 @@ impl TestUser {
         tokio::spawn(async move { user.call(&method, params).await })
     }
 
-    /// Waits until this many calls of a method of this user are in flight, at all its providers
-    /// together.
+    /// Waits until this many calls of a method are in flight, at all its providers together. This
+    /// user must see the method.
     pub async fn wait_for_in_flight(&self, method: &str, expected: u64) {
         let what = format!("{expected} calls of `{method}` are in flight");
         eventually(&what, IN_FLIGHT_LIMIT, || async {

@@ -192,7 +192,7 @@ impl Bundles {
                 };
                 let found: Vec<String> = self.modules.keys().filter(matches).cloned().collect();
                 if found.is_empty() {
-                    return Err(format!("web/app/{path}: no file is web/app/{pattern}"));
+                    return Err(format!("web/app/{path}: no file matches web/app/{pattern}"));
                 }
                 self.entries.extend(found);
             }

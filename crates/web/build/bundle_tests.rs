@@ -109,7 +109,7 @@ fn a_wrong_graph_is_rejected() {
             vec![page, ("src/b.js", "export const c = 1;\n")],
             "src/pages/x.js:1: web/app/src/b.js has no export `b`",
         ),
-        (vec![], "no file is web/app/src/pages/*.js"),
+        (vec![], "no file matches web/app/src/pages/*.js"),
         (
             vec![
                 page,

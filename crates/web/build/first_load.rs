@@ -6,8 +6,9 @@
 //! - For each page, a list (`page-files.js`) has the bundles that the page needs, so that a
 //!   browser requests them together.
 //! - Every address in the HTML file gets the version of all files as its first folder,
-//!   `/web/<version>/src/main.js`. Such a file never changes, so browsers keep it without asking
-//!   again. The bundles load each other by relative paths, and so from the same folder.
+//!   `/web/<version>/src/main.js`. The file at such an address never changes, so browsers keep it
+//!   without asking again. The bundles load each other by relative paths, and so from the same
+//!   folder.
 
 use super::bundle::{Bundles, Files, Names, text};
 

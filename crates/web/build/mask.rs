@@ -7,15 +7,15 @@ const BEFORE_REGEX: [&str; 9] = [
     "return", "typeof", "case", "in", "of", "delete", "void", "throw", "await",
 ];
 
-/// A byte of a literal in the masked code.
+/// Replaces each byte of a literal in the masked code.
 pub const LITERAL: u8 = b'"';
 
 /// An offset in the text, and what is wrong there.
 pub type Fault = (usize, String);
 
 pub struct Masked {
-    /// The text with blank comments, and with [`LITERAL`] for each byte of a text or a regular
-    /// expression. It has the length and the lines of the text.
+    /// The text with blanks in place of comments, and with [`LITERAL`] in place of each byte of a
+    /// string, a template or a regular expression. Its length and its lines are those of the text.
     pub code: String,
     pub comments: Vec<Range<usize>>,
 }

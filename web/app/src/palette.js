@@ -1,4 +1,4 @@
-/** The command palette, and the list of keys. Loaded when one of them is first opened. */
+/** The command palette, and the list of keyboard shortcuts. Loaded when one of them is first opened. */
 import { can } from './lib/me.js';
 import { html, useEffect, useId, useRef, useState } from './lib/preact.js';
 import { useResource } from './lib/resource.js';

@@ -9,7 +9,8 @@ import { preloadPage } from './lib/styles.js';
  * @property {string[]} [needs] the user must have one of these permissions; if absent, every signed-in user may
  *   open the page
  * @property {boolean} [open] shown without the shell and without signing in
- * @property {boolean} [bare] shown without the shell, to a signed-in user: a question that needs an answer
+ * @property {boolean} [bare] shown without the shell, to a signed-in user: the page asks something that the user
+ *   must answer first
  * @property {string} [icon] pages with an icon appear in the navigation
  * @property {string} [group] heading in the navigation
  */

@@ -38,7 +38,7 @@ export function Shell({ children }) {
   `;
 }
 
-/** The command palette or the list of keys; the module is loaded when it is needed. */
+/** The command palette or the list of keyboard shortcuts; the module is loaded when it is needed. */
 function Overlay() {
   const [found, setFound] = useState(/** @type {{View: any} | null} */ (null));
   const shown = overlay.value !== '';

@@ -1,4 +1,4 @@
-/** An app that connects by OAuth, as its program would do it. */
+/** Connects apps by OAuth, with the same requests that a real app sends. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

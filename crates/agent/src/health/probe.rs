@@ -15,7 +15,7 @@ use crate::{
     guard::Guard,
 };
 
-/// Returns whether the probe succeeds. A space without a probe counts as healthy.
+/// Returns whether the probe succeeds. [`Probe::None`] always succeeds.
 pub async fn probe(probe: &Probe, folder: &Path, guard: &Arc<Guard>) -> bool {
     match probe {
         Probe::None => true,

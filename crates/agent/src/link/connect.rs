@@ -28,7 +28,7 @@ pub enum ConnectError {
     TimedOut { url: String },
     #[error("the server at `{0}` refuses the agent token")]
     Unauthorized(String),
-    #[error("the server at `{url}` answered {status} to the link")]
+    #[error("the server at `{url}` answered {status} to the request for a link")]
     Status { url: String, status: StatusCode },
     #[error("the link to `{url}` failed: {source}")]
     WebSocket {

@@ -76,7 +76,7 @@ impl SideLinkTask {
     }
 
     /// Connects once and runs the link to its end. Returns why the link ended, or `None` if the
-    /// attempts must end.
+    /// agent must not connect again.
     async fn link_once(&self) -> Result<Option<String>, ConnectError> {
         let link = &self.link;
         let home = link.status.borrow().server.unwrap_or(self.server);
@@ -121,8 +121,8 @@ impl SideLinkTask {
     }
 }
 
-/// The entry of an open side link in `Link::sides`. Dropping this value, also by a panic, removes
-/// the entry, closes the link's outbox and forgets the link's routes.
+/// The entry of an open side link in `Link::sides`. Dropping this value, also during a panic,
+/// removes the entry, closes the link's outbox and drops the calls of the link.
 struct RegisteredSide<'a> {
     link: &'a Link,
     number: u64,

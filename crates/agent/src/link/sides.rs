@@ -1,5 +1,5 @@
-//! The side links: one to each announced server except the home server, within the agent's limit.
-//! Side links carry calls, and never change the state of the space.
+//! The side links: one to each announced server except the home server, as far as
+//! `Policy::links_max` permits. Side links carry calls, and never change the state of the space.
 //!
 //! A server that leaves the list of announced servers gets no new attempts. Its side link stays
 //! while it is up, because calls may be in flight.

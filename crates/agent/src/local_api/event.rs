@@ -142,7 +142,7 @@ fn body_failure(rejection: &BytesRejection) -> Failure {
 pub(super) fn incomplete_body(is_too_large: bool) -> Failure {
     match is_too_large {
         true => too_large(format!(
-            "an event's payload may have at most {PAYLOAD_BYTES_MAX} bytes"
+            "the body may have at most {BODY_BYTES_MAX} bytes, and an event's payload at most {PAYLOAD_BYTES_MAX}"
         )),
         false => invalid("the body did not arrive completely; send the request again"),
     }

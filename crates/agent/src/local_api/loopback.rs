@@ -52,8 +52,8 @@ async fn guard(request: Request<Body>, next: Next) -> Result<Response, Failure> 
     Ok(next.run(request).await)
 }
 
-/// Also limits the time for the body: other users of the machine can connect, and must not occupy
-/// connections for long.
+/// Reads the body, with a limit on its size and on the time: other users of the machine can
+/// connect, and must not occupy connections for long.
 async fn read_body(body: Body) -> Result<Bytes, Failure> {
     let reading = timeout(BODY_TIMEOUT, to_bytes(body, BODY_BYTES_MAX)).await;
     let read = reading.map_err(|_| {

@@ -23,8 +23,9 @@ use super::{
 
 /// Time a client has for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Open connections of each listener; further clients wait. Other users of the machine can connect
-/// too, and the agent needs file descriptors for its links and its method server.
+/// The maximum number of open connections of each listener; further clients wait. Other users of
+/// the machine can connect too, and the agent needs file descriptors for its links and its method
+/// server.
 pub(super) const CONNECTIONS_MAX: usize = 256;
 /// Pause after a failed accept, which usually means that no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

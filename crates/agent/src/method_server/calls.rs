@@ -288,7 +288,8 @@ impl CallTable {
         }
     }
 
-    /// Interrupts all sent calls, after the last output of the process has been read.
+    /// Answers all sent calls as interrupted. Call this function after the last output of the
+    /// process has been read.
     pub fn interrupt_sent(&mut self, effects: &mut Effects) {
         self.held_reports.clear();
         for (_, sent) in self.sent.drain() {

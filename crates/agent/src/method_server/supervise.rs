@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::{process::Process, shared::Shared};
 use crate::backoff::Delays;
 
-/// The check for overdue calls runs once in this many ticks of the policy. Overdue calls are rare,
-/// and the check need not be punctual.
+/// The interval of the check for overdue calls, as a multiple of `Policy::tick`. Overdue calls are
+/// rare, and the check need not be punctual.
 const OVERDUE_TICKS: u32 = 10;
 
 /// Why the watch of a process ended.

@@ -14,7 +14,7 @@ pub enum RegistrationError {
     #[error("registration file `{0}` must be given by its absolute path")]
     RelativePath(String),
     #[error(
-        "`{0}` is a script, not a registration in TOML; run it with `svc methods register`, which sends the `registration` it builds"
+        "`{0}` is a script, not a registration in TOML; run it with `svc methods register`, which sends the `registration` that the script builds"
     )]
     ScriptText(String),
     #[error("a registration is either the `text` of a TOML file or a `registration` object")]

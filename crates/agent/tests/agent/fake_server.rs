@@ -135,7 +135,7 @@ pub struct FakeLink {
     pub refusals: Vec<String>,
 }
 
-/// The answer to a hello that refuses the link.
+/// An answer to a hello: the server refuses the link.
 pub fn refused(code: &str, retry: bool) -> Control {
     Control::Refused(Refusal {
         code: serde_json::from_value(code.into()).expect("a code"),

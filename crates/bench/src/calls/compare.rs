@@ -1,7 +1,7 @@
 //! Compares services: CPU time per call at 64 connections, in interleaved rounds.
 //!
-//! All services run at the same time. The first two are equal, so their difference is noise. Another
-//! difference counts only if it is larger than this noise.
+//! All services run at the same time. The first two are equal, so their difference is noise. A
+//! difference between other services counts only if it is larger than this noise.
 
 use std::{
     io::{BufRead, BufReader},
@@ -96,8 +96,8 @@ pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
     .await
 }
 
-/// Compares a server that records no calls with servers that record them: in the call journal, and
-/// one call of a hundred also as a trace.
+/// Compares a server that records no calls with two other servers: one records every call in the
+/// call journal, the other also exports one call of a hundred as a trace.
 pub async fn observe(rounds: usize) -> anyhow::Result<()> {
     let collector = TestReceiver::start().await;
     let collector_url = collector.url("");

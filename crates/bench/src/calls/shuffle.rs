@@ -1,4 +1,4 @@
-//! The order in which cases are measured: a new random order each time.
+//! The order in which cases are measured: a new random order for each pass over the cases.
 
 /// A small generator (xorshift). It generates the same orders in every run, so that only the
 /// machine causes differences between two runs.

@@ -30,7 +30,8 @@ pub fn measure(time: Duration) -> anyhow::Result<Pipe> {
     })
 }
 
-/// A line and its response. Both contain the number in the params and as the id.
+/// A line and its response. The number is in the params of the line, in the result of the response,
+/// and is the id of both.
 fn templates() -> (Template, Template) {
     let params = format!(r#"{{"n":{FIRST},"text":"{}"}}"#, "x".repeat(64));
     let line =

@@ -39,7 +39,7 @@ macro_rules! attacks {
 
 attacks! {
     StuckMethods "stuck-methods" "300 subscribed methods that never answer, an event each second",
-    StuckWebhooks "stuck-webhooks" "90 webhooks to a receiver that never answers, 5 events/s for all of them",
+    StuckWebhooks "stuck-webhooks" "90 webhooks to a receiver that never answers, 5 events/s that each go to all 90",
     Batches "batches" "2 batches/s of 1,000 calls to the victim's shared method",
     DeepParams "deep-params" "100 calls/s of the victim's shared method with 1,000 levels of params",
     LargeBodies "large-bodies" "4 calls/s with 4 MiB of params to a method of the attacker's own",

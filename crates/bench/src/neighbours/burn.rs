@@ -1,5 +1,5 @@
-//! The control of the measurement, instead of an attacker: processes that use a given share of the
-//! CPU and do nothing else.
+//! The control experiment of the measurement: in place of an attacker, processes keep a given
+//! number of cores busy and do nothing else.
 
 use std::{
     io::Write,

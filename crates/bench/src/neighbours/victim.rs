@@ -43,7 +43,7 @@ impl Times {
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     pub calls: Times,
-    /// Times from the request of an emit to the arrival of its first delivery attempt.
+    /// Times from the emit request to the arrival of the event's first delivery attempt.
     pub attempts: Times,
     pub lists: Times,
     pub logins: Times,

@@ -1,4 +1,4 @@
-"""The same handlers on CPython: one process, one line in, one line out."""
+"""Serves the handlers on CPython, in one process: one request per line, one answer per line."""
 
 import json
 import sys

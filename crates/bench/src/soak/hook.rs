@@ -1,4 +1,4 @@
-//! A receiver of webhooks that only counts, so that it does not grow.
+//! A receiver of webhooks. It only counts the requests, so that its memory does not grow.
 
 use std::sync::{
     Arc,

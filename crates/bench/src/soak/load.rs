@@ -1,5 +1,5 @@
-//! The load: calls, batches, MCP, events, scripts, lists, streams, logins, registrations, and agents
-//! that come and go. Each kind has its own rate.
+//! The load: calls, batches, MCP, events, scripts, lists, streams, logins, registrations, and
+//! agents that come and go. Each kind has its own rate.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,8 @@ const REGISTER_EVERY: Duration = Duration::from_secs(15);
 const AGENT_EVERY: Duration = Duration::from_secs(20);
 /// A request that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Calls of one connection, and events of one sink, before a new one replaces it.
+/// The number of calls on one connection, and of events for one sink, before a new connection or a
+/// new sink replaces the old one.
 const CALLS_OF_CONNECTION: u32 = 500;
 const EVENTS_OF_SINK: u64 = 300;
 /// The number of names for the spaces whose agents come and go.
@@ -82,7 +83,7 @@ impl Load {
         }
     }
 
-    /// Registers another set of methods with `agent` now and then.
+    /// Registers a different set of methods with `agent`, again and again.
     async fn register(&self, agent: &TestAgent) {
         self.repeat("registrations", REGISTER_EVERY, async |n| {
             let said = agent.register(registration(n)).await;
@@ -94,7 +95,7 @@ impl Load {
         .await;
     }
 
-    /// Calls over a kept connection, which is replaced now and then.
+    /// Makes calls over one connection, which is replaced after [`CALLS_OF_CONNECTION`] calls.
     async fn calls(&self) {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "echo", "params": {"x": 1}});
         let body = Bytes::from(body.to_string());
@@ -272,7 +273,7 @@ impl Load {
         status(&refused, 401)
     }
 
-    /// A space with an agent that serves a call, ends, and is removed with its space.
+    /// Creates a space with an agent, calls its method, ends the agent, and removes the space.
     async fn agent(&self, n: u64) -> Done {
         let name = format!("brief{}", n % SPACES);
         let space = self.user.space(&name).await;

@@ -35,7 +35,7 @@ impl Tally {
         }
     }
 
-    /// Counts operations that add entries to the audit log.
+    /// Adds to the number of audit log entries that the load has caused.
     pub fn add_audited(&self, entries: u64) {
         self.lock().audited += entries;
     }
@@ -48,7 +48,7 @@ impl Tally {
         self.lock().failed
     }
 
-    /// The number of operations of each kind.
+    /// The number of successful operations of each kind.
     pub fn summary(&self) -> String {
         let state = self.lock();
         let done = state

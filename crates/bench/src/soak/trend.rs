@@ -3,8 +3,8 @@
 //! The first third of a run is warm-up: caches and pools fill. The rest is divided into three parts
 //! of equal length. A value that grows without end has a higher minimum, a higher median and a
 //! higher maximum in each part than in the part before. After a single step, in a saw-tooth and in
-//! noise, at least one of these values does not rise. If the growth slows down, it is taken for a
-//! cache that fills.
+//! noise, at least one of these values does not rise. Growth that slows down does not count: it is
+//! probably a cache that fills.
 
 /// A measured value: seconds since the start, and the value.
 pub type Sample = (f64, f64);

@@ -73,7 +73,7 @@ pub struct Watch {
     /// Memory, descriptors and threads of each process, then the number of descendants of the
     /// server process, then the size of the database.
     metrics: Vec<Metric>,
-    /// CPU time of all processes at the last line.
+    /// When the last line was made, and the CPU time that all processes had used until then.
     cpu: (Instant, Duration),
 }
 

@@ -140,7 +140,8 @@ impl Client {
         self.send(Method::DELETE, &path, None).await.map(drop)
     }
 
-    /// Creates the first administrator with the one-time link of a first start.
+    /// Creates the first administrator, with the setup token of the one-time URL that a server
+    /// without users prints when it starts.
     pub async fn setup(&self, setup: &api::Setup) -> Result<(), Error> {
         self.post_body("/api/auth/setup", setup).await.map(drop)
     }

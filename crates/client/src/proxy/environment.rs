@@ -70,7 +70,8 @@ fn is_loopback(host: &str) -> bool {
     })
 }
 
-/// The IP address that a host consists of, also in a form such as `127.1` or `2130706433`.
+/// The IP address, if the host is an IP address and not a name. Forms such as `127.1` and
+/// `2130706433` are addresses too.
 fn address_of(host: &str) -> Option<IpAddr> {
     let last = host.rsplit('.').next().unwrap_or_default();
     if host.contains(':') || !last.starts_with(|c: char| c.is_ascii_digit()) {

@@ -51,15 +51,16 @@ pub async fn start_tls<S: Stream>(
         .connect(name, stream)
         .await
         .map_err(|error| TlsFailure::explain(error, host))
-        // Leave out the remedy of the failure: it is for servers of svc, and this may be any host.
+        // Leave out the remedy of the failure: it is for servers of svc, and `host` may be any
+        // server.
         .map_err(|error| match TlsFailure::find(&error) {
             Some(failure) => tls_error(failure.why.clone()),
             None => tls_error(error.to_string()),
         })
 }
 
-/// Connects to the first of `addresses` that is permitted and accepts the connection. `addresses` is
-/// the result of resolving `host`.
+/// Connects to the first of `addresses` that is permitted and accepts the connection. `addresses`
+/// is the result of resolving `host`.
 pub async fn connect_permitted(
     host: &str,
     addresses: Result<Vec<SocketAddr>, String>,

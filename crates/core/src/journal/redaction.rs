@@ -1,4 +1,4 @@
-//! Replaces secret values in params and results before they are recorded.
+//! Replaces secret values in params, results and errors before they are recorded.
 
 use std::fmt;
 

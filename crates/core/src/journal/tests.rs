@@ -1,4 +1,4 @@
-//! Blocks keep rows exactly, and damaged blocks are errors.
+//! Tests of blocks of rows, of their merging, of the ids of calls and of short names.
 
 use proptest::{collection::vec, option, prelude::*};
 

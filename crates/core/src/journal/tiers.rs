@@ -1,4 +1,5 @@
-//! Which blocks of an owner are merged, so that a page reads few blocks.
+//! Chooses the blocks of an owner that are merged, so that a page of calls can be read from few
+//! blocks.
 
 /// The maximum number of rows of a block.
 pub const BLOCK_ROWS_MAX: usize = 4_096;

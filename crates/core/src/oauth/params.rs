@@ -7,7 +7,7 @@ use thiserror::Error;
 /// The maximum number of characters of a name that an error message shows.
 const NAME_SHOWN: usize = 40;
 
-/// Why parameters are refused. The error code of OAuth for it is `invalid_request`.
+/// Why parameters are refused. In OAuth, the code of these errors is `invalid_request`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ParamError {
     #[error("the parameter `{0}` is given twice")]

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// The maximum number of characters of a title.
 pub const TITLE_MAX: usize = 256;
 
-/// Hints of the publisher about what a tool does. `None` means that nothing is known.
+/// Hints of the publisher about the effects of a tool. Without a hint, nothing is known about that
+/// effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Annotations {

@@ -1,5 +1,5 @@
-//! A time in a time zone, for the search of cron runs. The search ends after some years, so that an
-//! expression that never runs (`0 0 30 2 *`) costs little.
+//! A time in a time zone, as the search for cron runs needs it. The search ends after some years,
+//! so that an expression that never runs (`0 0 30 2 *`) costs little.
 
 use std::cmp::Ordering;
 

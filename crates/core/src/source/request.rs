@@ -80,8 +80,8 @@ pub enum DeliveryKey {
     Id(String),
     /// By the body, because the request has no id that can be trusted.
     Body,
-    /// Not at all: every request is a new delivery. For `basic` and `none`, which check no
-    /// signature.
+    /// Not at all: every request is a new delivery. For a request without an id, if the source has
+    /// the verification `basic` or `none`, which checks no signature.
     None,
 }
 

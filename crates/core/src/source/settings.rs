@@ -131,7 +131,7 @@ pub enum SettingsError {
     Signed(String),
     #[error("`verify.tolerance_seconds` is {0}; it must be between 1 and {TOLERANCE_SECONDS_MAX}")]
     Tolerance(u32),
-    #[error("`{0}` is longer than {TEXT_MAX} characters, or has control characters")]
+    #[error("`{0}` is longer than {TEXT_MAX} bytes, or has control characters")]
     Text(&'static str),
     #[error("`event_type` has more than one of `header`, `body` and `fixed`; choose one")]
     TypeRule,

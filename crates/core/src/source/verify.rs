@@ -27,7 +27,7 @@ pub trait Headers {
 /// Why a request is rejected. The owner of the source sees the text; the sender does not.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Rejection {
-    #[error("the header `{0}` is missing; is this the provider that the source verifies?")]
+    #[error("the header `{0}` is missing; is the sender the provider that the source expects?")]
     MissingHeader(String),
     #[error("the header `{0}` has no signature in the expected form")]
     Malformed(String),
@@ -58,7 +58,7 @@ pub struct Verified {
     pub signed_id: Option<String>,
 }
 
-/// Verifies a request. It may use any of the secrets: during a rotation a source has two.
+/// Verifies a request. The sender may use any of `secrets`: during a rotation a source has two.
 pub fn verify(
     verification: &Verification,
     secrets: &[&str],

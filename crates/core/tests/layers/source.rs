@@ -65,7 +65,7 @@ pub fn without_tests(text: &str) -> String {
 }
 
 /// Adds the first name of the path at `start`. For a group `{…}`, adds the first name of each path
-/// in it.
+/// in the group.
 fn first_names(text: &str, start: usize, found: &mut Vec<Import>) {
     let mut add = |at: usize| {
         let name = text[at..].chars().take_while(|c| is_name(*c));

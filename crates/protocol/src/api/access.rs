@@ -46,7 +46,8 @@ pub enum SharedThrough {
     Group,
 }
 
-/// The methods that are limited to a group: its members lose them if the group is deleted.
+/// The methods that are limited to this group, or to this group and others. If this group is
+/// deleted, a member can call such a method of another user only through one of the other groups.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GroupMethods {
     pub total: usize,

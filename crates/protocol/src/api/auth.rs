@@ -92,7 +92,8 @@ pub struct ChangePassword {
 /// The query of lists of sessions, tokens, connected apps and linked accounts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CredentialQuery {
-    /// The user whose list is returned; you if absent. For another user, you need `manage_users`.
+    /// The user whose list is returned. Without it, you get your own list. For another user, you
+    /// need `manage_users`.
     pub user: Option<UserId>,
 }
 

@@ -124,7 +124,8 @@ pub struct CallQuery {
     pub caller: Option<String>,
     /// The name or id of the owner of the method.
     pub owner: Option<String>,
-    /// The space that got the call; only for the owner and users with `view_audit`.
+    /// The space that got the call. This filter finds only calls of your own methods; with
+    /// `view_audit`, calls of all methods.
     pub space_id: Option<SpaceId>,
     pub outcome: Option<CallEnd>,
     /// The error code of JSON-RPC.

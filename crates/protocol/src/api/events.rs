@@ -73,7 +73,8 @@ impl From<Event> for EventRecord {
     }
 }
 
-/// `GET /api/events/{id}/deliveries`: the receivers of an event, and the state of each delivery.
+/// `GET /api/events/{id}/deliveries`: the deliveries of an event to the receivers that the caller
+/// manages; with `view_audit`, to all receivers.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct EventDeliveries {
     pub deliveries: Vec<EventDelivery>,

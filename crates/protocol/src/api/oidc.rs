@@ -117,7 +117,8 @@ pub struct OidcProviderPatch {
     pub mappings: Option<Vec<ClaimMapping>>,
 }
 
-/// `GET /api/oidc/providers/{id}/check`: whether the provider can be used, step by step.
+/// `GET /api/oidc/providers/{id}/check`: checks in several steps whether users can sign in with the
+/// provider.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct OidcCheck {
     /// True if no step failed.
@@ -169,7 +170,7 @@ pub struct LinkStarted {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LinkedIdentities {
     pub identities: Vec<LinkedIdentity>,
-    /// False for a user who only signs in with a provider.
+    /// Whether the user can also sign in with a password.
     pub has_password: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct PasskeyCreation {
     pub expires_at: Timestamp,
 }
 
-/// `POST /api/auth/passkeys`: the answer of a new passkey.
+/// `POST /api/auth/passkeys`: adds a passkey that the browser has created.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"name": "Phone", "client_data": "eyJ0eXBlIjoi…", "authenticator_data": "SZYN5Y…"}))]
@@ -84,7 +84,7 @@ pub struct PasskeyRequest {
     pub expires_at: Timestamp,
 }
 
-/// `POST /api/auth/passkeys/login`: the answer of a passkey.
+/// `POST /api/auth/passkeys/login`: completes a login with the passkey's answer to the challenge.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({

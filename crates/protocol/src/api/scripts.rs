@@ -50,7 +50,7 @@ pub struct Script {
     #[serde(default)]
     pub title: Option<String>,
     pub description: String,
-    /// For tools: only the hints that are known.
+    /// For tools: hints about what the tool does. Unknown hints are absent.
     #[serde(default)]
     pub annotations: Annotations,
     pub source: String,
@@ -110,7 +110,8 @@ pub struct ScriptPatch {
     pub annotations: Option<Option<AnnotationsPatch>>,
 }
 
-/// A merge patch of annotations: `null` makes a hint unknown, an absent hint stays.
+/// A merge patch of annotations: `null` makes a hint unknown. A hint that is not in the patch keeps
+/// its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AnnotationsPatch {

@@ -28,7 +28,7 @@ pub struct ServerRecord {
     /// announces none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advertise_url: Option<String>,
-    /// Number of linked agents, without side links.
+    /// Number of home links that agents have to the server.
     pub links: u32,
     /// Number of links of agents whose home is another server.
     #[serde(default)]

@@ -54,21 +54,23 @@ pub struct Sink {
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Number of dropped events that are not replayed; absent if 0. A replay with
+    /// Number of dropped events that were not replayed; absent if 0. A replay with
     /// `only: "undelivered"` that covers every undelivered event of the sink sets it to 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
-    /// Number of dead deliveries, among the newest 200, that were not sent again; absent if 0.
+    /// How many of the newest 200 deliveries are dead and were not sent again; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dead: u64,
-    /// Failed attempts of the delivery that is being retried.
+    /// Failed attempts of the first delivery in the queue; with `ordering = "key"`, the largest
+    /// number of any waiting delivery.
     #[serde(default)]
     pub failures: u32,
     /// Whether stored events wait for the sink outside its queue: because the queue was full, the
     /// sink was not active, or the filter was not evaluated yet.
     #[serde(default)]
     pub held: bool,
-    /// Resends and replays whose events are queued as the queue drains.
+    /// Number of resends and replays that have not ended. Their events enter the queue when it has
+    /// room.
     #[serde(default)]
     pub feeds: u32,
     /// Events for which the filter failed. They count as events that do not match.
@@ -198,7 +200,7 @@ pub struct NewSink {
     pub script: Option<ScriptConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json_rpc: Option<JsonRpcConfig>,
-    /// How events are delivered. Members that are absent have their defaults.
+    /// How events are delivered. Settings that are absent have their default values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<DeliveryPolicy>,
 }

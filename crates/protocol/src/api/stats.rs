@@ -70,12 +70,12 @@ pub struct FailingSink {
     pub owner: SinkOwner,
     /// Of the delivery that is retried (`pending`), or of the newest finished delivery.
     pub state: DeliveryState,
-    /// Empty if the log has no delivery of the sink.
+    /// Empty if no delivery of the sink is stored.
     pub event_type: String,
     /// Error of the last attempt.
     pub error: Option<String>,
     pub at: Option<Timestamp>,
-    /// Dead deliveries that were not sent again, of the newest 200.
+    /// How many of the newest 200 deliveries are dead and were not sent again.
     #[serde(default)]
     pub dead: u64,
     /// Dropped events that were not replayed.

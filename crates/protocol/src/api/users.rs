@@ -52,7 +52,7 @@ pub struct NewUser {
     pub active: bool,
 }
 
-/// A merge patch: absent members do not change.
+/// A merge patch: fields that are absent keep their values.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"groups": ["ops", "dev"], "quotas": {"sinks": 200}}))]

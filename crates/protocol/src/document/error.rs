@@ -319,8 +319,9 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Whether `found` is probably a misspelling of `name`. Upper and lower case, `-` and `_` do not
-/// count: without them, the two texts are equal or differ in one character.
+/// Whether `found` is probably a misspelling of `name`. Upper and lower case count as equal, and
+/// `-` and `_` are left out. Then the two texts must be equal, or one character is wrong, missing
+/// or additional.
 fn is_similar(name: &str, found: &str) -> bool {
     let simple = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
     let (name, found) = (simple(name), simple(found));

@@ -52,8 +52,8 @@ impl Progress {
 
 /// Parses a line of a method server's stdout; `None` if the line is not a progress report.
 pub fn parse_progress_line(line: &[u8]) -> Option<(u64, Progress)> {
-    // A cheap test for most lines. It leaves out the `$`, because some languages escape the slash:
-    // `$\/progress`.
+    // The search is cheap and rejects most lines. It leaves out the `$`, because some languages
+    // escape the slash: `$\/progress`.
     memchr::memmem::find(line, br#"/progress""#)?;
     if !is_object(line) {
         return None;

@@ -58,7 +58,7 @@ pub struct JsonRpcResponse {
     result: Option<Value>,
     #[schemars(skip_serializing_if = "Option::is_none")]
     error: Option<JsonRpcError>,
-    /// Null if the request was not valid.
+    /// The id of the request; null if the request has no valid id.
     id: Option<JsonRpcId>,
 }
 
@@ -81,7 +81,7 @@ pub enum McpBody {
     Batch(Vec<JsonRpcRequest>),
 }
 
-/// Responses of MCP.
+/// MCP responses.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 pub enum McpResult {

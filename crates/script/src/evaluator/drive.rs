@@ -107,7 +107,7 @@ impl Evaluator {
         host: &mut dyn Host,
     ) -> Result<ReplProgress, Box<ReplStartError>> {
         let answer = match &mut progress {
-            // The script caught the exception of its limit and continued.
+            // The script reached a limit, caught the exception about it, and continued.
             _ if let Some(limit) = output.watch.reached() => Reply::Stop(limit.clone()),
             // The engine asks about unknown functions. `NotFound` becomes a `NameError`.
             ReplProgress::FunctionCall(call) if call.function_name != HOST_FUNCTION => {

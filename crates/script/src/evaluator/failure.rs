@@ -33,7 +33,7 @@ const UNSUPPORTED_ON_SERVER: &str = "because there is no other engine on the ser
 const SYNCHRONOUS: &str = "cannot suspend in this synchronous context";
 
 const CALLED_BY_ENGINE: &str = "a function that the engine itself calls (`key=…`, `__str__`, `__next__`, \
-                                …) cannot use files, processes or `svc`: do that in a loop first";
+                                …) cannot use files, processes or `svc`: get the values before, in a loop";
 
 const INCOMPLETE: &str = "the embedded engine does not have all of Python; docs/SCRIPTS.md has a table of \
                           what to write instead";
@@ -206,8 +206,8 @@ impl Evaluator {
         match self.texts.find(name, frame.start.line) {
             Some((Text { hidden: true, .. }, _)) => None,
             Some((text, line)) => Some(to_frame(frame, &text.file, line, text.line(line))),
-            // Also hide code that the evaluator adds around a call, and the engine's modules in
-            // Python.
+            // Also hide code that the evaluator adds around a call, and modules of the engine that
+            // are written in Python.
             None if name != "<string>" => None,
             None => Some(to_frame(frame, name, frame.start.line, None)),
         }

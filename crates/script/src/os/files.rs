@@ -136,8 +136,8 @@ fn write(path: &str, data: &[u8], append: bool) -> Result<(), MontyException> {
         .map_err(|error| io_exception(&error, path))
 }
 
-/// Checks the file for reading, or creates it for writing. The script
-/// reads and writes the file later, by its path.
+/// Checks that the file can be read. For writing, creates an empty file; for appending, creates the
+/// file if it is missing. The script reads and writes the file later, by its path.
 fn open(args: &OpenCallArgs) -> Answer {
     let path = args.path.as_str();
     match args.mode {

@@ -1,8 +1,8 @@
 """Parts of Python that the embedded engine lacks or does differently.
 
-`rewrite` turns uses of these names in a script into `__svc__.python.name`. It leaves such uses in the
-`svc` package and in the modules of `lib` as they are. These modules import `svc._python` to use these
-functions.
+In a script, `rewrite` replaces uses of Python's own functions by `__svc__.python.name`, the function of
+this module. It does not do this in the `svc` package and in the modules of `lib`. They import
+`svc._python`, which is this module, if they need its functions.
 """
 
 import math

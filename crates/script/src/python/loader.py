@@ -1,8 +1,8 @@
 """Loads modules. Runs in a separate namespace, before any script.
 
 The engine has no import hook, so `rewrite.rs` turns imports into calls of `get`. A module's text
-runs in a dict. The module object is a copy of that dict, updated whenever the module is imported
-or one of its functions sets a global. The evaluator decides which modules exist.
+runs with a dict as its namespace. The module object is a copy of that dict, updated whenever the
+module is imported or one of its functions sets a global. The evaluator decides which modules exist.
 
 This code is part of every snapshot of an evaluator and is restored for every request, so it does as
 little as possible. The rest is in Rust.

@@ -59,7 +59,7 @@ impl Unsupported {
                     "write a method and call it: `shape.area()`"
                 }
                 Some("staticmethod" | "classmethod") => "write a function outside the class",
-                _ => "write the decoration into the method",
+                _ => "write what the decorator does into the method itself",
             };
             self.refuse(
                 decorator.start(),

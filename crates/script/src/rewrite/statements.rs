@@ -121,7 +121,7 @@ impl<'a> Statements<'a> {
             });
             return self.replace(import.range, calls.collect());
         }
-        // The engine itself refuses `import *`, with the right line.
+        // `refuse` has already rejected scripts with `import *`, and `svc` does not use it itself.
         if is_built_in(module) || star {
             return;
         }

@@ -13,7 +13,7 @@ use crate::{Exception, Raise};
 
 /// The maximum size of a response.
 pub(super) const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Requests to this path have a longer timeout, because a call may take as long as its method.
+/// Requests to this path have a longer timeout, because a call lasts until its method answers.
 const CALL_PATH: &str = "/api/methods/call";
 /// Paths of streams, without the ending `/stream`. A script cannot read a stream, because the
 /// response never ends.

@@ -1,4 +1,4 @@
-//! Tests the host of a space, most of them with an agent's socket that returns prepared answers.
+//! Tests of the host of a space. Most of them use an agent's socket that returns prepared answers.
 
 mod processes;
 

@@ -88,9 +88,10 @@ struct LoadedSnapshot {
     snapshot: Snapshot,
     host: SpaceHost,
     /// The evaluator of the next request. Each evaluator serves one request. The next evaluator is
-    /// restored after the answer of the last request, so that a request seldom waits for it.
+    /// restored after the answer to the previous request was sent, so that a request seldom waits
+    /// for it.
     next: Option<Evaluator>,
-    /// The evaluator of the last request. Dropped after the answer was sent.
+    /// The evaluator of the previous request. Dropped after its answer was sent.
     spent: Option<Evaluator>,
 }
 

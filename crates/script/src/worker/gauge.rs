@@ -3,8 +3,8 @@
 //!
 //! The engine has two counters: the memory at the start of the script, and the memory now. This
 //! module updates them. The engine and `evaluator::watch` compare their difference with the limit.
-//! The counters are global to the process, so a worker runs one script at a time. A hard limit of
-//! the operating system is the second barrier.
+//! The counters are global to the process, so a worker runs one script at a time. The limit that
+//! `confine` sets on the address space is the second barrier.
 
 use std::{
     fs::File,

@@ -50,7 +50,7 @@ async fn a_worker_that_sends_invalid_frames_is_ended_at_once() {
     }
 }
 
-/// The data of an error is nested in its frame, and may be nested as deeply as a result.
+/// The data of an error may be nested as deeply as a result, although the frame is JSON too.
 #[tokio::test]
 async fn the_data_of_an_error_may_be_nested_deeply() {
     let pool = pool(1, Duration::from_secs(60));

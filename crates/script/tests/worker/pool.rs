@@ -157,7 +157,7 @@ async fn a_script_without_a_worker_has_not_run() {
 async fn the_hard_memory_limit_applies_when_the_soft_limit_does_not() {
     let pool = pool(1, LONG);
     let mut bomb = job(1, "l = []\nwhile True: l.append('x' * 100000)", None);
-    // Switches the soft limit off.
+    // Switches off the limit that the evaluator checks. The limit of the operating system remains.
     bomb.setting.limits.memory_bytes = None;
     bomb.setting.limits.time = Some(SOON);
     let outcome = pool.run(bomb, &NoHost).await;

@@ -1,4 +1,5 @@
-//! Workers of a space: the user's own handlers, a fresh evaluator for each request.
+//! Tests of the workers of a space. Such a worker runs the user's own handlers, and uses a fresh
+//! evaluator for each request.
 
 use std::{
     io::{Read, Write},
@@ -58,7 +59,8 @@ fn patience(time: Duration) -> WorkTimeout {
 }
 
 /// The message that loads a snapshot into a worker. Runs the setup once and takes the snapshot, as
-/// a supervisor does. Uses another thread, because the host has its own runtime.
+/// a supervisor does. The setup runs on a separate thread, because `SpaceHost` has its own async
+/// runtime.
 fn load(folder: &Path) -> ToWorker {
     std::fs::write(folder.join("handlers.py"), HANDLERS).expect("written");
     let path = folder.join("setup.py");

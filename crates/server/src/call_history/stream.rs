@@ -29,8 +29,8 @@ pub struct CallStream {
     query: CallQuery,
     /// The last read that succeeded began at this time.
     last_read: Timestamp,
-    /// Ids of the calls of the last seconds that were already sent, or that were in the journal when
-    /// the stream was opened.
+    /// Ids of recent calls that this stream has already sent, or that were in the journal when the
+    /// stream was opened.
     known: HashSet<Id>,
     items: VecDeque<CallStreamItem>,
     recheck: Interval,

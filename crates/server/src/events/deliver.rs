@@ -46,15 +46,15 @@ use crate::{
     traces::{Traces, hex_id},
 };
 
-/// The target of the log lines of attempts.
+/// The `tracing` target of the log lines about attempts.
 const DELIVERIES_LOG: &str = "svc_server::deliveries";
 
 pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
-    /// The quota `event_bytes` also limits the stored exchanges of a user's sinks. Half of
-    /// `server_event_bytes` limits the exchanges of global sinks.
+    /// The quota `event_bytes` also limits the exchanges (requests and answers) that are stored for
+    /// a user's sinks. Half of `server_event_bytes` limits those of global sinks.
     pub quotas: Quotas,
     pub server_event_bytes: u64,
     pub methods: MethodDelivery,
@@ -162,7 +162,7 @@ pub enum RenderError {
     Busy(PoolError),
 }
 
-/// For whom a body is rendered.
+/// What a body is rendered for, and for which user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RenderPurpose {
     /// A delivery of this user. The rendering waits for a thread as long as necessary, because
@@ -239,9 +239,9 @@ impl Deliverers {
         }
     }
 
-    /// Sends a body to a webhook. `user` is charged for the look-up of the host name. With a lane
-    /// (the queue of the sink), the connection that is kept for the lane is used. Returns an error
-    /// if the sink is not a webhook or its secrets cannot be decrypted.
+    /// Sends a body to a webhook. The look-up of the host name counts towards the limit of `user`.
+    /// With a lane (the queue of the sink), the connection that is kept for the lane is used.
+    /// Returns an error if the sink is not a webhook or its secrets cannot be decrypted.
     pub(super) async fn send(
         &self,
         sink: &SinkRow,

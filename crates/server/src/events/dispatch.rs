@@ -2,7 +2,7 @@
 //! the queue of one sink or of one subscribed method.
 //!
 //! A lane gets the events of its owner that match its patterns; a global lane gets those of all
-//! users. A full lane drops the event, and every drop is one audit entry (spec 6.5). Two kinds of
+//! users. A full lane drops the event, and every drop has an audit entry (spec 6.5). Two kinds of
 //! lanes check the stored event later instead ([`lanes::refill`](super::lanes)): lanes with a
 //! filter, and lanes that hold events while they are full or inactive. For such a lane, dispatch
 //! records only the number of the first event to check.
@@ -28,19 +28,19 @@ use svc_store::{
 
 use super::{audit::target_of, sink_event::sink_event};
 
-/// Lanes that matched an event, and events about their sinks.
+/// How many lanes matched an event, and the events about their sinks.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct DispatchResult {
-    /// Lanes that queued the event.
+    /// Number of lanes that queued the event.
     pub queued: u32,
-    /// Lanes that dropped the event.
+    /// Number of lanes that dropped the event.
     pub dropped: u32,
-    /// Lanes that will check the event later.
+    /// Number of lanes that will check the event later.
     pub held: u32,
     /// Bytes of the owner's stored events, this event included.
     pub stored_bytes: u64,
-    /// Events about sinks that began to drop events. The caller reports them after the commit, like
-    /// the event itself.
+    /// Events about sinks that began to drop events. After the commit, the caller reports them to
+    /// the hub, like the event itself.
     pub raised: Vec<Arc<Event>>,
 }
 

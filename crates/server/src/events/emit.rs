@@ -85,13 +85,13 @@ pub struct StorageLimits {
 /// The number of lanes that may queue or drop an event at no extra cost. The cost of an emit counts
 /// against the rate limit of the user.
 const LANES_FREE: usize = 100;
-/// Further lanes that together cost as much as one emit.
+/// This many further lanes together cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
 /// The number of drops of an event at no extra cost. Each further drop costs as much as one emit,
 /// because it writes an audit entry.
 const DROPS_FREE: usize = 4;
-/// After an emit of a user was refused because of `event_bytes`, the user's emits do not search for
-/// removable events for this time.
+/// For this long after an emit of a user was refused because of `event_bytes`, further emits of the
+/// user do not search for removable events.
 const SEARCH_PAUSE: Duration = Duration::from_secs(1);
 /// When this many refusals are remembered, the expired ones are removed.
 const REFUSALS_MAX: usize = 1_000;
@@ -113,10 +113,10 @@ pub struct ServiceEvent {
     pub origin: Origin,
 }
 
-/// What makes an event of the service unique.
+/// The cause of an event of the service. Each delivery and each run causes only one event.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// Nothing: each emit is a new event.
+    /// No delivery and no run: each emit is a new event.
     Any,
     /// A request that a source received. The hash identifies the request.
     Delivery(SourceId, Hash),
@@ -147,7 +147,7 @@ pub struct Emitter {
     refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
     tasks: TaskTracker,
-    /// Emits in progress that have waited for longer than [`COMMIT_WAIT_MAX`].
+    /// Number of emits in progress that have waited for longer than [`COMMIT_WAIT_MAX`].
     overdue: Arc<AtomicUsize>,
 }
 

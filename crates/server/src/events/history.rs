@@ -35,11 +35,11 @@ use crate::{
     streams::{OpenStream, Streams, recheck_interval},
 };
 
-/// Patterns in one query; the same limit as for a sink.
+/// The maximum number of patterns in one query; the same limit as for a sink.
 const PATTERNS_MAX: usize = 100;
-/// Parts of a histogram.
+/// The number of parts of a histogram.
 const PARTS: usize = 60;
-/// Events that a histogram reads.
+/// A histogram reads at most this many events.
 const COUNTED_MAX: u32 = 20_000;
 
 pub struct History {

@@ -86,7 +86,7 @@ fn window_of(sink: Option<&SinkRow>) -> usize {
     }
 }
 
-/// Deliveries of a lane that may be in flight at the same time.
+/// How many deliveries of a lane may be in flight at the same time.
 fn in_flight_max(sink: Option<&SinkRow>) -> usize {
     let keyed = sink.filter(|sink| sink.is_keyed());
     keyed.map_or(1, |sink| sink.policy.in_flight as usize)
@@ -173,9 +173,9 @@ pub trait Deliver: Send + Sync + 'static {
     /// The keys of events for a sink that is ordered by a key, in the order of the events.
     fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> impl Future<Output = Vec<String>> + Send;
 
-    /// Evaluates the filter of a sink for events, in their order. `user` is charged for the time.
-    /// Returns fewer results than events if the evaluation takes long, and an error if no event was
-    /// evaluated.
+    /// Evaluates the filter of a sink for events, in their order. The evaluation counts towards the
+    /// share of `user` in the threads. Returns fewer results than events if the evaluation takes
+    /// long, and an error if no event was evaluated.
     fn filter(
         &self,
         user: UserId,
@@ -184,7 +184,7 @@ pub trait Deliver: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<FilterResult>, String>> + Send;
 }
 
-/// Timings and sizes of delivery.
+/// Times and limits of the delivery engine.
 #[derive(Clone, Debug)]
 pub struct LanePolicy {
     pub retry: RetryPolicy,

@@ -1,4 +1,4 @@
-//! Values of custom webhook headers at rest, encrypted like the signing secrets.
+//! Encrypts the values of custom webhook headers in the database, like the signing secrets.
 //!
 //! A sink's configuration holds the names of the headers, each with [`MASK`] as its value. The
 //! encrypted values are in the row's `sealed_headers`. Rows of earlier versions hold plain values
@@ -17,7 +17,7 @@ use super::secrets::{SecretError, SecretKey};
 
 /// Shown in place of the value of a header or of a client key.
 pub const MASK: &str = "********";
-/// Sinks read in one transaction.
+/// One transaction reads at most this many sinks.
 const SINKS_AT_ONCE: u32 = 100;
 
 type Headers = BTreeMap<String, String>;

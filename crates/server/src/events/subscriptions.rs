@@ -27,7 +27,7 @@ pub fn declare(
     Ok(declared.lanes)
 }
 
-/// Withdraws the declarations of a space that `withdrawal` selects.
+/// Withdraws those declarations of a space that `withdrawal` selects.
 pub fn withdraw_space(
     tx: &mut Tx<'_>,
     space: SpaceId,

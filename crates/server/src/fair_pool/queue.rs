@@ -15,11 +15,11 @@ pub(super) struct Queue<U> {
     /// The slots of running jobs, one per thread, and the users that wait for a slot.
     slots: FairSlots<U>,
     jobs: HashMap<U, VecDeque<Job>>,
-    /// Waiting jobs of all users.
+    /// The number of waiting jobs of all users.
     waiting: usize,
-    /// Existing threads.
+    /// The number of existing threads.
     pub(super) threads: usize,
-    /// Threads that wait for a job.
+    /// The number of threads that wait for a job.
     pub(super) idle: usize,
     pub(super) is_closed: bool,
 }
@@ -41,7 +41,7 @@ impl<U: Copy + Eq + Hash> Queue<U> {
         self.waiting
     }
 
-    /// Jobs of a user that wait or run.
+    /// How many jobs of the user wait or run.
     pub(super) fn jobs_of(&self, user: U) -> usize {
         self.waiting_of(user) + self.slots.held(&user)
     }
@@ -74,8 +74,8 @@ impl<U: Copy + Eq + Hash> Queue<U> {
         self.slots.release(&user);
     }
 
-    /// Makes room for a job of `user`: removes the newest job of the user with the most waiting
-    /// jobs. Returns `None` if no user has at least two waiting jobs more than `user`.
+    /// Makes room for a job of `user`: removes the newest waiting job of the user who has the most
+    /// waiting jobs. Returns `None` if no user has at least two waiting jobs more than `user`.
     pub(super) fn evict_for(&mut self, user: U) -> Option<Job> {
         let own = self.waiting_of(user);
         let longest = self.jobs.values_mut().max_by_key(|jobs| jobs.len())?;

@@ -123,7 +123,7 @@ async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
         message.contains('4') && message.contains("server.compute_queue"),
         "{message}"
     );
-    // Jobs of other users are still accepted, up to the limit of all users.
+    // Jobs of other users are still accepted, up to the limit for all users together.
     for number in 4..7 {
         note(&pool, user(2), number, &notes).await;
     }

@@ -6,7 +6,7 @@
 //! The checks, in this order: the credential; for a session cookie, that one of our own pages sent
 //! the request; the token's scopes (spec 5.5); whether the user must set up a second factor first;
 //! whether the route is open to agent tokens and scripts; the user's permissions. No caller can
-//! reach a route that is not in the table.
+//! reach a route that is not in the table of `router`.
 //!
 //! A request is checked up to three times: before the handler runs; after the body was read, if
 //! the server had to wait for the body ([`Admission`]); and, on routes that return data, before
@@ -265,9 +265,9 @@ fn is_cancellable(request: &Request) -> bool {
         || matches!(request.uri().path(), CALL_PATH | MCP_PATH)
 }
 
-/// Whether the caller is checked again before the answer is sent: a caller who was revoked in the
-/// meantime does not get data. All other requests get their answer, because a request may revoke
-/// its own credential.
+/// Whether the caller is checked again before the answer is sent: a caller whose access was revoked
+/// in the meantime does not get data. All other requests get their answer, because a request may
+/// revoke its own credential.
 fn returns_data(request: &Request) -> bool {
     const POSTS: [&str; 5] = [
         "/api/scripts/{id}/run",

@@ -17,8 +17,9 @@ use tokio::{
 
 use super::connections::{Registration, Slot};
 
-/// The head and the body of an answer up to this size are copied into one buffer before the write:
-/// for the operating system, writing several slices costs more than the copy.
+/// If the head and the body of an answer have at most this many bytes together, they are copied
+/// into one buffer before the write: for the operating system, writing several slices costs more
+/// than the copy.
 const JOINED_BYTES_MAX: usize = 1_024;
 
 pub struct ClientStream {

@@ -55,8 +55,8 @@ pub struct Connections(Arc<ConnectionTable>);
 struct ConnectionTable {
     limits: ConnectionLimits,
     started: Instant,
-    /// Milliseconds since the start, so that requests need not read a clock. Updated by `sweep` and
-    /// `close_one`.
+    /// Milliseconds since `started`, as of the last update by `sweep` or `close_one`. Requests read
+    /// this value instead of a clock.
     now: AtomicU64,
     state: Mutex<State>,
     /// Notified when a connection ends.
@@ -146,7 +146,7 @@ impl Connections {
         }
     }
 
-    /// Closes connections that exceed a time limit, until dropped.
+    /// Closes connections that exceed a time limit. Runs until the future is dropped.
     pub async fn sweep(self) {
         let every = (self.0.limits.head / 8).clamp(SWEEP_MIN, SWEEP_MAX);
         loop {
@@ -164,7 +164,7 @@ impl Connections {
 }
 
 impl ConnectionTable {
-    /// Milliseconds since the start; never 0, which means "not set".
+    /// Milliseconds since `started`; never 0, which means "not set".
     fn millis(&self) -> u64 {
         millis(self.started.elapsed()) + 1
     }

@@ -7,7 +7,7 @@ macro_rules! failures {
     ($($name:ident = $status:literal $code:literal, $meaning:literal;)*) => {
         $(pub const $name: Failure = ($status, $code, $meaning);)*
 
-        /// Whether the document may contain this code with this status.
+        /// Whether the list below contains this code with this status.
         pub fn is_known(status: u16, code: &str) -> bool {
             matches!((status, code), $(($status, $code))|*)
         }
@@ -148,7 +148,7 @@ failures! {
 
     // The link of an agent.
     INVALID_HANDSHAKE = 400 "invalid_handshake", "The WebSocket handshake is not valid";
-    UNSUPPORTED_LINK = 400 "unsupported_link", "The agent has another version of the link";
+    UNSUPPORTED_LINK = 400 "unsupported_link", "The agent uses another version of the link protocol";
     UPGRADE_REQUIRED = 426 "upgrade_required", "The request is not a WebSocket handshake";
     DRAINING = 503 "draining", "The server is stopping";
 }

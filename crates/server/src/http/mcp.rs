@@ -92,11 +92,17 @@ impl IntoResponse for McpAnswer {
 
 impl Answer for McpAnswer {
     fn describe(operation: &mut Operation) {
-        operation.answer_json::<McpResult>(200, "Responses of MCP");
+        operation.answer_json::<McpResult>(200, "MCP responses");
         EventStream::describe(operation);
         operation.answer(202, "Notifications only", None);
-        operation.answer_json::<McpResult>(400, "A response of MCP with an error, or a problem");
-        operation.answer_json::<McpResult>(404, "A response of MCP: the method does not exist");
+        operation.answer_json::<McpResult>(
+            400,
+            "An MCP response with an error, or a problem (RFC 9457)",
+        );
+        operation.answer_json::<McpResult>(
+            404,
+            "An MCP response with an error: the method does not exist",
+        );
     }
 }
 

@@ -68,15 +68,18 @@ impl IntoResponse for CallAnswer {
 
 impl Answer for CallAnswer {
     fn describe(operation: &mut Operation) {
-        operation.answer_json::<CallResult>(200, "The outcome of each request, in the order of the requests");
+        operation.answer_json::<CallResult>(
+            200,
+            "The outcome of each request, in the order of the requests",
+        );
         operation.answer(204, "Notifications only", None);
     }
 }
 
-/// Answers a call that came through the router or bypassed it. If the caller is revoked while the
-/// body arrives or the method runs, the answer is an error. Only the caller is checked again. The
-/// other checks used only the head of the request, and their results cannot change. So the head is
-/// not needed any more.
+/// Answers a call that came through the router or bypassed it. If the access of the caller is
+/// revoked while the body arrives or the method runs, the answer is an error. Only the caller is
+/// checked again. The other checks used only the head of the request, and their results cannot
+/// change. So the head is not needed any more.
 #[expect(
     clippy::manual_async_fn,
     reason = "an `async fn` would store its arguments twice"

@@ -1,7 +1,7 @@
-//! OAuth over HTTP. `/authorize` is opened by browsers; `/token`, `/register`, `/revoke` and
-//! `/device_authorization` are used by apps, also by apps in a browser; `manage` is the JSON API for
-//! people. The endpoints for apps answer errors as the standards of OAuth require, and not as
-//! `application/problem+json`.
+//! OAuth over HTTP. Browsers open `/authorize`. Apps use `/token`, `/register`, `/revoke` and
+//! `/device_authorization`, also apps that run in a browser. `manage` is the JSON API with which
+//! users and administrators manage the connected apps. The endpoints for apps answer errors as the
+//! standards of OAuth require, and not as `application/problem+json`.
 
 mod authorize;
 mod error;

@@ -317,7 +317,8 @@ fn access(route: &Route, scopes: &[&str]) -> String {
         Needs::Loopback => "Needs a request from the server's own machine.".to_owned(),
         Needs::Caller => "Needs any credential.".to_owned(),
         Needs::Enrolling => {
-            "Needs any credential, also one that must set up a second factor first.".to_owned()
+            "Needs any credential, also a session whose user must set up a second factor first."
+                .to_owned()
         }
         Needs::Any(_) => {
             let names = permissions(route.needs).join("` or `");
@@ -330,16 +331,16 @@ fn access(route: &Route, scopes: &[&str]) -> String {
         }
     };
     let scopes = match scopes {
-        [] => "A token with scopes may not use it.".to_owned(),
+        [] => "A token with scopes may not use this route.".to_owned(),
         scopes => format!(
-            "Tokens with the scope `{}` may use it.",
+            "Tokens with the scope `{}` may use this route.",
             scopes.join("` or `")
         ),
     };
     let agents = match route.agents {
         Agents::AsOwner => "An agent token acts as the owner of its space.",
-        Agents::OwnSpace => "An agent token may use it for its own space.",
-        Agents::Never => "An agent token may not use it.",
+        Agents::OwnSpace => "An agent token may use this route for its own space.",
+        Agents::Never => "An agent token may not use this route.",
     };
     format!("{who} {scopes} {agents}")
 }

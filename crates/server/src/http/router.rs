@@ -265,7 +265,7 @@ pub(super) fn router_without_auth() -> Router<App> {
     })
 }
 
-/// One row of the table, for tests and documents.
+/// One row of the table, for tests and for `svc server routes`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RouteRow {
     pub method: String,

@@ -1,6 +1,6 @@
-//! In these tests, a caller is revoked after the middleware admitted the request and before the
-//! change is made. Every changing route of `router::routes`, except those in [`EXEMPT`], must
-//! notice this in its transaction.
+//! In these tests, the access of a caller is revoked after the middleware admitted the request and
+//! before the change is made. Every changing route of `router::routes`, except those in [`EXEMPT`],
+//! must notice this in its transaction.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,8 @@ struct Fixture {
     shutdown: CancellationToken,
     router: Router,
     token: String,
-    /// Ids of records of the user who is revoked. The key is the path of the list of such records.
+    /// Ids of records of `mallory`, whose access is revoked. The key is the path of the list of
+    /// such records.
     ids: BTreeMap<&'static str, String>,
     _folder: tempfile::TempDir,
 }

@@ -101,7 +101,7 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
     let Some(found) = app.web.find(path).await else {
         return Err(path_not_found(uri));
     };
-    // Weak, because the compressed and the plain form share the tag.
+    // A weak ETag, because the compressed and the plain form share the tag.
     let tag = format!("W/\"{}\"", found.hash);
     let is_immutable = found.is_immutable;
     let mut response = if list_contains(headers, header::IF_NONE_MATCH, &tag) {

@@ -12,7 +12,7 @@ use svc_store::{StoreError, Tx, oidc, second_factors, sessions, users};
 
 use super::{Identity, caller::Caller, error::IdentityError, passwords::Payer};
 
-/// How long a sign-in with a provider is a proof of a user without a password.
+/// How long a sign-in with a provider counts as the proof of a user who has no password.
 const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
 
 /// A proof that was accepted. The transaction of the change calls [`check`](Self::check), because

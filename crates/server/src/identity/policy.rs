@@ -43,18 +43,18 @@ pub enum PasswordLogin {
     Off,
 }
 
-/// The cost of argon2id, with defaults that follow the advice of OWASP, and the limits of the
-/// passwords that are hashed or wait at the same time.
+/// The cost of argon2id, with defaults that follow the advice of OWASP, and limits on how many
+/// passwords are hashed or wait at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasswordPolicy {
     pub memory_kib: u32,
     pub passes: u32,
     /// Passwords hashed at the same time.
     pub concurrency: usize,
-    /// Passwords that may wait. If more come, the new password is rejected, or a waiting password
-    /// of the client that has the most waiting passwords.
+    /// The maximum number of waiting passwords. If more come, the new password is rejected, or a
+    /// waiting password of the client that has the most waiting passwords.
     pub waiting_max: usize,
-    /// Passwords of one address or one user that may wait.
+    /// The maximum number of waiting passwords of one address or one user.
     pub waiting_per_payer: usize,
 }
 

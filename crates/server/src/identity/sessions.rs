@@ -25,7 +25,7 @@ use super::{
     sign_in::PresentedLink,
 };
 
-/// Characters stored of a `User-Agent` header.
+/// The maximum number of characters that are stored of a `User-Agent` header.
 const USER_AGENT_MAX: usize = 256;
 
 /// The client of a login.

@@ -134,7 +134,8 @@ fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), Iden
     }
     Err(IdentityError::Unauthorized {
         code: "invalid_setup_token",
-        message: "the setup token is not valid; each start of an unused server prints a new link"
-            .to_owned(),
+        message:
+            "the setup token is not valid; each start of a server without users prints a new link"
+                .to_owned(),
     })
 }

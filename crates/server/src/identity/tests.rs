@@ -114,7 +114,7 @@ impl Fixture {
             .await
     }
 
-    /// A new user with a role of these permissions, logged in.
+    /// Creates a user with a role that has these permissions, and logs the user in.
     async fn caller(&self, name: &str, permissions: &[Permission]) -> Caller {
         let role = api::NewRole {
             name: format!("role of {name}"),

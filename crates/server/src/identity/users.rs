@@ -32,7 +32,7 @@ use super::{
     user_sinks::delete_sinks_of,
 };
 
-/// Limit of the sinks that the error names if a user cannot be deleted.
+/// The maximum number of sinks that the error names if a user cannot be deleted because of them.
 const SINKS_NAMED: usize = 5;
 
 impl Identity {

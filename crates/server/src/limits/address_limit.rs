@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::network;
 
-/// Networks that have their own counter. Further networks share one counter.
+/// The maximum number of networks that have their own counter. Further networks share one counter.
 const NETWORKS_MAX: usize = 10_000;
 /// The counter that further networks share.
 const REST: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);

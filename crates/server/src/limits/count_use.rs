@@ -1,4 +1,4 @@
-//! Counts per user that a server reports to the other servers of the zone.
+//! The counts of each user that a server reports to the other servers of the zone.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,7 @@
 //! Limits the actions of one user per minute:
 //!
-//! - tests of sinks, because they may send to any address or read much of the history;
+//! - tests of sinks, and replays of sinks with a filter, because they may send to any address or
+//!   read much of the history;
 //! - runs of stored scripts, because each run occupies a worker;
 //! - codes of devices, because a user could guess them;
 //! - log lines about failed connections of webhooks.
@@ -27,7 +28,7 @@ pub struct OverMinuteLimit {
 }
 
 /// At most `per_minute` actions of one user within a minute. Actions at other servers of the zone
-/// count too, if [`Self::follow`] reports them.
+/// count too, if their counts are passed to [`Self::follow`].
 pub struct MinuteLimit {
     per_minute: usize,
     state: Mutex<State>,
@@ -75,7 +76,7 @@ impl MinuteLimit {
         CountUse::busiest(counts)
     }
 
-    /// Replaces the actions at other servers.
+    /// Replaces the counts of the actions at other servers.
     pub fn follow(&self, elsewhere: HashMap<UserId, usize>) {
         self.state.lock().elsewhere = elsewhere;
     }

@@ -15,7 +15,7 @@ use crate::{
     methods::publish::{CheckedPublication, RegistrationRejected},
 };
 
-/// Bytes kept of an error text that an agent sends.
+/// The maximum number of bytes that are kept of an error text from an agent.
 const REASON_BYTES_MAX: usize = 4 * 1024;
 
 /// The newest health report, and when it may be recorded.
@@ -226,8 +226,8 @@ impl Links {
         }
     }
 
-    /// Removes the stored subscriptions of methods that another space replaced, and informs the
-    /// agents of these methods.
+    /// Removes the stored subscriptions of methods that another space replaced, and sends the names
+    /// of these methods to the agents that offered them.
     pub(super) async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {

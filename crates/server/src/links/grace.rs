@@ -135,7 +135,7 @@ impl Links {
         }
     }
 
-    /// Retries while the database is unreachable: no other task would write this later.
+    /// Repeats the operation while the database is unreachable: no other task would do it later.
     async fn retry_outage<T, F>(&self, write: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,

@@ -23,8 +23,8 @@ use crate::{
     live::{Link, LinkSetup, LiveSpace},
 };
 
-/// Control messages of an agent that may wait. While the queue is full, the server does not read
-/// from the link.
+/// The maximum number of control messages of an agent that wait to be handled. While the queue is
+/// full, the server does not read from the link.
 const CONTROL_QUEUE: usize = 16;
 
 impl Links {

@@ -1,5 +1,5 @@
 //! Keeps the stored subscriptions of a space equal to those of its registration. They are stored so
-//! that they survive a restart.
+//! that they survive a restart of the server.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Keys that the servers of a zone share: for tickets and for the numbers of users.
+//! Keys that the servers of a zone share: one for tickets, and one for the numbers that stand for
+//! users.
 //!
 //! A ticket proves to the other servers that the agent's home server has accepted a registration.
 //! The agent carries the ticket, so servers need not contact each other, and no server has to trust
@@ -19,7 +20,7 @@ pub struct ZoneKeys {
     users: hmac::Key,
 }
 
-/// The values that a ticket covers. If one of them differs, the registration needs another ticket.
+/// The values that a ticket covers. If one of them differs, the ticket is not valid.
 #[derive(Clone, Copy, Debug)]
 pub struct AcceptedClaim<'a> {
     pub space: SpaceId,
@@ -70,7 +71,7 @@ impl ZoneKeys {
         hmac::verify(&self.tickets, &claim.to_bytes(), &mac).is_ok()
     }
 
-    /// The key for the numbers of users on the links of a space.
+    /// The key from which the links of a space compute the numbers that stand for users.
     pub fn users_of(&self, space: SpaceId) -> [u8; 32] {
         let tag = hmac::sign(&self.users, space.0.as_bytes());
         let mut key = [0; 32];

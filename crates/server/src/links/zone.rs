@@ -13,14 +13,14 @@ use svc_store::{StoreError, spaces::SpaceRow};
 use super::{Links, side::side_goodbye};
 use crate::live::{Link, LiveSpace};
 
-/// An agent that makes another server its home replaces its home link by a side link. If it does
-/// not, this server ends the home link after this time, or after half of the grace period if that
-/// is shorter.
+/// An agent that makes another server its home replaces its home link to this server by a side
+/// link. If the agent does not do so, this server ends the home link after this time, or after half
+/// of the grace period if that is shorter.
 const MOVE_MAX: Duration = Duration::from_secs(10);
 
-/// The number of links per second that agents together make to a server that joins.
+/// The number of links per second that all agents together open to a server that joins the zone.
 const LINKS_PER_SECOND: u32 = 1_000;
-/// The limits of the time over which agents spread their links to a server that joins.
+/// The shortest and the longest time over which agents spread their links to a server that joins.
 const SPREAD_MILLIS: std::ops::RangeInclusive<u32> = 1_000..=20_000;
 
 impl Links {

@@ -16,8 +16,8 @@ use tokio::sync::oneshot;
 use super::reports::Reports;
 
 /// Limit of the calls in flight on one link, because an agent that does not answer must not use
-/// unlimited memory. A user may add a call only while the user has fewer calls in flight than
-/// the link has room for, so a single user gets at most half of the limit.
+/// unlimited memory. A user may add a call only while the user has fewer calls in flight than the
+/// number of calls that still fit on the link. So a single user gets at most half of the limit.
 const CALLS_MAX: usize = 200_000;
 /// An id is `generation << INDEX_BITS | index`, so a reused index gets a different id. Every id is
 /// below 2^53, so every JSON parser reads it exactly.

@@ -29,7 +29,8 @@ pub struct HealthPace {
 }
 
 impl HealthPace {
-    /// Takes one change, or returns when the next one is allowed.
+    /// Takes one change from the bucket. If the bucket is empty, the error is the time from which
+    /// the next change is allowed.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let full_at = self.full_at.map_or(now, |at| at.max(now)) + INTERVAL;
         let ready_at = full_at - INTERVAL * BURST;

@@ -33,15 +33,16 @@ pub struct Link {
     outbox: Outbox,
     /// Whether the agent supports user numbers.
     names_users: bool,
-    /// Whether the agent has another home server. A side link carries calls, and never changes the
-    /// state of the space.
+    /// Whether the home of the agent is another server. A side link carries calls, and never
+    /// changes the state of the space.
     is_side: bool,
     /// Whether the agent keeps links to several servers.
     learns_servers: bool,
     /// Whether the agent can make another server its home while this link is up.
     moves_home: bool,
-    /// Hashes users to numbers that reveal nothing about them. The numbers of a space are the same
-    /// at every server of the zone, so that the agent lets users take turns across all its links.
+    /// Hashes users to numbers that reveal nothing about them. For one space, every server of the
+    /// zone gives a user the same number, so that the agent lets users take turns across all its
+    /// links.
     numbers: DefaultHasher,
     calls: Mutex<CallTable>,
     /// Ends this link. The server's shutdown signal does not end it: calls in flight finish first.

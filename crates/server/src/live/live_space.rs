@@ -40,8 +40,8 @@ pub struct LiveSpace {
     pub identity: SpaceIdentity,
     link: RwLock<Option<Arc<Link>>>,
     availability: AtomicU8,
-    /// Counts the links of the space, so that the end of a grace period has no effect after a new
-    /// link.
+    /// Counts the links that the space has had. If the space gets a new link during a grace period,
+    /// the number shows this, and the end of the grace period has no effect.
     link_number: AtomicU64,
     /// Whether the current or last link is a side link: the agent's home link is to another server.
     is_side: AtomicBool,

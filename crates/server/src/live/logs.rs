@@ -25,7 +25,7 @@ pub struct SpaceLogs {
 struct Logs {
     spaces: HashMap<SpaceId, Log>,
     bytes: usize,
-    /// The number of the newest line of all spaces.
+    /// The number that the newest line got. The lines of all spaces are numbered together.
     last_number: u64,
 }
 

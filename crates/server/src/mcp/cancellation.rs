@@ -210,7 +210,7 @@ mod tests {
         assert!(!is_cancelled(&one) && !is_cancelled(&two));
         drop(two);
         cancel(&calls, &ann, r#"{"requestId":1}"#);
-        // A new call with the id of a cancelled one is another call.
+        // A new call with the id of a cancelled call is not cancelled.
         let three = calls.begin(&ann, "1").expect("an id");
         assert!(is_cancelled(&one) && !is_cancelled(&three));
         drop(one);

@@ -1,8 +1,9 @@
 //! The two protocol eras: finds the era of a request, and checks the headers of modern requests.
 //!
-//! A modern (2026-07-28) request carries its version and capabilities, and repeats some members in
-//! headers for proxies; header and body must agree. A legacy client (2025-11-25 and before) starts
-//! with `initialize`; this server has no sessions and stores nothing of that request.
+//! A modern (2026-07-28) request names the protocol version and the capabilities of the client, and
+//! repeats some members in headers for proxies; header and body must agree. A legacy client
+//! (2025-11-25 and before) starts with `initialize`; this server has no sessions and stores nothing
+//! of that request.
 
 use std::borrow::Cow;
 

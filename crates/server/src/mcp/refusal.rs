@@ -17,7 +17,7 @@ pub const INVALID_PARAMS: i32 = -32602;
 pub const HEADER_MISMATCH: i32 = -32020;
 pub const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// Characters of a client's text that an answer repeats.
+/// The maximum number of characters of a client's text that an answer repeats.
 const ECHO_MAX: usize = 100;
 
 #[derive(Debug)]

@@ -42,7 +42,7 @@ struct Block<'a> {
     r#type: Cow<'a, str>,
 }
 
-/// The block types that clients know. Clients drop a whole answer that has any other type.
+/// The block types that clients know. Clients drop a whole answer if one block has any other type.
 const BLOCKS: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
 
 /// The error object of a method server, which may be malformed.
@@ -78,7 +78,7 @@ impl ToolResult {
                     .to_owned()
             }
             RpcError::Interrupted => {
-                "Method interrupted: its method server or link ended during the call, which may have had an effect"
+                "Method interrupted: its method server or link ended during the call; the call may have had an effect"
                     .to_owned()
             }
             error => error.message().to_owned(),

@@ -183,7 +183,8 @@ fn write_hidden(hidden: &[HiddenTool]) -> Arc<str> {
     json.into()
 }
 
-/// A cursor is this mark and the last name of the previous page; text without the mark is rejected.
+/// A cursor is this mark and the last name of the previous page, in Base64. A text without the mark
+/// is rejected.
 const CURSOR_MARK: &str = "after:";
 
 fn write_cursor(name: &str) -> String {

@@ -162,9 +162,9 @@ impl Discovery {
         Some((owner, entry))
     }
 
-    /// Lists the methods of other active owners that a user sees, sorted by name, and counts the
-    /// user's own methods. A method that the user sees through groups is listed only if the caller
-    /// is a member of one of these groups or holds `manage_groups`.
+    /// Lists the methods that a user sees and that belong to other active users, sorted by name.
+    /// Also counts the user's own methods. A method that the user sees through groups is listed
+    /// only if the caller is a member of one of these groups or holds `manage_groups`.
     pub fn shared_with(&self, user: &User, caller: &Caller) -> (Vec<AccessibleMethod>, usize) {
         let all_groups = caller.may(Permission::ManageGroups);
         let visible = self.registry.list_visible(user.viewer());
@@ -202,9 +202,10 @@ impl Discovery {
         (methods, own.len())
     }
 
-    /// The methods that are limited to a group. All are counted, and at most [`GROUP_NAMES_MAX`] are
-    /// listed by name: those of the caller, and all of them for callers with `manage_users` and for
-    /// members of the group with `use_methods`.
+    /// The methods that are limited to a group. All of them are counted, and at most
+    /// [`GROUP_NAMES_MAX`] are listed by name. The list contains the caller's own methods. For
+    /// callers with `manage_users`, and for members of the group with `use_methods`, it also
+    /// contains the methods of other owners.
     pub async fn list_limited_to(
         &self,
         group: GroupId,
@@ -218,7 +219,7 @@ impl Discovery {
 
     fn limited_to(&self, group: GroupId, caller: &Caller) -> GroupMethods {
         let groups = [group];
-        // A member of no other group, who has no methods.
+        // An imaginary user who is a member of this group only and owns no methods.
         let member = Viewer {
             id: UserId::NIL,
             permissions: Permissions::all(),

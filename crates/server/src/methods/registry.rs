@@ -1,8 +1,9 @@
 //! Every method of every space that is linked to this server, or that lost its link and is within
 //! the grace period (spec 4.1, D3).
 //!
-//! Looking up one method is by hash and never scans. A registration touches only its own methods
-//! and the methods that it replaces in other spaces. The lock must never be held across an await.
+//! A method is found in a hash map, without a scan of a list. A registration touches only its own
+//! methods and the methods that it replaces in other spaces. The lock must never be held across an
+//! await.
 
 mod index;
 mod state;
@@ -82,7 +83,7 @@ pub enum Conflict {
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error(
-        "the definitions of your methods would take {wanted} bytes in total, and at most {limit} are allowed (4 KiB for each method of the setting `quotas.methods`, and not less than 4 MiB); shorten schemas and descriptions, or unregister the methods of another space first"
+        "the definitions of your methods would take {wanted} bytes in total, and at most {limit} are allowed (4 KiB for each method that the setting `quotas.methods` allows, but at least 4 MiB); shorten schemas and descriptions, or unregister the methods of another space first"
     )]
     DefinitionBytes { wanted: u64, limit: u64 },
 }

@@ -20,7 +20,7 @@ impl JournalMetrics {
             dropped_payloads: add(
                 registry,
                 "journal_payloads_dropped",
-                "Recorded calls whose params and answer are missing, because too many came in one second",
+                "Recorded calls whose params and answer are missing, because too many bytes of params and answers came in one second",
             ),
         }
     }

@@ -7,7 +7,8 @@ use svc_core::latency::{STEPS, StepCounts, begin_seconds};
 
 /// The first bound of the buckets is the lower bound of this step: 256 µs.
 const FIRST_BOUND: usize = 4;
-/// Steps between two bounds: two, so that all bounds in microseconds are powers of two.
+/// The number of steps between two bounds. With two steps, all bounds in microseconds are powers of
+/// two.
 const STEPS_OF_BUCKET: usize = 2;
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -127,14 +127,15 @@ impl MethodMetrics {
         Arc::clone(&collected.meter)
     }
 
-    /// Takes the calls that are not in the stored statistics yet, by the owners of the methods.
+    /// Takes the calls that are not in the stored statistics yet, grouped by the owner of the
+    /// method.
     pub fn take_unwritten(&self) -> HashMap<UserId, MethodCounts> {
         let mut state = self.state.lock();
         self.collect(&mut state);
         std::mem::take(&mut state.unwritten)
     }
 
-    /// Adds taken calls again, because they could not be written.
+    /// Adds calls that `take_unwritten` returned, because they could not be written.
     pub fn put_back(&self, counts: &HashMap<UserId, MethodCounts>) {
         let mut state = self.state.lock();
         for (owner, counts) in counts {
@@ -171,7 +172,8 @@ impl MethodMetrics {
         count
     }
 
-    /// Counts an attempt to deliver an event to a sink, for the stored statistics of the sink's owner.
+    /// Counts an attempt to deliver an event to a sink, for the stored statistics of the sink's
+    /// owner.
     pub fn count_attempt(&self, owner: UserId, sink: SinkId, took: Duration, is_failure: bool) {
         let mut count = MethodCount {
             errors: u64::from(is_failure),
@@ -183,7 +185,8 @@ impl MethodMetrics {
         counts.add(&Arc::from(name_of_sink(sink)), &count);
     }
 
-    /// The calls of all methods of an owner that are not written yet, and the attempts of all sinks.
+    /// The calls of all methods of an owner, and the attempts to deliver to all sinks of this
+    /// owner, that are not written yet.
     pub fn list_unwritten(&self, owner: UserId) -> MethodCounts {
         let state = self.state.lock();
         let mut counts = state.unwritten.get(&owner).cloned().unwrap_or_default();

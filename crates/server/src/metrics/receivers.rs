@@ -81,7 +81,7 @@ impl ReceiverMetrics {
         }
     }
 
-    /// Replaces the numbers of waiting deliveries.
+    /// Replaces the counts of waiting deliveries and the ages of the oldest ones.
     pub fn set_backlog(&self, lanes: &[Backlog], now: Timestamp) {
         let mut state = self.state.lock();
         state.backlog.clear();

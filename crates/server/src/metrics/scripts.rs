@@ -24,7 +24,7 @@ pub struct ScriptMetrics {
 
 impl ScriptMetrics {
     pub fn new(registry: &mut Registry) -> Self {
-        let what = "Scripts run on the server, by kind and outcome";
+        let what = "Runs of scripts on the server, by kind and outcome";
         let runs = add(registry, "script_runs", what);
         let seconds = Histogram::new([
             0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,

@@ -1,4 +1,4 @@
--- The rows that the migration tests copy.
+-- The rows of the source database in the migration tests. Not all of them are copied.
 
 INSERT INTO meta VALUES
     ('server_id', '01890a5d-ac96-774b-bcce-b302099a8057'),

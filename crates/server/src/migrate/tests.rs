@@ -15,7 +15,8 @@ use super::{MigrateError, Progress, Report, Step, run};
 
 const SERVER_ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
-/// Rows in every table; more than one page of events, deliveries and attempts.
+/// Rows in every table. The events, deliveries and attempts have more rows than the migration
+/// copies at a time.
 const CONTENTS: &str = include_str!("contents.sql");
 
 struct Source(TempDir);

@@ -24,7 +24,8 @@ pub struct Document {
 }
 
 impl OAuth {
-    /// Fetches the document of an app. `asking` is the address whose requests are limited.
+    /// Fetches the document of an app. `asking` is the address of the client that caused this; the
+    /// number of documents that are read for one address is limited.
     pub(super) async fn read_document(
         &self,
         client_id: &str,
@@ -37,7 +38,8 @@ impl OAuth {
         };
         // If slow documents hold every slot, other requests fail soon instead of waiting.
         let turn = timeout(TURN_TIME, self.reading.acquire()).await;
-        let _turn = turn.map_err(|_| unreadable("too many documents of apps are being read; try again"))?;
+        let _turn =
+            turn.map_err(|_| unreadable("too many documents of apps are being read; try again"))?;
         let webhook = &self.deliverers.webhook;
         let fetched = webhook.fetch(client_id, DOCUMENT_BYTES_MAX).await;
         let fetched = fetched.map_err(|why| unreadable(&why))?;

@@ -214,7 +214,7 @@ fn check_metadata(report: &mut Report, provider: &ProviderRow, metadata: &Metada
         report.note(
             "logout",
             "the provider does not offer back-channel logout",
-            "Sessions end by themselves, or when an administrator deactivates the user.",
+            "Sessions end when they expire, or when an administrator deactivates the user.",
         );
     }
 }

@@ -254,7 +254,8 @@ impl Oidc {
             .read_json(address, bearer)
             .await
             .map_err(|why| unusable(provider, why))?;
-        // Required by OpenID Connect Core 5.3.2: the answer may be about another user.
+        // OpenID Connect Core 5.3.2 requires this check: the provider could answer with the claims
+        // of another user.
         match claims.get("sub").and_then(serde_json::Value::as_str) == Some(sub) {
             true => Ok(claims),
             false => Err(unusable(provider, "its user info is about another user")),

@@ -1,7 +1,8 @@
 //! Verifies the signatures of tokens (RFC 7515) with key sets (RFC 7517), and nothing else.
 //!
 //! The algorithm of a token must belong to the type of the key, so a public key can never be used
-//! as the secret of a symmetric algorithm. `none` and symmetric algorithms are not implemented.
+//! as the secret of a symmetric algorithm. The algorithm `none` (no signature) and the symmetric
+//! algorithms are not implemented.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::signature::{

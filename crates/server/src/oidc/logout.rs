@@ -27,7 +27,8 @@ impl Oidc {
         let subject = check_logout_token(&claims, expected)
             .map_err(|error| unusable(&provider, error.to_string()))?;
         let hash = hash_secret(&format!("{} {}", provider.issuer, subject.jti));
-        // The hash is kept for twice the lifetime, because the clock of the provider may be ahead.
+        // The hash is stored, so that the token is accepted only once. It is kept for twice the
+        // lifetime of a token, because the clock of the provider may be ahead.
         let used = (hash, now.plus(LOGOUT_TOKEN_LIFETIME * 2));
         let ended = self.identity.log_out_external(provider.id, subject, used);
         Ok(ended.await?)

@@ -205,7 +205,7 @@ fn check(provider: &ProviderRow) -> Result<(), IdentityError> {
     };
     if provider.scopes.len() > SCOPES_MAX || !provider.scopes.iter().all(is_scope) {
         return Err(invalid(format!(
-            "`scopes` has at most {SCOPES_MAX} words without blanks"
+            "`scopes` may have at most {SCOPES_MAX} scopes, each of 1 to {CLAIM_MAX} visible ASCII characters without `\"` and `\\`"
         )));
     }
     if !provider.scopes.iter().any(|scope| scope == "openid") {

@@ -146,7 +146,8 @@ impl State {
         self.slots.wait(owner);
     }
 
-    /// Assigns free slots to waiting owners in turn, one each. Returns the new holders.
+    /// Assigns the free slots to waiting owners, who take turns: one slot per turn. Returns the new
+    /// holders.
     fn assign_slots(&mut self) -> Vec<(UserId, Waiter)> {
         let mut granted = Vec::new();
         while let Some(owner) = self.slots.take_next() {

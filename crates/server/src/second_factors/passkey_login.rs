@@ -246,7 +246,7 @@ fn redeem_answer(
         false => Err(IdentityError::forbidden(
             CLONED,
             format!(
-                "the counter of the passkey `{}` went back, so it may have been copied; sign in another way, remove this passkey and add a new one",
+                "the counter of the passkey `{}` went back, so the passkey may have been copied; sign in another way, remove this passkey and add a new one",
                 answer.passkey.name
             ),
         )),
@@ -262,6 +262,6 @@ fn is_cloned(error: &IdentityError) -> bool {
 fn unknown_passkey() -> IdentityError {
     IdentityError::forbidden(
         "unknown_passkey",
-        "this passkey does not belong to a user who may sign in here; use another one, or the password",
+        "this passkey does not belong to a user who may sign in here; use another passkey, or the password",
     )
 }

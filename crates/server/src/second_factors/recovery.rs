@@ -19,7 +19,7 @@ use svc_store::{
 use super::{RECOVERY_CODES, SecondFactors, no_factor, no_random_bytes};
 use crate::identity::{Actor, AffectedRecords, Caller, IdentityError, hash_secret};
 
-/// New recovery codes. Without `Debug`: they are secrets.
+/// New recovery codes. The type has no `Debug`, because the codes are secrets.
 pub(super) struct NewCodes(Vec<String>);
 
 impl NewCodes {
@@ -88,7 +88,7 @@ impl SecondFactors {
             if id == caller.user.id {
                 return Err(IdentityError::conflict(
                     "own_account",
-                    "your own second factors are removed with your password, on the page “Account”",
+                    "to remove your own second factors, enter your password on the page “Account”",
                 ));
             }
             rows::delete_of_user(tx, id)?;
@@ -100,7 +100,8 @@ impl SecondFactors {
 }
 
 /// Removes the second factors of a user directly in the database, without a request to a server.
-/// For the case that the last administrator has lost the device. Returns whether the user exists.
+/// For the case that the last administrator has lost the device of their second factor. Returns
+/// whether the user exists.
 pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreError> {
     let username = username.to_owned();
     let at = svc_clock::now();

@@ -24,8 +24,8 @@ use crate::identity::{AffectedRecords, Caller, IdentityError};
 const MODULE_PIXELS: u32 = 4;
 
 impl SecondFactors {
-    /// Creates the secret of an app. An app that is already in use stays in use until the first
-    /// code of the new app.
+    /// Creates the secret of a new app. If the user already has an app, that app stays in use until
+    /// the user enters the first code of the new app.
     pub async fn begin_totp(
         &self,
         caller: &Caller,

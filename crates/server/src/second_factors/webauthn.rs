@@ -13,7 +13,7 @@ use thiserror::Error;
 pub use cose::ALGORITHMS;
 use cose::PublicKey;
 
-/// The maximum bytes of one field of an answer. A key of RSA with 4,096 bits has about 600 bytes.
+/// The maximum bytes of one field of an answer. An RSA key of 4,096 bits has about 530 bytes.
 const FIELD_BYTES_MAX: usize = 4096;
 /// The maximum bytes of a credential id (WebAuthn: at most 1,023).
 const CREDENTIAL_ID_MAX: usize = 1023;
@@ -62,7 +62,7 @@ pub struct Site {
     pub rp_id: String,
 }
 
-/// The data of a browser about a challenge. The passkey signs it.
+/// The data that a browser returns about a challenge. The passkey signs a hash of this data.
 pub struct ClientData {
     bytes: Vec<u8>,
     pub challenge: Vec<u8>,
@@ -182,7 +182,7 @@ impl AuthenticatorData {
     }
 }
 
-/// Verifies that a key, as COSE, signed the answer to a login.
+/// Verifies that the answer to a login was signed with the key `public_key` (in COSE).
 pub fn verify(
     public_key: &[u8],
     data: &AuthenticatorData,

@@ -378,7 +378,8 @@ fn oidc(
     Ok(Arc::new(Oidc::new(store, identity, secrets, web, clock)))
 }
 
-/// Sends requests to the public internet and to the hosts and networks in `allow`.
+/// Builds a client that sends requests only to the public internet, and to the hosts and networks
+/// in `allow`.
 fn guarded_web(options: &Options, allow: &[String]) -> Result<Webhook, StartError> {
     let events = &options.events;
     let proxy = events.webhook_proxy.as_deref();

@@ -39,8 +39,8 @@ fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     Ok((tcp, address))
 }
 
-/// The address at which this machine reaches a listener. If it listens on all addresses, this is
-/// the loopback address.
+/// The address at which programs on this machine reach a listener. For a listener on all addresses,
+/// this is the loopback address.
 pub fn reachable(address: SocketAddr) -> SocketAddr {
     let mut reachable = address;
     if address.ip().is_unspecified() {

@@ -10,9 +10,9 @@ use crate::{
     zone::{ZoneHandles, ZoneLimits},
 };
 
-/// Interval of storing when credentials were last used.
+/// How often the time of the last use of each credential is stored.
 const LAST_USED_EVERY: Duration = Duration::from_secs(60);
-/// Interval of removing old and expired records, such as sessions and audit entries.
+/// How often old and expired records, such as sessions and audit entries, are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
 pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {

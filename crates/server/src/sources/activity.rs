@@ -21,7 +21,8 @@ const REQUESTS_KEPT: usize = 50;
 /// stranger who knows the URL, and who has addresses in a few networks, cannot block the real
 /// sender.
 const REJECTED_PER_MINUTE: u32 = 60;
-/// Networks of one source that have their own counter. Further networks share one counter.
+/// For each source, the maximum number of sending networks that have their own counter. Further
+/// networks share one counter.
 const NETWORKS_MAX: usize = 256;
 /// Complete requests of a source that are handled at the same time.
 const IN_FLIGHT_MAX: usize = 64;
@@ -65,7 +66,7 @@ impl Default for Activity {
 }
 
 impl Activity {
-    /// The error is the time until requests of this address are read again.
+    /// Checks whether a request from this address may be read. The error is the time to wait.
     pub(super) fn check_address(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         self.rejections.check(address, now)
     }

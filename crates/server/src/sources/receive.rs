@@ -1,4 +1,4 @@
-//! Receives a request of a source: verifies it, and emits its event.
+//! Receives a request to a source: verifies the request, and emits its event.
 
 use std::{net::IpAddr, sync::Arc, time::Duration, time::Instant};
 

@@ -77,7 +77,8 @@ impl SourceTable {
         Ok(())
     }
 
-    /// Removes the sources of deleted users, until the server stops.
+    /// Follows the directory until the server stops. Removes the sources of deleted users from
+    /// memory.
     pub async fn follow(&self, directory: &Directory, shutdown: &CancellationToken) {
         let mut changes = directory.watch(shutdown);
         while let Some(change) = changes.next().await {

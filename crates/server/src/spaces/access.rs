@@ -27,8 +27,8 @@ pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow
 }
 
 /// The user who makes a change to a space, if this user is not the owner. An agent token acts as
-/// the owner. If another user made the token, the result is this maker, because the change must end
-/// when the maker loses the right to make it.
+/// the owner: if another user created the token, that user is the result. When this user loses the
+/// right to act on the space, the server removes the health check or token that the change set.
 pub fn find_foreign_maker(
     tx: &mut Tx<'_>,
     caller: &Caller,

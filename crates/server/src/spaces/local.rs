@@ -234,8 +234,8 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
         .create(folder)
 }
 
-/// Waits until the agent exits by itself, or until `stop` requests its end, and then stops it. An
-/// agent stops when its stdin is closed, so it also stops if this process is killed.
+/// Waits until the agent exits by itself. If `stop` requests the end of the agent first, stops the
+/// agent. An agent stops when its stdin is closed, so it also stops if this process is killed.
 async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSignals) {
     let pid = child.id();
     let ended = tokio::select! {

@@ -1,4 +1,5 @@
-//! Stops spaces that run on the server when their owner is deactivated or loses `manage_spaces`.
+//! If the owner of a space that runs on the server is deactivated or loses `manage_spaces`, stops
+//! the space.
 
 use futures_util::future::join_all;
 use serde_json::json;

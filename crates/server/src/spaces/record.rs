@@ -22,7 +22,7 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
     template.map(Some).ok_or_else(missing)
 }
 
-/// Limits the URL or command of a health check, which is stored for each space.
+/// Limits the length of the URL or command of a health check, because each space stores it.
 pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), SpaceError> {
     let (what, text) = match check.map(|check| &check.probe) {
         Some(Probe::Http { url }) => ("url", url),

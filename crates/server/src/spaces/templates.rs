@@ -1,9 +1,9 @@
 //! Templates: ports, startup script, health check and custom fields for new spaces.
 //!
 //! The startup script and the health check of a template run on the machines of users who create
-//! spaces from it. So a change of the template requires every permission of the users with such
-//! spaces. A new space can take the script or the check from a template only if the user who last
-//! saved the template held every permission of the space's owner.
+//! spaces from it. So only a user who holds every permission of the owners of these spaces may
+//! change the template. A new space can take the script or the check from a template only if the
+//! user who last saved the template held every permission of the space's owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 

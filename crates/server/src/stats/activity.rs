@@ -1,9 +1,9 @@
 //! The last 24 hours of all methods and sinks of a caller (`GET /api/stats/activity`), for the
 //! lists of methods and sinks.
 //!
-//! One request answers for a whole list, because a request for each row would be too many. It reads
-//! the blocks of the caller and of at most [`CREATORS_MAX`] creators of global sinks. It returns at
-//! most [`SERIES_MAX`] methods, and at most as many sinks.
+//! One request answers for a whole list, because one request for each row would be too many. The
+//! request reads the blocks (stored counts) of the caller and of at most [`CREATORS_MAX`] creators
+//! of global sinks. It returns at most [`SERIES_MAX`] methods, and at most as many sinks.
 
 use std::{
     cmp::Reverse,

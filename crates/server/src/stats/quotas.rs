@@ -8,7 +8,8 @@ use super::{Overview, StatsError};
 use crate::identity::{Caller, IdentityError};
 
 impl Overview {
-    /// The use of the caller's own quotas or, for callers with `manage_users`, of those of a user.
+    /// The use of the quotas of a user; `None` is the caller. Only callers with `manage_users` see
+    /// the use of another user's quotas.
     pub async fn quotas(
         &self,
         caller: &Caller,
@@ -40,7 +41,7 @@ impl Overview {
         })
     }
 
-    /// Uses that are counted at this server only.
+    /// The use of a quota that is counted in the memory of this server, not in the database.
     fn count_in_memory(&self, user: UserId, quota: Quota) -> u64 {
         match quota {
             Quota::Methods => self.registry.count_of_owner(user) as u64,

@@ -21,7 +21,7 @@ use crate::metrics::CallOutcome;
 /// Replaces the name of a method that does not exist, because a caller can send any name.
 const UNKNOWN_METHOD: &str = "_OTHER";
 
-/// A call that has ended now.
+/// A call that has just ended.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedCall<'a> {
     /// The canonical name; `None` if the method does not exist or cannot be called now.

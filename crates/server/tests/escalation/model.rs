@@ -109,7 +109,7 @@ pub struct Cred {
     pub creator: Option<UserIx>,
     /// A session that may only set up a second factor.
     pub enrolling: bool,
-    /// The account at the provider that opened the session.
+    /// The account at the provider with which the session was opened.
     pub identity: Option<usize>,
     /// Revoked, replaced or logged out.
     pub ended: bool,
@@ -257,7 +257,8 @@ impl Model {
                 .is_none_or(|parent| self.is_alive_itself(parent))
     }
 
-    /// Like `is_alive`, without the state of the user: a token and its parent have the same user.
+    /// Whether a token itself is still valid. Unlike `is_alive`, does not check the user: a token
+    /// and its parent have the same user.
     fn is_alive_itself(&self, cred: CredIx) -> bool {
         let cred = &self.creds[cred];
         let expired = cred.expires_at.is_some_and(|at| at <= self.now);

@@ -164,8 +164,10 @@ impl<'a> Sequence<'a> {
         });
         let (method, route, _, generate) = row.expect("weights add up");
         let cred = self.choose(rng, (method, route));
-        // A grant that was made in a session of a provider ends with the account. The model lacks
-        // this rule, so no such grant is made here. `crates/svc/tests/it/oidc` tests the rule.
+        // A session may have been opened with an account at the provider. A grant that is made in
+        // such a session ends when the account is unlinked. The model lacks this rule, so no such
+        // grant is made here. `crates/svc/tests/it/oidc` tests that such grants end after a logout
+        // at the provider.
         let grants = ["/api/oauth/requests/{id}", "/api/oauth/devices/{user_code}"];
         if self.model.creds[cred].identity.is_some() && grants.contains(route) {
             return Ok(());

@@ -1,7 +1,8 @@
 //! The rules for views: which data a user may see.
 //!
-//! The names (except those of users), sources and payloads of the test contain a marker,
-//! `zq<kind><number>z`. No answer may contain the marker of something that the caller must not see.
+//! The names of records (except users, apps and passkeys), the source texts of scripts and the
+//! payloads of events contain a marker, `zq<kind><number>z`. No answer may contain the marker of
+//! something that the caller must not see.
 
 mod power;
 
@@ -85,7 +86,7 @@ pub const EXCLUDED_READS: &[&str] = &[
     // tests payloads.
     "/api/calls/{id}",
     "/agent/link",
-    // Each sequence sends this request when it connects an app.
+    // A sequence sends this request whenever it connects an app.
     "/authorize",
     "/.well-known/oauth-protected-resource",
     "/.well-known/oauth-protected-resource/mcp",

@@ -41,7 +41,7 @@ fn change_usage(tx: &mut Tx<'_>, lane: LaneId, by: i64) -> Result<(), StoreError
 }
 
 /// Runs a `DELETE` of deliveries that returns `lane_id, exchange_bytes`, and subtracts the bytes.
-/// Returns the number of deliveries.
+/// Returns how many deliveries were removed.
 pub(super) fn count_removed(
     tx: &mut Tx<'_>,
     sql: &str,
@@ -59,7 +59,7 @@ pub(super) fn count_removed(
     Ok(removed.len())
 }
 
-/// Removes the deliveries that have exchanges from a lane that is about to be deleted.
+/// Prepares the deletion of a lane: removes those deliveries of the lane that have exchanges.
 pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     // Locks the row, so that no worker can record an attempt of the lane before it is deleted. This
     // is a precaution: write transactions run one at a time.

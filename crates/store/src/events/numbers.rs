@@ -1,5 +1,5 @@
 //! Numbers of events. They follow the order of commits, because write transactions run one at a
-//! time and draw the numbers of their events. A lane (the queue of a sink or of a subscribed
+//! time and assign the numbers of their events. A lane (the queue of a sink or of a subscribed
 //! method) that gets its events from the stored events reads them in the order of their numbers.
 
 use svc_core::{EventId, Timestamp, UserId};

@@ -30,7 +30,7 @@ const STEP: usize = 32;
 pub struct Search {
     /// The user name of the event's actor.
     pub actor: Option<String>,
-    /// A part of the payload as it is stored, in upper or lower case.
+    /// A part of the payload as it is stored. Upper and lower case are not distinguished.
     pub text: Option<String>,
 }
 

@@ -17,8 +17,8 @@ use crate::{
 pub enum FeedSelection {
     /// The deliveries with these numbers. The position is how many of the numbers were handled.
     Deliveries { numbers: Vec<u64> },
-    /// Dead deliveries since a time, up to the delivery `until_n`. The position is the number of
-    /// the last delivery that was handled.
+    /// Dead deliveries that ended at `since` or later, up to the delivery with the number
+    /// `until_n`. The position is the number of the last delivery that was handled.
     Dead { since: Timestamp, until_n: u64 },
     /// Stored events of a time span that match the patterns of the sink. The position is the id of
     /// the last event that was handled.

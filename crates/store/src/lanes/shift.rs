@@ -1,12 +1,12 @@
-//! Moves the stored times of lanes, after the clock of the embedded database was set.
+//! Moves the stored times of lanes and deliveries, after the system clock was set.
 
 use crate::{
     error::StoreError,
     sql::{Tx, values},
 };
 
-/// Moves every time that a lane or a delivery waits for, by a number of milliseconds. Only for the
-/// embedded database.
+/// Adds `by` milliseconds to the times of all lanes and to the retry times of waiting deliveries.
+/// Only for the embedded database.
 pub(crate) fn shift_times(tx: &mut Tx<'_>, by: i64) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET next_at = MAX(next_at + ?1, 0), rate_until = MAX(rate_until + ?1, 0),

@@ -181,7 +181,7 @@ pub fn end(
     Ok(())
 }
 
-/// Renews leases until a time. Returns for each lane whether it is still held.
+/// Extends leases: they end at the time `until`. Returns for each lane whether it is still held.
 pub fn renew(
     tx: &mut Tx<'_>,
     leases: &[LaneLease],

@@ -46,7 +46,7 @@ pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), St
     )
 }
 
-/// Deletes the oldest requests and keeps `keep` of them. One call deletes at most 1,000.
+/// Keeps the newest `keep` requests. Deletes the others, at most 1,000 in one call.
 pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oauth_consents WHERE id IN (SELECT id FROM oauth_consents

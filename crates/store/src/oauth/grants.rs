@@ -68,7 +68,7 @@ pub fn delete_of_client(tx: &mut Tx<'_>, client: OAuthClientId) -> Result<Vec<Us
     )
 }
 
-/// Deletes all grants of a user except the `keep` that were used last.
+/// Deletes all grants of a user except the `keep` most recently used grants.
 pub fn delete_oldest_of_user(
     tx: &mut Tx<'_>,
     user: UserId,

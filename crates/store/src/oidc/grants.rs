@@ -1,6 +1,8 @@
 //! Records which grants of apps, API tokens, codes and devices come from a sign-in with a provider,
-//! so that they can end with the account or with the session at the provider. A code or a device is
-//! exchanged for a grant or a token later.
+//! so that they can end together with the account or with the session at the provider.
+//!
+//! A device is a login of a machine without a browser (`oauth::devices`). A code or the login of a
+//! device is later exchanged for a grant or a token.
 
 use svc_core::{OidcIdentityId, SessionId, Timestamp, TokenId};
 
@@ -66,7 +68,7 @@ pub fn insert_pending(
 }
 
 /// Removes and returns the sign-in that a code or a device comes from. Called when the code or the
-/// device is exchanged.
+/// login of the device is exchanged for a grant or a token.
 pub fn take_pending(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<ProviderLogin>, StoreError> {
     tx.find(
         "DELETE FROM oidc_pending_grants WHERE hash = ?1 RETURNING identity_id, sid",

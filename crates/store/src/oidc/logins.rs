@@ -60,7 +60,7 @@ pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     )
 }
 
-/// Deletes the rows with which a user is linking an account.
+/// Deletes the unfinished attempts of a user to link an account.
 pub fn delete_links_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oidc_logins WHERE link_session_id IN

@@ -23,13 +23,14 @@ pub struct ProviderRow {
     pub label: String,
     pub issuer: String,
     pub client_id: String,
-    /// The client secret, encrypted for this record.
+    /// The client secret. It is encrypted, and can be decrypted only with the id of this record.
     pub sealed_secret: Option<Vec<u8>>,
     pub scopes: Vec<String>,
     pub enabled: bool,
     /// Whether a sign-in with an unknown account creates a user.
     pub create_users: bool,
-    /// Accepted values by claim, for new users.
+    /// The accepted values of each claim. A new user is created only if every claim listed here
+    /// has an accepted value.
     pub required_claims: BTreeMap<String, Vec<String>>,
     pub groups_claim: Option<String>,
     pub mappings: Vec<ClaimMapping>,

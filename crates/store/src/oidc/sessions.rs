@@ -20,7 +20,7 @@ pub fn insert(
     )
 }
 
-/// Whether a provider opened a session.
+/// Whether a sign-in with a provider opened the session.
 pub fn exists(tx: &mut Tx<'_>, session: SessionId) -> Result<bool, StoreError> {
     tx.exists(
         "SELECT session_id FROM oidc_sessions WHERE session_id = ?1",

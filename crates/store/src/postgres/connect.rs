@@ -127,7 +127,7 @@ where
     Ok((client, messages.boxed()))
 }
 
-/// The addresses of a host. `None` means that no name must be resolved: the options contain an
+/// The addresses of a host. `None` means that no name has to be resolved: the options contain an
 /// address or a Unix socket.
 async fn addresses(host: &Config) -> Result<Vec<Option<IpAddr>>, ConnectError> {
     let name = match &host.get_hosts()[0] {

@@ -11,15 +11,16 @@ use super::{
     error,
 };
 
-/// The longest name. PostgreSQL cuts names after 63 bytes.
+/// The maximum length of the name of a schema. PostgreSQL cuts names after 63 bytes.
 const NAME_MAX: usize = 40;
-/// The beginning of the application names of svc servers.
+/// The pattern of `LIKE` for the application names of svc servers.
 const SERVERS: &str = "svc%";
 
 #[derive(Debug, Error)]
 pub enum ProvingError {
     #[error(
-        "`{0}` is not a name of a schema: use lowercase letters, digits and `_`, at most {NAME_MAX}, and no digit first"
+        "`{0}` cannot be the name of the schema: use at most {NAME_MAX} characters, only lowercase \
+         letters, digits and `_`, and do not begin with a digit or `pg_`"
     )]
     Name(String),
     #[error("the database URL must not have `options` or `application_name`")]

@@ -87,8 +87,9 @@ pub fn use_counter(
 }
 
 /// Stores a challenge. Deletes the oldest challenges of the same user, so that at most `keep` are
-/// left. All logins without a password share one such limit. Of these, challenges that expire in
-/// the same millisecond are kept or deleted together, so a few more may be left.
+/// left. The challenges of all logins without a password share one limit of `keep`. Of these,
+/// challenges that expire in the same millisecond are kept or deleted together, so a few more than
+/// `keep` may be left.
 pub fn insert_challenge(
     tx: &mut Tx<'_>,
     challenge: &ChallengeRow,

@@ -44,8 +44,9 @@ impl FromRow for SinkCounts {
     }
 }
 
-/// The condition of a sink that fails: its next delivery has failed at least once, its newest finished
-/// delivery is dead, or events were lost and not sent again.
+/// The condition for an active sink that fails. One of these is true: its next delivery has failed
+/// at least once (with `ordering = "key"`, any waiting delivery); its newest finished delivery is
+/// dead; a dead delivery was not sent again; dropped events were not replayed.
 fn is_failing() -> String {
     let unsent = unsent();
     format!(

@@ -15,7 +15,7 @@ use crate::{
     value::Value,
 };
 
-/// A new state of a space, with the values it records.
+/// A new state of a space, with the values that are stored with this state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewState {
     Deployed { node_id: ServerId },
@@ -52,7 +52,7 @@ fn set(tx: &mut Tx<'_>, id: SpaceId, column: &str, value: Value) -> Result<bool,
     tx.changes(&sql, values![id, value])
 }
 
-/// Sets why a space is stopped. With `None`, the server accepts its agent again.
+/// Sets why a space is stopped. With `None`, the server accepts the agent of the space again.
 pub fn set_stop_reason(
     tx: &mut Tx<'_>,
     id: SpaceId,

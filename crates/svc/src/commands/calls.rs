@@ -229,7 +229,7 @@ fn payload(json: Option<&RawValue>, omitted: Option<PayloadOmission>) -> Option<
         (None, omitted) => match omitted? {
             PayloadOmission::TooLarge => "too large",
             PayloadOmission::Unreadable => "not readable JSON",
-            PayloadOmission::Dropped => "too many came in one second",
+            PayloadOmission::Dropped => "too many bytes of params and results came in one second",
         },
     };
     Some(format!("omitted: {why}"))

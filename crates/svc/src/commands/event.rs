@@ -92,7 +92,8 @@ fn find_emitter(shell: &Shell, via: Option<Route>) -> Result<Emitter, Failure> {
     Ok(emitter.with_trace(shell.environment.trace()))
 }
 
-/// An event, its receiver and its key. All attempts with the same key emit one event.
+/// An event, the agent or server that gets it, and its key. All attempts with the same key emit one
+/// event.
 struct Attempt {
     emitter: Emitter,
     emit: Emit,

@@ -83,7 +83,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         )
     };
     let folder = shell.environment.config_folder()?;
-    let whom = username.as_deref().unwrap_or("a token");
+    let whom = username.as_deref().unwrap_or("the user of the token");
     let done = format!("logged in to {url} as {whom}; context `{name}` is now the current one");
     Contexts::change(&folder, |contexts| {
         contexts.current = Some(name.clone());
@@ -259,9 +259,9 @@ fn ask_code() -> Result<String, Failure> {
     .hint("give it with --code, or as the second line of --password-stdin"))
 }
 
-/// Checks the token and returns its user. If the scopes of the token do not allow it to read its
-/// user, returns `None`. Then a second request checks that the server does not reject the token for
-/// a reason other than its scopes.
+/// Checks the token and returns its user. If the scopes of the token do not permit reading the
+/// user, a second request checks that the server accepts the token, or rejects it only because of
+/// its scopes. Then the result is `None`.
 async fn check_token(target: Target, token: &str) -> Result<Option<String>, Failure> {
     let client = Client::new(target).with_token(token);
     match client.me().await {

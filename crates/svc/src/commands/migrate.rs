@@ -176,7 +176,7 @@ fn table(report: &Report) -> Table {
 fn print_next_steps(report: &Report) {
     let folder = report.from.parent().unwrap_or(&report.from);
     eprintln!(
-        "all data was copied to {} and verified; `{}` is unchanged",
+        "all data was copied to {} and verified; the data in `{}` is unchanged",
         report.to,
         report.from.display()
     );

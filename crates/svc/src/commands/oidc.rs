@@ -48,7 +48,7 @@ pub enum Command {
                    svc oidc create corp --issuer https://id.example.com --client-id svc --groups-claim groups --map admins=role:admin"
 )]
 pub struct CreateArgs {
-    /// Name of the provider, a part of its addresses
+    /// Name of the provider, a part of this server's URLs for it
     name: String,
     /// Issuer, exactly as the provider writes it
     #[arg(long, value_name = "URL")]
@@ -98,7 +98,7 @@ struct Settings {
     /// Claim that an unknown user needs, with an accepted value; may be repeated, '' for none
     #[arg(long = "require", value_name = "CLAIM=VALUE")]
     require: Vec<String>,
-    /// Claim with the groups of a user, by name or path, such as realm_access.roles; '' for none
+    /// Name or path of the claim with a user's groups, such as realm_access.roles; '' for none
     #[arg(long, value_name = "CLAIM")]
     groups_claim: Option<String>,
     /// Group or role for users with this value in the groups claim; may be repeated, '' for none
@@ -135,7 +135,8 @@ impl Settings {
     }
 }
 
-/// Splits at the last `=`: names of claims may be addresses with a query.
+/// Splits at the last `=`, because the left side may contain `=`: the name of a claim may be a URL
+/// with a query, and a value of the groups claim may be `CN=admins`.
 fn split(pair: &str, example: &str) -> Result<(String, String), Failure> {
     let (left, right) = pair.rsplit_once('=').ok_or_else(|| {
         Failure::usage(format!("`{pair}` has no `=`")).hint(format!("write it like {example}"))

@@ -1,5 +1,5 @@
-//! `svc prove`: disturbs servers of its own on this machine while events are emitted, and checks that
-//! no acknowledged event is lost, out of order or invented.
+//! `svc prove`: disturbs servers of its own on this machine while events are emitted. Checks that
+//! no acknowledged event is lost or out of order, and that no event arrives that was not emitted.
 //!
 //! Parts: `rounds` runs a round with the disturbances of `harm`. `servers` starts the processes,
 //! `emitters` emit, `receiver` records what arrives, `ledger` compares. `calls` makes and compares
@@ -52,7 +52,7 @@ const FAULT: &str = "SVC_PROVE_FAULT";
 const DATABASE_URL: &str = "SVC_PROVE_DATABASE_URL";
 /// The longest path of a socket that every system supports.
 const SOCKET_BYTES_MAX: usize = 103;
-/// Servers of a zone, unless an option says another number.
+/// Number of servers in a zone, if `--servers` is not given.
 const ZONE_SERVERS: u8 = 3;
 /// The settings of the servers: their receivers are on this machine, retries come soon, and the
 /// limits of a user do not slow down a long run.
@@ -258,7 +258,7 @@ impl Plan {
         if servers > 1 && database.is_none() {
             return Err(
                 Failure::usage(format!("{servers} servers need --database-url"))
-                    .why("one server at a time uses the embedded database"),
+                    .why("only one server can use the embedded database"),
             );
         }
         let folder = shell.environment.absolute(&folder);

@@ -43,7 +43,8 @@ fn is_of_a_run(data_dir: &Path) -> bool {
         .is_some_and(|folder| folder.join(MARKER).is_file())
 }
 
-/// Kills this process when the proving process ends, also while this process is frozen.
+/// On Linux, lets the system kill this process when the proving process ends, even while this
+/// process is frozen. On other systems, [`obey`] ends this process.
 fn end_with_parent() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))

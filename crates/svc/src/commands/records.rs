@@ -138,7 +138,7 @@ pub fn check_patch<R: Resource>(patch: &R::Patch) -> Result<(), Failure> {
         .into_iter()
         .flat_map(|update| update.get_arguments().filter_map(clap::Arg::get_long))
         .map(|name| format!("--{name}"));
-    Err(Failure::usage("nothing to change was given")
+    Err(Failure::usage("no change was given")
         .why(format!("the options are {}", joined(options)))
         .hint(format!("svc {} update --help", R::KIND)))
 }

@@ -48,7 +48,7 @@ pub enum Command {
         #[command(flatten)]
         settings: Settings,
     },
-    /// Change a schedule; after a change of its time, the next run is computed from now
+    /// Change a schedule; with --cron, --timezone or --active, the next run is computed from now
     #[command(before_help = "  svc schedule update nightly --cron '30 2 * * *'")]
     Update {
         /// Name or id
@@ -59,10 +59,10 @@ pub enum Command {
         /// Minute, hour, day of month, month, day of week
         #[arg(long)]
         cron: Option<String>,
-        /// Run the schedule again
+        /// Enable the schedule
         #[arg(long, conflicts_with = "inactive")]
         active: bool,
-        /// Stop the schedule
+        /// Disable the schedule
         #[arg(long)]
         inactive: bool,
         #[command(flatten)]

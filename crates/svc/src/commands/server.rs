@@ -31,7 +31,7 @@ use crate::{
 )]
 pub enum Command {
     Start(Box<StartArgs>),
-    /// List the servers that share the database, with their links and queues
+    /// List the servers that share the database, with their links and leases
     #[command(before_help = "  svc server list\n  svc server list -o json")]
     List,
     Health(health::Args),
@@ -106,7 +106,7 @@ async fn list(shell: &Shell) -> Outcome {
                 server.id.to_string(),
                 server.url.clone(),
                 match server.is_this {
-                    true => format!("{} (answers)", server.state),
+                    true => format!("{} (this one)", server.state),
                     false => server.state.clone(),
                 },
                 server.svc_version.clone(),

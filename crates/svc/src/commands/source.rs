@@ -1,4 +1,4 @@
-//! `svc source`: manages the URLs at which other services send requests.
+//! `svc source`: manages the URLs to which other services send requests.
 
 mod change;
 mod requests;

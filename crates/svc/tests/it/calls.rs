@@ -1,4 +1,5 @@
-//! Calls of methods (spec 4.1, 7, 8): requests, answers, errors, costs, fairness, counts, traces.
+//! Calls of methods (spec 4.1, 7, 8): requests, responses, errors, limits, fairness, the journal,
+//! statistics, traces.
 
 mod budget;
 mod depth;

@@ -27,7 +27,7 @@ use crate::SOON;
 
 /// The path of the hook that gets all events of a [`Stream`].
 const HOOK: &str = "/hook";
-/// Long enough for lanes that retry the recording of a result.
+/// Long enough for lanes that must retry to record the end of a delivery.
 const RECOVERED: Duration = Duration::from_secs(60);
 
 /// The numbers of the shim's control file, in their order.
@@ -163,8 +163,8 @@ impl Stream {
         }
     }
 
-    /// Emits the next event. Returns the status and the code of a refusal; status 0 if the server
-    /// did not answer.
+    /// Emits the next event. Returns the status of the answer, and the error code if the event was
+    /// refused. The status is 0 if the server did not answer.
     async fn emit(&mut self) -> (u16, String) {
         let n = self.next;
         self.next += 1;

@@ -1,4 +1,5 @@
-//! The HTTP listener: host names, proxies, slow connections, expensive requests.
+//! HTTP: host names, proxies, slow connections, expensive requests, requests without a body,
+//! messages about refused requests, and the OpenAPI document.
 
 mod compute;
 mod connections;

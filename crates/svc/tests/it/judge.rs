@@ -118,8 +118,8 @@ pub fn install_provider(script: &str) -> Option<Command> {
     found_or_skipped(installed, "SVC_REQUIRE_JUDGES", "a provider is missing")
 }
 
-/// The command that runs Keycloak. Maven downloads it, and it is large, so this needs
-/// `SVC_TEST_KEYCLOAK=1`. Then a missing program is an error.
+/// The command that runs Keycloak. Maven downloads Keycloak, which is large, so without
+/// `SVC_TEST_KEYCLOAK=1` the test is skipped. With this variable, a missing program fails the test.
 pub fn install_keycloak() -> Option<Command> {
     if std::env::var(KEYCLOAK).is_ok_and(|set| set == "1") {
         let folder = ["java", "mvn", "python3"]
@@ -194,8 +194,8 @@ fn install_python(name: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Runs `commands` unless the installed packages have the same lock file. Other tests and other
-/// runs wait meanwhile.
+/// Runs `commands` unless they ran before with the same `locked` text. Other tests and other runs
+/// wait meanwhile.
 fn install(
     name: &str,
     program: &str,

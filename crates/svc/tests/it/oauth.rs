@@ -1,4 +1,4 @@
-//! Apps that connect by OAuth, and logins in a browser.
+//! Apps that connect by OAuth, and `svc login` in a browser or with a code.
 
 mod apps;
 mod codes;
@@ -105,7 +105,7 @@ impl Flow {
             .to_owned()
     }
 
-    /// A request of the page in the browser.
+    /// Sends a request as the page in the browser does.
     async fn page(&self, method: &str, path: &str, body: Value) -> Answer {
         let headers = [
             ("cookie", self.cookie.as_str()),

@@ -1,4 +1,5 @@
-//! Running a server: settings, shutdown, backup, migration, scale.
+//! Running a server: settings, certificates, health, shutdown, backup, upgrade, migration, scale,
+//! `svc prove`.
 
 mod certificates;
 mod health;

@@ -1,8 +1,9 @@
 //! Second factors of logins with a password.
 //!
-//! A code of an authenticator app is valid once: in its own step of 30 seconds, and in the steps
-//! before and after. The tests enter codes of the current and of the next step, which stay valid
-//! for at least 30 seconds, so they never wait for a step. A further login uses a recovery code.
+//! Each code of an authenticator app belongs to a step of 30 seconds. The server accepts the code
+//! once, during its own step or during the step before or after. The tests enter codes of the
+//! current and of the next step, which stay valid for at least 30 seconds, so the tests never wait
+//! for a step. A further login uses a recovery code.
 
 mod authenticator;
 mod cli;

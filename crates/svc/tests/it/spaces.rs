@@ -1,4 +1,4 @@
-//! Spaces (spec 3): records, lifecycle, health, the grace period.
+//! Spaces (spec 3): records, lifecycle, health, logs, the grace period.
 
 mod grace;
 mod health;

@@ -70,7 +70,8 @@ where
     }
 }
 
-/// The space, whose agents and requests use this server from now on.
+/// The same space at another server: its agents link to this server, and its owner sends requests
+/// to it.
 fn linking_to(server: &TestServer, mut space: TestSpace) -> TestSpace {
     space.owner = space.owner.at(server);
     space

@@ -62,7 +62,8 @@ struct ZoneAgent {
     token: String,
     home: ServerId,
     register: Register,
-    /// The agent's position in the time over which all agents spread their links, from 0 to 1.
+    /// From 0 to 1: the part of `spread_millis` that the agent waits before it makes a side link,
+    /// so that not all agents make their links at the same time.
     part: f64,
     sides: Arc<SideCounts>,
 }

@@ -154,7 +154,7 @@ class _Answer(NamedTuple):
             return self.body
         if isinstance(self.body, dict) and "detail" in self.body:
             raise RuntimeError(str(self.body["detail"]))
-        raise RuntimeError(f"it answered {self.status}")
+        raise RuntimeError(f"the agent or server answered with status {self.status}")
 
 
 class _Peer:

@@ -73,7 +73,7 @@ def get_string(name: str, default: str = "") -> str:
 
 
 def get_int(name: str, default: int = 0) -> int:
-    """A whole number of the payload, such as 3 or 3.0; `default` if the value is not one."""
+    """A whole number of the payload, such as 3 or 3.0; `default` for any other value."""
     value = get(name)
     if isinstance(value, float) and value == value // 1:
         return int(value)

@@ -10,7 +10,7 @@ import { computed, signal } from './preact.js';
  * @property {string} name
  * @property {'user' | 'global'} owner
  * @property {string} state of the retried delivery (`pending`), or of the newest finished one
- * @property {string} event_type '' if the log has no delivery
+ * @property {string} event_type of that delivery; '' if no delivery is recorded
  * @property {string | null} error
  * @property {string | null} at
  * @property {number} dead deliveries that were not sent again

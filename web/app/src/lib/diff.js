@@ -1,6 +1,6 @@
 /** The difference of two texts, line by line. */
 
-/** The maximum number of compared lines of each text. The table of the comparison grows with its square. */
+/** The maximum number of compared lines of each text. A comparison needs memory for the square of this number. */
 export const MOST_LINES = 600;
 
 /** @typedef {{kind: 'same' | 'removed' | 'added', text: string}} Line */

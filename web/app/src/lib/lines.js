@@ -39,7 +39,7 @@ function indexOfLine(text, line) {
   return at;
 }
 
-/** The columns of the widest line: a tab counts as four, a character outside ASCII as two. @param {string} text */
+/** The width of the widest line: a tab counts as 4 columns, a character outside ASCII as 2. @param {string} text */
 export function widestLine(text) {
   let widest = 0;
   for (const line of text.split('\n')) {

@@ -60,7 +60,7 @@ export function acceptState({ me: loaded, local_spaces: local }) {
   return loaded;
 }
 
-/** @typedef {{token: string, methods: string[], expires_at: string}} Pending a login without its second factor */
+/** @typedef {{token: string, methods: string[], expires_at: string}} Pending a login that needs a second factor */
 
 /**
  * @param {string} username

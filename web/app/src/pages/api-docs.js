@@ -42,7 +42,7 @@ export default function ApiDocsPage() {
             html`
               <${EmptyState} icon="search" title="No route matches"
                 action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`}>
-                All words must occur in its path, summary, fields or error codes.
+                All words must occur in the path, summary, fields or error codes of a route.
               </${EmptyState}>
             `
           }

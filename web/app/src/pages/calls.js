@@ -86,7 +86,7 @@ function notesOf({ dropped = 0, incomplete = false }) {
       incomplete &&
       html`
         <${Notice} tone="warn" icon="alert" title="Some calls were not read">
-          <p>Too many users have calls at the same time. Choose a caller or an owner.</p>
+          <p>Methods of too many owners were called at the same time. Choose a caller or an owner.</p>
         </${Notice}>
       `
     }

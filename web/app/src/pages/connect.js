@@ -38,7 +38,7 @@ function Request({ path }) {
       const target = safeRedirect(redirect_to);
       if (!target) throw new Error('The app named an address that is not safe to open. Nothing was opened.');
       setAnswer(approve ? 'allowed' : 'denied');
-      // The content security policy forbids to submit a form.
+      // Not a form: the content security policy forbids submitting forms.
       location.href = target;
     } catch (error) {
       if (/** @type {any} */ (error).status !== 404) throw error;

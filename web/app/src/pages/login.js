@@ -19,7 +19,7 @@ export default function LoginPage() {
     acceptState(state.data);
     navigate(next, { replace: true });
   }, [signedIn]);
-  // Blank until the server answers, fails or is slow, so that signed-in users see no form for a moment.
+  // Blank until the server answers, fails or is slow, so that the form never appears for a moment to signed-in users.
   const waiting = state.data === null && !state.error && !state.slow;
   if (waiting || signedIn) return null;
   const empty = state.data?.setup_needed === true;

@@ -101,7 +101,7 @@ function Recorded({ method }) {
   return html`
     <${Notice} title="The publisher records params and results of calls">
       <p>
-        You and the owner of the method can read those of your calls on the page “Calls”.
+        You and the owner of the method can read the params and results of your calls on the page “Calls”.
         ${redacted.length > 0 && html` Not recorded: <span class="mono anywhere">${redacted.join(', ')}</span>`}
       </p>
     </${Notice}>

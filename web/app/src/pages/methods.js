@@ -177,7 +177,7 @@ function NoMethods({ searching, onClear }) {
     return html`
       <${EmptyState} icon="search" title="No method matches"
         action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`}>
-        All words must occur in its name, description or keywords.
+        All words must occur in the name, description or keywords of a method.
       </${EmptyState}>
     `;
   if (!can('use_spaces', 'manage_spaces'))

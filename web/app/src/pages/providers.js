@@ -73,8 +73,8 @@ export default function ProvidersPage() {
           onConfirm=${() => remove(open.provider)}>
           <p>Nobody can sign in with <strong>${open.provider.label}</strong> any more.</p>
           <p>
-            This unlinks ${plural(open.provider.identities, 'user')}. Sessions that the provider opened end, and groups
-            and roles that it gave are removed.
+            This unlinks ${plural(open.provider.identities, 'user')}. Sessions that were opened with this
+            provider end. The groups and roles that the provider gave to users are removed.
           </p>
         </${ConfirmDialog}>
       `

@@ -41,7 +41,7 @@ export default function RolesPage() {
   const close = () => setOpen(null);
   return html`
     <${PageHeader} title="Roles"
-      description="Sets of permissions. A user has the permissions of all their roles. Built-in roles keep theirs."
+      description="A user has the permissions of all their roles. The permissions of built-in roles cannot be changed."
       actions=${html`
         <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>
       `} />

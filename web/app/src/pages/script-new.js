@@ -77,7 +77,7 @@ export default function NewScriptPage() {
           can('manage_scripts') &&
           html`
             <${Checkbox} label="Global" checked=${isGlobal} onChange=${setIsGlobal}
-              hint="All users may use it; it imports only global libraries. Cannot be changed later." />
+              hint="All users may use the script. It can import only global libraries. This choice is final." />
           `
         }
         <${SourceField} draft=${draft} onChange=${change} fault=${fault ?? typed} />

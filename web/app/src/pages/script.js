@@ -125,8 +125,8 @@ function Editor({ path, script, stale, onSaved }) {
 }
 
 /**
- * The edited copy of the stored script. If another version is saved elsewhere, it replaces an unedited copy. If the
- * copy was edited, the other version is `theirs`.
+ * The copy of the stored script that the user edits. If another version is saved elsewhere and the user has changed
+ * nothing, that version replaces the copy. If the user has changed the copy, that version is returned as `theirs`.
  * @param {Script} script
  */
 function useDraft(script) {

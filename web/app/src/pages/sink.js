@@ -99,7 +99,10 @@ function Body({ sink, resource, still }) {
         !sink.active &&
         html`
           <${Notice} tone="warn" icon="pause">
-            <p>It is disabled: it takes no new events, and queued events wait.</p>
+            <p>
+              This sink is disabled: queued events wait, and new events are not queued. A sink
+              with <code>overflow = "hold"</code> gets the missed events when it is enabled again.
+            </p>
           </${Notice}>
         `
       }
@@ -174,7 +177,7 @@ function UsedBy({ sink }) {
   );
   return html`
     <${Card} title="Methods that use it"
-      description="It formats the params for methods that name it in event_sinks, where its patterns match.">
+      description="For methods that name it in event_sinks, it turns events that match its patterns into params.">
       ${
         users.length === 0
           ? html`

@@ -52,7 +52,7 @@ export default function SinksPage() {
   const none = list.items?.length === 0;
   return html`
     <${PageHeader} title="Sinks"
-      description="Receivers of events: delivery is in order, one event at a time, with retries."
+      description="Receivers of events. By default, a sink gets its events in order, one at a time, with retries."
       actions=${html`<${Button} kind="primary" icon="plus" href="/sinks/new">New sink</${Button}>`} />
     ${
       pendingOf(list, { page: true }) ??

@@ -1,4 +1,4 @@
-/** Sources of the user: URLs at which other services send requests that become events. */
+/** Sources of the user: URLs to which other services send requests that become events. */
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
@@ -72,7 +72,9 @@ export default function SourcesPage() {
             await list.reload();
             toast(`Source ${deleting.name} deleted`);
           }}>
-          <p>The URL of <strong class="mono anywhere">${deleting.name}</strong> ends at once. Its events stay.</p>
+          <p>
+            The URL of <strong class="mono anywhere">${deleting.name}</strong> stops working at once. Its events stay.
+          </p>
         </${ConfirmDialog}>
       `
     }

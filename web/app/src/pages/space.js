@@ -102,7 +102,7 @@ function NextStep({ space, onRotate }) {
       <${Notice} tone="bad" icon="alert" title="The registration was refused">
         <p class="log-text">${withCode(registration.error)}</p>
         <p class="notice-hint">
-          After a lost link, the agent retries by itself. To register a file:
+          If this happened after a lost link, the agent keeps trying. To register a file:
           ${' '}<code>svc methods register methods.toml</code>
         </p>
       </${Notice}>
@@ -206,7 +206,7 @@ function ConfirmDialogs({ space, asking, onClose, onToken, onChanged }) {
   if (asking === 'rotate') {
     return html`
       <${ConfirmDialog} title="Rotate the agent token?" action="Rotate token" onConfirm=${rotate} onClose=${onClose}>
-        <p>The old token ends at once. The agent has to be started again with the new one, which is shown once.</p>
+        <p>The old token becomes invalid at once. Start the agent again with the new token, which is shown once.</p>
       </${ConfirmDialog}>
     `;
   }

@@ -172,7 +172,8 @@ function Head({ path, user, onChange, onReload }) {
         <${ConfirmDialog} title=${`Deactivate ${user.username}?`} action="Deactivate" onConfirm=${deactivate}
           onClose=${close}>
           <p>
-            They are signed out at once and their tokens are refused until they are activated again. Nothing is deleted.
+            This user is signed out at once, and their tokens are refused until the user is activated again. Nothing is
+            deleted.
           </p>
         </${ConfirmDialog}>
       `

@@ -63,7 +63,7 @@ const COPIED_MS = 1_500;
 /**
  * @param {{text: string | (() => string), label?: string, children?: any, class?: string, kind?: 'primary' |
  *   'secondary' | 'ghost'}} props
- *   without children, only an icon; `label` names the copied text
+ *   without children, the button shows only an icon, and `label` is its name for screen readers
  */
 export function CopyButton({ text, label = 'Copy', children, class: className, kind = 'secondary' }) {
   const [state, setState] = useState('');

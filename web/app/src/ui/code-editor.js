@@ -12,7 +12,10 @@ import { Field } from './field.js';
  * typing slow.
  */
 const WHOLE_MAX = 300;
-/** Lines above and below the visible part; the part moves in steps of this size. */
+/**
+ * At least this many lines above and below the visible part also get elements. While the user scrolls, the lines with
+ * elements change in steps of this size.
+ */
 const MARGIN = 60;
 
 /**
@@ -120,7 +123,8 @@ export function CodeEditor({
 }
 
 /**
- * The highlighted lines of a part. The text is read from its start, because a string may begin far above the part.
+ * The highlighted lines from `from` to `to` (exclusive). The text is read from its start, because a string may begin
+ * far above these lines.
  * @param {string} text
  * @param {import('../lib/highlight.js').Language | undefined} language
  * @param {number} from

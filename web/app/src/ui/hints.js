@@ -1,4 +1,4 @@
-/** The stated hints of a tool. */
+/** The hints that a tool states about itself, as badges. */
 import { html } from '../lib/preact.js';
 import { Badge } from './badge.js';
 

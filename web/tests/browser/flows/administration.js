@@ -1,4 +1,7 @@
-/** Templates of spaces, the dialog that deletes a group and lists its methods, and tables that users sort. */
+/**
+ * Templates of spaces, the dialog that deletes a group and lists the methods of the group, tables that users sort, and
+ * the pages of users with their quotas.
+ */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';

@@ -22,7 +22,7 @@ async function overview(scene) {
     reducedMotion: 'reduce',
     viewport: { width: 1280, height: 900 },
   });
-  // The charts show an hour, and the server of the test has run for a minute: the other minutes are invented.
+  // The charts show an hour, but the server of the test has run only for a minute: the numbers of calls are invented.
   await page.route('**/api/stats*', async (route) => {
     const answer = await route.fetch();
     const stats = await answer.json();
@@ -36,7 +36,7 @@ async function overview(scene) {
   await page.screenshot({ path: join(scene.facts.folder, 'overview.png') });
 }
 
-/** A busy minute: more calls in the middle of the hour, and a few failures. @param {any} one @param {number} index */
+/** Invented values of a minute: the calls rise and fall, and a few fail. @param {any} one @param {number} index */
 function minute(one, index) {
   const wave = Math.sin(index / 9) * 60 + Math.sin(index * 2.3) * 24;
   const calls = Math.round(130 + wave);

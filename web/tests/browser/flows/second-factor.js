@@ -124,5 +124,5 @@ async function requiredByRole(scene, ann, ben) {
   await setUp(phone, phone.getByRole('main'), ben.password);
   await seePage(phone, 'Tokens');
   await phone.goto('/account');
-  await see(phone.getByText('A role of yours requires a second factor, so it cannot be removed.'));
+  await see(phone.getByText('A role of yours requires a second factor, so you cannot remove the last one.'));
 }

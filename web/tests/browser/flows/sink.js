@@ -1,4 +1,4 @@
-/** A sink: previewed, created in the page, and sent an event that the page emits. */
+/** A sink is previewed and created in the page. The page then emits an event, and the sink delivers it. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';

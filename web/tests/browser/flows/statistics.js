@@ -15,7 +15,7 @@ export default async function statistics(scene) {
   await documentation(page);
 }
 
-/** One request has the numbers of all rows. @param {import('../scene.js').Scene} scene @param {Page} page */
+/** One request loads the statistics of all rows. @param {import('../scene.js').Scene} scene @param {Page} page */
 async function methods(scene, page) {
   /** @type {string[]} */
   const asked = [];

@@ -18,7 +18,7 @@ const EMPTY_PIPE: Pipe = Pipe {
     shared_bytes_max: usize::MAX,
     is_large: false,
 };
-/// The default user of calls.
+/// The user who makes the calls, unless a test names another user.
 const USER: u32 = 7;
 
 /// `in_flight_max` of a concurrent server without a limit, and of a serial server.

@@ -9,8 +9,9 @@ use super::Deliverers;
 use crate::scripts::WaitingDelivery;
 
 impl Deliverers {
-    /// Why a webhook does not deliver; `None` if it does. A global webhook whose creator was deleted
-    /// still delivers: the users who manage global sinks are responsible for it.
+    /// Why the deliveries of a webhook are withheld; `None` if they are not. A global webhook whose
+    /// creator was deleted still delivers: the users who manage global sinks are responsible for
+    /// it.
     pub(in crate::events) async fn webhook_withheld_reason(
         &self,
         sink: &SinkRow,

@@ -34,7 +34,7 @@ use crate::{
     traces::Traces,
 };
 
-/// Bytes of a method's answer that are stored with the attempt.
+/// At most this many bytes of a method's answer are stored with the attempt.
 const OUTPUT_MAX: usize = 16 * 1024;
 
 pub struct MethodDelivery {
@@ -79,8 +79,8 @@ impl<P> FailedProviders<P> {
     }
 
     /// Inserts an entry. If the number of entries has doubled since the last clean-up, also removes
-    /// the entries without a live provider. Nothing else removes the entry of a method that is
-    /// removed after a failed delivery.
+    /// the entries without a live provider. If a method ceases to exist after a failed delivery,
+    /// only this clean-up removes its entry.
     fn insert(&mut self, key: MethodKey, event: EventId, failed: &[Arc<P>]) {
         let failed = failed.iter().map(Arc::downgrade).collect();
         self.by_method.insert(key, (event, failed));
@@ -275,8 +275,9 @@ impl Deliverers {
     }
 }
 
-/// Whether a formatter applies. A formatter decides the params of a call, so a global formatter
-/// applies only if the user who last saved it held all permissions of the method's owner.
+/// Whether a sink may format the params of the methods of this owner. A global sink may do so only
+/// if the user who last saved the sink held all permissions of the method's owner, because the
+/// params decide what a call does.
 fn may_format(tx: &mut Tx<'_>, sink: &SinkRow, method_owner: UserId) -> Result<bool, StoreError> {
     if !sink.is_global() {
         return Ok(true);

@@ -1,5 +1,5 @@
-//! Delivery to script sinks: runs a script for an event, as the sink's owner and without `emit`
-//! (spec 6.3).
+//! Delivery to script sinks: runs a script for an event, with the permissions of the sink's owner.
+//! The script cannot emit events (spec 6.3).
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ impl Deliverers {
         sent
     }
 
-    /// Returns an error if no worker ran the script, or if the server stops. Then no attempt is
+    /// Returns an error if the script cannot be run now, or if the server stops. Then no attempt is
     /// spent.
     async fn attempt_script(
         &self,
@@ -82,8 +82,8 @@ impl Deliverers {
         self.scripts.run_in(turn, run).await.map(judge)
     }
 
-    /// Reports in the log and in the audit log why a sink does not deliver. The same reason is
-    /// reported only once in a row.
+    /// Reports in the log and in the audit log why a sink does not deliver. The same reason is not
+    /// reported twice in a row.
     pub(super) async fn report_withheld(&self, sink: &SinkRow, why: &str) {
         if !self.withheld.is_new(sink.id, why) {
             return;

@@ -65,7 +65,7 @@ const FAILURE_LINES_PER_MINUTE: usize = 10;
 pub struct WebhookPolicy {
     /// Time limit, from the look-up of the host name to the last byte of the answer.
     pub timeout: Duration,
-    /// Bytes of the answer that are stored with the attempt.
+    /// At most this many bytes of the answer are stored with the attempt.
     pub answer_bytes_max: usize,
 }
 
@@ -80,7 +80,7 @@ impl Default for WebhookPolicy {
 
 /// One request to make.
 pub struct WebhookRequest<'a> {
-    /// The user who is charged for the look-up of the host name.
+    /// The look-up of the host name counts towards the limit of this user.
     pub user: UserId,
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
@@ -92,9 +92,10 @@ pub struct WebhookRequest<'a> {
     /// The decrypted signing secrets, the current one first.
     pub secrets: &'a [Vec<u8>],
     pub now: Timestamp,
-    /// The lane whose connection is used and kept. `None` for a test, whose connection is closed.
+    /// The lane whose connection is used and kept. `None` for a test delivery, whose connection is
+    /// closed after the answer.
     pub lane: Option<LaneOwner>,
-    /// Whether the result of the attempt includes the exchange.
+    /// Whether the result of the attempt includes the exchange: the request and the answer.
     pub keep_exchange: bool,
 }
 

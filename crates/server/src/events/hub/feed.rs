@@ -1,8 +1,8 @@
 //! [`Feed`]: a buffer of the newest events of one owner, or of all owners, for streams to read.
 //!
-//! Each owner has a separate feed. So many events of one user do not wake the readers of other
-//! users' feeds, and push no events out of these feeds. A feed keeps a bounded number of events and
-//! bytes for slow readers.
+//! Each owner has a separate feed. Even if one user has many events, they do not wake the readers
+//! of other users' feeds, and push no events out of these feeds. A feed keeps a bounded number of
+//! events and bytes for slow readers.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -241,7 +241,7 @@ impl<D: Deliver> Engine<D> {
         Ok(())
     }
 
-    /// Reports all owners with deliveries to the schedule, if it is time for a scan.
+    /// If it is time for a scan, reports to the schedule all owners that have deliveries.
     async fn scan_if_time(&self) -> Result<(), StoreError> {
         let began = Instant::now();
         {

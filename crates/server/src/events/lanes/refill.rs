@@ -64,7 +64,7 @@ struct Refiller<D> {
     working: HashSet<OwnerKey>,
     /// Owners whose last step made no progress, and until when they wait.
     resting: HashMap<OwnerKey, Instant>,
-    /// The lane of each owner's last step. The owner's next step prefers lanes after this one.
+    /// The lane of each owner's last step. The owner's next step prefers lanes with a greater id.
     last_lanes: HashMap<OwnerKey, LaneId>,
     last_owner: String,
 }

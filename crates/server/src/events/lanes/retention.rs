@@ -19,7 +19,8 @@ use crate::events::audit::audit_lost;
 const BATCH: u32 = 200;
 /// The maximum number of idempotency keys of one user that one step removes. The keys are small.
 const KEYS_BATCH: u32 = 2_000;
-/// Key of the stored time when a server of the zone last began to remove rows.
+/// A key in the table `meta`. Its value is the time when a server of the zone last began to remove
+/// rows.
 const BEGAN: &str = "retention_began";
 /// Events that a lane has not checked yet are kept this many times as long as other events.
 const HELD_FACTOR: u32 = 4;
@@ -46,7 +47,7 @@ impl Default for Retention {
     }
 }
 
-/// Rows that were removed.
+/// How many rows were removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
     pub deliveries: usize,

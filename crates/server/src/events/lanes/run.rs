@@ -87,7 +87,7 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     in_flight: Vec<u64>,
     ended: Vec<EndedDelivery>,
     recording: Option<Recording>,
-    /// Deliveries that were sent and whose results are not recorded yet.
+    /// Number of deliveries that were sent and whose results are not recorded yet.
     unrecorded: usize,
     /// After a crash: how many deliveries must still be sent and recorded one by one.
     one_by_one: usize,
@@ -96,7 +96,7 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     /// The hub's count of changed sinks when `ready` was read.
     changes: u64,
     must_read_again: bool,
-    /// Deliveries that may be in flight at the same time.
+    /// How many deliveries may be in flight at the same time.
     in_flight_max: usize,
     /// The maximum number of deliveries that are read ahead together with the lane. 0 in a lane
     /// that is ordered by a key: there, a further query reads them.

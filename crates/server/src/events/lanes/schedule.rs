@@ -24,7 +24,8 @@ use tokio::time::Instant;
 /// The `owner_key` of a lane.
 pub(super) type OwnerKey = Arc<str>;
 
-/// Slots that one plan may grant for each kind; keeps the claiming transaction short.
+/// One plan grants at most this many slots of each kind, so that the transaction that claims lanes
+/// stays short.
 const GRANTS_MAX: usize = 64;
 
 /// Average time between two retries of paused lanes of one owner: at most 100 retries a second for
@@ -70,8 +71,9 @@ struct KindSchedule {
     slots: FairSlots<OwnerKey>,
     timed: HashMap<OwnerKey, Instant>,
     timers: BTreeSet<(Instant, OwnerKey)>,
-    /// Due times reported for owners in line since their last grant. They are applied when the
-    /// grant is settled, because the engine may have read the store before the report.
+    /// For each owner in line, the earliest due time that was reported since the owner's last
+    /// grant. It is applied when the grant is settled, because the engine may have read the store
+    /// before the report.
     noted: HashMap<OwnerKey, Instant>,
 }
 
@@ -109,7 +111,8 @@ impl Schedule {
     }
 
     /// Ends a grant: `used` of its slots are in use, the others are released. `next` is the time
-    /// when a lane of the owner that was not claimed is due; `None` if there is no such lane.
+    /// when another lane of the owner, which was not claimed, is due; `None` if there is no such
+    /// lane.
     pub(super) fn settle(&mut self, grant: &Grant, used: usize, next: Option<Instant>) {
         let kind = self.kind(grant.kind);
         for _ in used..grant.slots {

@@ -233,11 +233,11 @@ struct Turn<'a, 'tx> {
     /// The deliveries that were read with the lane, and whether no others follow them.
     heads: Vec<QueueHead>,
     is_read_to_end: bool,
-    /// Deliveries that were finished and are still counted in `lane`.
+    /// Number of deliveries that were finished and are still counted in `lane`.
     ended: u32,
-    /// Deliveries that were finished and are still counted in the lane's row.
+    /// Number of deliveries that were finished and are still counted in the lane's row.
     finished: u32,
-    /// If set, the lane is released and waits for this time.
+    /// If set, the lane is released, and its next delivery begins after this wait.
     wait: Option<Duration>,
     /// Whether the delivery at the head has no recorded start yet.
     is_new_start: bool,
@@ -306,7 +306,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         self.progress.can_refill = self.lane.refilling && self.lane.depth <= REFILL_DEPTH;
     }
 
-    /// Subtracts a start that was counted but made no attempt.
+    /// Subtracts a start that was counted, although no attempt was made.
     fn undo_start(&mut self) {
         self.lane.starts = self.lane.starts.saturating_sub(1);
     }
@@ -326,7 +326,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
     }
 
     /// Keeps the lane. The lease is renewed once a third of it has passed. Before that, its end is
-    /// not changed, because an index contains the end.
+    /// not changed, because each change must also be written to an index.
     fn keep(mut self, next: LaneNext) -> Result<LaneProgress, StoreError> {
         let third = self.time.lease_until.since(self.time.now) / 3;
         let until = match self.lane.lease_until.plus(third) < self.time.lease_until {
@@ -384,7 +384,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
                 (Some(rate), _) if self.lane.depth > 0 => rate.next_at(),
                 _ => self.time.now,
             };
-            // Once the queue is empty, the next drop creates an event again.
+            // Once the queue is empty, the next drop creates an event `sink.dropping` again.
             self.lane.dropping &= self.lane.depth > 0;
             return self.release_unsent(next_at);
         }

@@ -18,13 +18,13 @@ const SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 const EVENTS_MAX: u32 = 10_000;
 /// Time limit of one backtest, checked before each batch.
 const TIME_MAX: Duration = Duration::from_secs(10);
-/// Events that one query reads.
+/// One query reads at most this many events.
 const WINDOW: u32 = 500;
-/// Events that are evaluated together.
+/// At most this many events are evaluated together.
 const BATCH: usize = 20;
 /// The answer shows at most this many errors, and at most this many differences.
 const SHOWN_MAX: usize = 10;
-/// Bytes of a body that the answer shows.
+/// The answer shows at most this many bytes of a body.
 const BODY_SHOWN_MAX: usize = 8 * 1024;
 
 /// The compared fields of a sink, before or after the change.

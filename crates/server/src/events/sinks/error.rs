@@ -33,7 +33,7 @@ pub enum SinkError {
     #[error("a script cannot start another script, resend deliveries or replay events")]
     Nested,
     #[error(
-        "a global sink needs the permission `manage_global_event_sinks`; leave `owner` out for a sink of your own"
+        "you need the permission `manage_global_event_sinks` for a global sink; leave `owner` out for a sink of your own"
     )]
     GlobalDenied,
     #[error("an event sink named `{0}` exists already")]

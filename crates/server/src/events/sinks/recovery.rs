@@ -27,15 +27,15 @@ use crate::{
 
 /// How far a replay reaches back if the request has no `since`.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Events that one query reads.
+/// One query reads at most this many events.
 const REPLAY_STEP: u32 = 500;
-/// Events whose data one step reads for a filter.
+/// For a filter, the data of at most this many events is read at once.
 const FILTER_STEP: usize = 20;
 /// Limit of the feeds of one sink that have not ended.
 const FEEDS_MAX: u32 = 10;
 
 impl SinksService {
-    /// Sends selected deliveries again, or all dead ones since a time.
+    /// Sends selected deliveries again, or all deliveries that have become dead since a time.
     pub async fn resend_many(
         &self,
         caller: &Caller,

@@ -70,7 +70,7 @@ impl SinksService {
         })
     }
 
-    /// Encrypts the key in a webhook secret for its sink.
+    /// Encrypts the signing key that a webhook secret contains. Only this sink can use the result.
     pub(super) fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
         let key = secrets::parse_webhook_secret(text)
             .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;

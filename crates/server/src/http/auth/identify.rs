@@ -75,7 +75,7 @@ fn find_credential<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, A
             .as_bytes()
             .split_at_checked("bearer ".len())
             .ok_or(AccessDenied::Unknown)?;
-        // Non-ASCII bytes are never a valid token.
+        // Tokens are ASCII, so bytes that are not UTF-8 are never a valid token.
         let token = str::from_utf8(token.trim_ascii()).map_err(|_| AccessDenied::Unknown)?;
         if !scheme.eq_ignore_ascii_case(b"bearer ") || token.starts_with("svc_ses_") {
             return Err(AccessDenied::Unknown);

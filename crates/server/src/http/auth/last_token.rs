@@ -1,4 +1,5 @@
-//! The `Authorization` header that a connection sent last, with the key of its token.
+//! The `Authorization` header that a connection sent last, with the key of its token: the hash by
+//! which the directory finds the caller.
 //!
 //! A program sends the same token with every call. Checking and hashing the token costs more than
 //! finding the target of the call, so the result is kept. The caller is looked up by the key for

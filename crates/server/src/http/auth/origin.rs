@@ -46,8 +46,9 @@ pub fn is_direct_loopback(app: &App, peer: Option<Peer>, headers: &HeaderMap) ->
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
     let peer = peer.map(|peer| peer.address.ip().to_canonical());
     let is_proxy = |peer: IpAddr| app.trusted_proxies.iter().any(|net| net.contains(&peer));
-    // The listener may also accept configured names. A page of another site could make such a name
-    // resolve to this machine, so the host name is checked here too.
+    // The listener may also accept configured names. The owner of such a name could make it resolve
+    // to this machine, and a page of that name could then send requests here. So the host name is
+    // checked here too.
     peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
         && names_this_machine(headers)
         && !forwarded.iter().any(|name| headers.contains_key(*name))

@@ -22,7 +22,7 @@ const IDLE_MS: u64 = 1_000;
 const CANDIDATES_MIN: usize = 16;
 const CANDIDATES_PART: usize = 8;
 
-/// Why a connection may be closed. Connections of the smallest class are closed first.
+/// Why a connection may be closed. Connections of the class that is listed first are closed first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Class {
     /// No complete request head arrived yet.
@@ -65,8 +65,8 @@ impl State {
         false
     }
 
-    /// Scans all connections and sorts those that may be closed by class. Within a class, silent
-    /// and anonymous connections are sorted by the number of anonymous connections of their
+    /// Finds the connections that may be closed, and sorts them by their class. Within a class,
+    /// silent and anonymous connections are sorted by the number of anonymous connections of their
     /// address, largest first, then by age, oldest first. Idle connections are sorted by idle time,
     /// longest first.
     fn find_candidates(&mut self, now: u64) {

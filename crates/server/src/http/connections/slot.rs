@@ -113,7 +113,8 @@ impl Slot {
         set(&self.is_authenticated);
     }
 
-    /// Marks the connection as an agent's link, to which the limits for clients do not apply.
+    /// Marks the connection as an agent's link. The limit per address and the time limits do not
+    /// apply to links.
     pub fn note_link(&self) {
         let mut state = self.table.state.lock();
         if !self.is_link.swap(true, Ordering::Relaxed) {

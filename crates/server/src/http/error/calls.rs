@@ -1,4 +1,4 @@
-//! The problems of the call journal.
+//! Turns the errors of the call journal into problems (RFC 9457).
 
 use http::StatusCode;
 

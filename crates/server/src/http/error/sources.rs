@@ -1,4 +1,4 @@
-//! The problems of sources and schedules.
+//! Turns the errors of sources and schedules into problems (RFC 9457).
 
 use http::StatusCode;
 
@@ -59,7 +59,7 @@ impl From<ReceiveError> for ApiError {
             }
             ReceiveError::Rejected(_) => Self::new(
                 StatusCode::UNAUTHORIZED,
-                // Only this line uses the code: the OpenAPI document does not contain `/in`.
+                // Used only here: the OpenAPI document does not contain the routes under `/in`.
                 VERIFICATION_FAILED.1,
                 "the request could not be verified; the owner of this URL sees the reason in the list of its requests",
             ),

@@ -1,5 +1,5 @@
 //! `GET /authorize`: an app sends the browser here. The server redirects the browser to the page
-//! where the user answers, or back to the app with an error.
+//! where the user allows or denies the access of the app, or back to the app with an error.
 
 use axum::{
     extract::{Extension, OriginalUri},

@@ -1,4 +1,4 @@
-//! Reads the directory from the store: all records at the start, later the records of one user.
+//! Reads the directory from the store: all its records, or the records of one user.
 
 use std::collections::HashMap;
 

@@ -25,7 +25,7 @@ use crate::identity::{
     own_proof::OwnProof, power::Actor,
 };
 
-/// Accounts that one user may link.
+/// The maximum number of accounts that one user may link.
 const IDENTITIES_MAX: usize = 10;
 
 impl Identity {
@@ -139,8 +139,8 @@ impl Identity {
         self.unlink(caller, id, None).await
     }
 
-    /// Removes the groups and roles that the provider gave, and ends the sessions that were opened
-    /// with the account.
+    /// Unlinks an account. The user loses the groups and roles that the provider gave, and the
+    /// sessions that were opened with the account end.
     async fn unlink(
         &self,
         caller: &Caller,
@@ -259,7 +259,7 @@ fn identities_of(
 }
 
 /// Removes an identity and its sessions. Also disconnects the apps and machines that were connected
-/// in these sessions, and removes the groups and roles that the provider gave.
+/// in these sessions, and takes away the groups and roles that the provider gave to the user.
 pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     mapping::withdraw_all(tx, known)?;
     oidc_sessions::end(tx, known.id, None)?;

@@ -71,8 +71,8 @@ impl Identity {
         .await
     }
 
-    /// Deletes a provider. The sessions that it opened end, and users lose the groups and roles
-    /// that it gave.
+    /// Deletes a provider. The sessions that were opened with the provider end, and users lose the
+    /// groups and roles that it gave.
     pub async fn delete_provider(
         &self,
         caller: &Caller,
@@ -98,7 +98,7 @@ impl Identity {
     }
 }
 
-/// Providers that a server may have.
+/// The maximum number of providers.
 const PROVIDERS_MAX: u64 = 20;
 
 fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), IdentityError> {

@@ -1,8 +1,10 @@
 //! Arguments that modern clients repeat in headers: a property with `"x-mcp-header": "Region"` is
 //! also sent as `Mcp-Param-Region`, and both must agree.
 //!
-//! Clients drop a tool whose annotations break the rules. So all annotations of such a tool are
-//! removed, and the tool is listed without headers.
+//! The rules: the property is a string, an integer or a boolean, only `properties` keywords lead to
+//! it, and the name of the header is valid and used once. Clients drop a tool if one of its
+//! `x-mcp-header` annotations breaks a rule. So all these annotations of such a tool are removed,
+//! and the tool is listed without headers.
 
 use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};

@@ -93,7 +93,7 @@ pub fn portable_output(schema: &Value) -> Option<Value> {
     Some(schema)
 }
 
-/// Whether every validator can compile a schema and reads it in the same way, apart from the
+/// Whether every validator can compile a schema and reads it in the same way. Does not check the
 /// targets of references.
 fn accepts(schema: &Value) -> bool {
     match schema {

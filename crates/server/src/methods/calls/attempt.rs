@@ -1,4 +1,4 @@
-//! The attempts of a call at its providers, and their outcome.
+//! Tries to send a call to one provider after another, and waits for the answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -122,7 +122,8 @@ fn put_on_link(
 /// Waits for the answer to a call that was put on the link of a provider. Returns the reply and the
 /// times of the call in the agent, or `None` if nothing was sent to the method server.
 ///
-/// Takes references only: an `async fn` stores its arguments, and the future of a call must stay small.
+/// Takes references only: an `async fn` stores its arguments, and the future of a call must stay
+/// small.
 pub async fn await_answer(
     pending: &mut PendingCall,
     provider: &Provider,

@@ -17,8 +17,8 @@ use crate::{
 impl Calls {
     /// Counts a call for its method, and writes it into the journal of the method's owner. If no
     /// provider got the call, the method may not exist. Such a call is written into the journal of
-    /// the caller, so that a caller cannot fill the journal of another user with invented names.
-    /// A call that ended as `Unavailable` is an exception: its method exists, so the call is written
+    /// the caller, so that a caller cannot fill the journal of another user with invented names. A
+    /// call that ended as `Unavailable` is an exception: its method exists, so the call is written
     /// into the journal of the method's owner.
     pub(super) fn record(
         &self,

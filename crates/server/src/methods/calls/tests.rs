@@ -4,7 +4,8 @@
 //! The registry, the links with their queues and tables, and the routing are those of the product.
 //! Agents and their method servers are simulated. The tests check four promises. A call is sent to
 //! at most one method server, and at most once. If an error says that nothing was sent, this is
-//! true. Every call ends in time. No registration and no slot is lost.
+//! true. Every call ends in time. In the end, no registration is lost, and no call counts as in
+//! flight.
 
 mod agent;
 

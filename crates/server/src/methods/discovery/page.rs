@@ -1,8 +1,8 @@
 //! One page of `GET /api/methods`: the methods with the next names after a cursor.
 //!
 //! The cursor is the last name of the previous page. So if a method is added or removed between two
-//! requests, no other method is repeated or left out. Without a filter by name, only the methods
-//! of the page are described; the others are compared by name and counted.
+//! requests, no other method is repeated or left out. Without a filter by name or by space, only
+//! the methods of the page are described; the others are compared by name and counted.
 
 use std::{
     borrow::Cow,

@@ -1,5 +1,5 @@
-//! Counters of the last sixty minutes. The entry of a minute is reused an hour later; the first call
-//! of the new minute resets it. A call that ends during the reset may not be counted, which is
+//! Counters of the last sixty minutes. The entry of a minute is reused an hour later; the first
+//! call of the new minute resets it. A call that ends during the reset may not be counted, which is
 //! acceptable for a chart.
 
 use std::{

@@ -27,7 +27,7 @@ pub struct MethodMeter {
     in_flight: Mutex<Vec<Weak<AtomicU32>>>,
 }
 
-/// The values of the counters at one time, or their growth.
+/// The values of the counters at one time, or their growth between two times.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Sample {
     pub outcomes: [u64; OUTCOMES],

@@ -1,5 +1,5 @@
 //! Public keys of authenticators (COSE, RFC 9053): maps of small numbers to numbers and bytes, in
-//! CBOR (RFC 8949). The reader rejects other parts of CBOR.
+//! CBOR (RFC 8949). The reader rejects all other types of CBOR.
 
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,

@@ -90,7 +90,8 @@ pub(super) fn engine(
         retry: options.events.retry,
         lease: options.events.lease,
         slots: Slots {
-            // One owner gets at most a quarter of the slots, which must be enough for all workers.
+            // One owner gets at most a quarter of the slots. This quarter must be enough for all
+            // workers.
             script: options.events.slots.script.max(4 * options.scripts.workers),
             ..options.events.slots
         },

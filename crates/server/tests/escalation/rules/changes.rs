@@ -371,7 +371,8 @@ impl Judge<'_> {
     }
 }
 
-/// The id of the user that a script acted as. Each script returns the answer of `/api/auth/me`.
+/// The id of the user for whom a script acted. Only tools are run, and each tool returns the answer
+/// of `/api/auth/me`.
 fn find_actor(answer: &Answer) -> String {
     let result = &answer.json["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_default();

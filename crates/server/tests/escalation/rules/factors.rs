@@ -10,8 +10,8 @@ impl Judge<'_> {
     pub(super) fn judge_factor(&mut self, act: &FactorAct) {
         let (model, subject) = (self.model, self.caller.subject);
         match act {
-            FactorAct::BeginApp { right } => self.proof(*right, "an app was begun"),
-            FactorAct::BeginPasskey { right } => self.proof(*right, "a passkey was begun"),
+            FactorAct::BeginApp { right } => self.proof(*right, "the setup of an app was begun"),
+            FactorAct::BeginPasskey { right } => self.proof(*right, "the setup of a passkey was begun"),
             FactorAct::RenewCodes { right } => self.proof(*right, "recovery codes were renewed"),
             FactorAct::ConfirmApp { right, .. } => {
                 self.require(*right, "credential.enrolment", || {
@@ -83,7 +83,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A change of how a user signs in needs the password.
+    /// To change how they sign in, users must send their password.
     fn proof(&mut self, right: bool, what: &str) {
         self.require(right, "credential.factor", || {
             format!("{what} without the password")

@@ -107,7 +107,7 @@ pub fn complete_login(draft: &mut Draft<'_>) -> Option<Plan> {
     factor("/api/auth/second-factor", body, act)
 }
 
-/// What the code of a login proves.
+/// The kind of code that completes a login, or `Wrong` if the server must reject the code.
 pub enum CodeProof {
     App { step: i64 },
     Recovery { code: String },

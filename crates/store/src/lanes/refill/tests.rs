@@ -112,7 +112,7 @@ async fn a_lane_is_ready_when_it_is_behind_and_has_room(engine: &TestEngine) {
     assert_eq!(owners().await, [ANN.to_string()]);
     let ready = move |tx: &mut Tx<'_>| find_ready(tx, &ANN.to_string(), LaneId::NIL);
     assert_eq!(write(&store, ready).await.map(|lane| lane.id), Some(lane));
-    // 51 of 100 deliveries wait, so the queue is not half empty.
+    // 51 deliveries wait in a queue with room for 100, so less than half of the queue is empty.
     let appended = ids.clone();
     let first = write(&store, move |tx| {
         let many = vec![(appended.0, appended.1.as_str()); 51];

@@ -102,7 +102,7 @@ async fn certificate(target: &Target) -> Option<Check> {
 
 fn certificate_age(end: Timestamp, now: Timestamp) -> Check {
     let days = end.since(now).as_secs() / (24 * 60 * 60);
-    let detail = format!("trusted, valid until {end}: {days} days");
+    let detail = format!("trusted, valid until {end} ({days} days left)");
     if end.since(now) > CERTIFICATE_SOON {
         return Check::ok("certificate", detail);
     }

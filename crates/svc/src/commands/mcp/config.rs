@@ -148,7 +148,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(fits) {
         let what = format!("`{name}` is not a name that every client accepts");
-        return Err(Failure::usage(what).hint("use letters, digits, `-` and `_`"));
+        return Err(Failure::usage(what).hint("use at most 32 letters, digits, `-` and `_`"));
     }
     Ok(())
 }

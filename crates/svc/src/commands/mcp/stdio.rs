@@ -1,5 +1,5 @@
-//! `svc mcp stdio`: a bridge between an MCP client that speaks over stdin and stdout and the `/mcp`
-//! of a server.
+//! `svc mcp stdio`: a bridge. It connects an MCP client, which speaks over stdin and stdout, to
+//! `/mcp` of a server, which speaks HTTP.
 //!
 //! Modules:
 //! - `message` reads the lines of the client.

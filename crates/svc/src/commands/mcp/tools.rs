@@ -53,8 +53,8 @@ fn describe(
     }: &HiddenTool,
 ) -> String {
     let advice = match hidden.kind.as_str() {
-        "method" => "call it with `svc method call`, or rename it",
-        _ => "rename it",
+        "method" => "call the unlisted method with `svc method call`, or rename it",
+        _ => "rename the script",
     };
     format!(
         "the {} `{}` is not listed: the {} `{}` has the tool name `{tool}`; {advice}",

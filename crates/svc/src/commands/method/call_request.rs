@@ -39,7 +39,7 @@ pub fn batch(method: &str, params: &str, notify: bool) -> Result<Vec<CallBody>, 
     let mut bytes = Vec::new();
     let mut requests = 0;
     for (index, item) in items.into_iter().enumerate() {
-        let params = check_params(item.get(), &format!("element {} of the params", index + 1))?;
+        let params = check_params(item.get(), &format!("the params of call {}", index + 1))?;
         if requests == BATCH_MAX
             || requests > 0 && bytes.len() + params.len() + method.len() > BODY_BYTES_TARGET
         {

@@ -144,7 +144,7 @@ async fn describe_callers(api: &Client, method: &Method) -> String {
         named.push(format!("{more} more users"));
     }
     if page.cursor.is_some() {
-        named.push("and earlier calls".to_owned());
+        named.push("perhaps others: older calls were not read".to_owned());
     }
     format!("called in the last 7 days by {}", named.join(", "))
 }

@@ -1,5 +1,5 @@
-//! Calls of a run: callers, an agent, and a method server that records each call. A call that was
-//! made twice is found by its number.
+//! Calls of a run: callers, an agent, and a method server that records each call. Each call has its
+//! own number, so the record shows whether a call reached the method server twice.
 
 use std::{
     collections::HashSet,
@@ -44,9 +44,10 @@ const METHOD: &str = "prove.push";
 /// The method server appends the number of each call to this file.
 const RECORD: &str = "calls.txt";
 
-/// Numbers of calls, shared by the callers.
+/// Counts of the calls that were made and that succeeded. The callers share them.
 #[derive(Default)]
 pub struct CallCounts {
+    /// Also the number of the next call.
     made: AtomicU64,
     /// The numbers of the calls that succeeded since the last check.
     succeeded: std::sync::Mutex<Vec<u64>>,
@@ -127,7 +128,8 @@ impl Calls {
 
     /// Compares the calls that succeeded with the record. Returns what is wrong.
     pub fn check(&mut self, counts: &CallCounts) -> Result<Vec<(FindingKind, String)>, Failure> {
-        // First, because the method server records a call before it answers.
+        // Taken before the record is read. The method server records a call before it answers, so
+        // the record contains all calls that have succeeded until now.
         let succeeded = counts.take_succeeded();
         let mut found = Vec::new();
         for number in self.read_record()? {

@@ -23,10 +23,11 @@ pub const EMITTERS: usize = 4;
 /// Maximum events of one emitter that have not arrived. All emitters together stay below 100, the
 /// capacity of the queue of the sink that gets the events of all.
 const UNDER_WAY_MAX: usize = 20;
-/// How long an emitter waits for an answer before it sends the emit again.
+/// How long an emitter waits for an answer. Without an answer, the emit counts as failed.
 const PATIENCE: Duration = Duration::from_millis(800);
-/// The pause between two emits, and before a repeated emit.
+/// The pause before the next event is emitted.
 const PACE: Duration = Duration::from_millis(3);
+/// The pause before a failed emit is sent again.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(15);
 /// The type of the events of an emitter, without its number.
 pub const EVENT_TYPE: &str = "prove.e";
@@ -96,7 +97,7 @@ impl Emitter {
         }
     }
 
-    /// Emits until a server acknowledges. An error is an answer that sending again cannot change.
+    /// Emits until a server acknowledges. Returns an error if a server refuses the emit for good.
     async fn emit(&mut self, n: usize) -> Result<EventId, String> {
         let number = self.number;
         let payload = serde_json::json!({"emitter": number, "n": n});

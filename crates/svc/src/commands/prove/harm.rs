@@ -42,9 +42,10 @@ pub enum Harm {
     Freeze,
     /// Writes of a server to its files fail
     Disk,
-    /// The clock of a server jumps by hours
+    /// The clock of a server jumps by minutes or hours
     Clock,
-    /// A server is killed during commits and during its start; in a zone, its connections end
+    /// A server is killed during commits and during its start; in a zone, all connections to the
+    /// database end instead
     Database,
 }
 
@@ -119,8 +120,8 @@ impl Run {
         ))
     }
 
-    /// Limits the size of the files of a server: a write beyond it fails. The disk itself is not
-    /// filled.
+    /// Limits the size of the files of a server: a write beyond the limit fails. The disk itself is
+    /// not filled.
     async fn fill_disk(&mut self, server: usize, dice: &mut Dice) -> Result<String, RoundError> {
         sleep(dice.millis(0..100)).await;
         let log = self.settings.data_dir(server).join("svc.db-wal");

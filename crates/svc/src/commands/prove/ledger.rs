@@ -18,13 +18,15 @@ pub struct Finding {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FindingKind {
-    /// An acknowledged event did not arrive.
+    /// The receiver did not accept an acknowledged event, and the event was not recorded as `dead`
+    /// after a refusal. Or a server refused an emit for good.
     Lost,
     /// An event arrived for the first time after a later event of the same emitter.
     Inverted,
-    /// An event arrived that was not emitted, or was stored twice.
+    /// An event arrived that was not emitted, an event was stored twice, or a call succeeded that
+    /// never reached the method server.
     Invented,
-    /// A call was made twice.
+    /// A call reached the method server twice.
     Twice,
     /// The servers do not go on.
     Stuck,
@@ -84,7 +86,7 @@ impl SinkLedger {
 pub struct Totals {
     /// Acknowledged events.
     pub acknowledged: usize,
-    /// Deliveries that the acknowledged events require: one for each sink.
+    /// Deliveries that the acknowledged events require: one for each sink that gets the event.
     pub expected: usize,
     /// Deliveries that the receiver accepted.
     pub arrived: usize,
@@ -144,7 +146,7 @@ impl Ledger {
         self.acknowledged[emitter].push(id);
     }
 
-    /// The acknowledged events of an emitter that have not arrived at each of its sinks.
+    /// How many acknowledged events of an emitter are still missing at one of its sinks.
     pub fn under_way(&self, emitter: usize) -> usize {
         let sinks = self.sinks.iter().filter(|sink| sink.expects(emitter));
         let arrived = sinks.map(|sink| sink.tracks[emitter].distinct).min();

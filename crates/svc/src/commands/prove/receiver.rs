@@ -98,7 +98,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
                 () = tokio::time::sleep(delay) => false,
                 () = gone(&mut reader) => true,
             };
-            // Before the answer is sent: the sender may end the delivery at once.
+            // Recorded before the answer is sent, because the sender may end the delivery at once.
             shared.ledger().answer(sink, event.0, !cut);
             if cut || writer.write_all(ACCEPTED).await.is_err() {
                 return;
@@ -179,8 +179,8 @@ fn read_event(sinks: &[String], path: &str, body: &[u8]) -> Option<(usize, Event
     Some((sink, Event { emitter, n, id }))
 }
 
-/// Most requests are accepted at once. Of a few events, the first request fails or is slow; very few
-/// events are never accepted and become `dead`.
+/// Most requests are accepted at once. The first request of a few events fails. A few events are
+/// accepted slowly. Very few events are never accepted and become `dead`.
 fn reply(shared: &Shared, sink: usize, event: Event, failed: u32) -> Reply {
     if shared.fault.is_some() {
         return Reply::Accept(Duration::ZERO);

@@ -51,7 +51,7 @@ pub struct Report {
     lost: usize,
     inverted: usize,
     invented: usize,
-    /// Calls that were made twice.
+    /// Calls that reached the method server twice.
     twice: usize,
     stuck: usize,
     /// The first findings.

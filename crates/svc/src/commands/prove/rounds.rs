@@ -36,7 +36,8 @@ use crate::exit::Failure;
 const PROGRESS_MAX: Duration = Duration::from_secs(60);
 /// The pause between two looks at a condition.
 const POLL: Duration = Duration::from_millis(3);
-/// Emits of each emitter before and after a disturbance.
+/// A wait for emits ends after this many acknowledged emits per emitter, on average over all
+/// emitters.
 const EMITS: usize = 3;
 /// Pages of dead deliveries that are read. Each has 200.
 const DEAD_PAGES_MAX: usize = 5;
@@ -100,7 +101,7 @@ impl Run {
         }
     }
 
-    /// Starts the servers and the emitters.
+    /// Starts the servers, creates the sinks, and starts the agent, the emitters and the callers.
     pub async fn start(&mut self, servers: usize) -> Result<(), Failure> {
         for number in 0..servers {
             let server = Server::start(&self.settings, number, free_address()?).await?;
@@ -263,13 +264,13 @@ impl Run {
         Ok(())
     }
 
-    /// Waits until no emit is under way and every queue is empty.
+    /// Waits until no emit and no call is under way, and every queue is empty.
     async fn wait_until_quiet(&self) -> Result<(), RoundError> {
         let begun = Instant::now();
         loop {
             let queued = match self.shared.busy.load(Ordering::SeqCst) {
                 0 => self.queued().await,
-                busy => Ok(format!("{busy} emits wait for an answer")),
+                busy => Ok(format!("{busy} emits and calls wait for an answer")),
             };
             let why = match queued {
                 Ok(queued) if queued.is_empty() => return Ok(()),

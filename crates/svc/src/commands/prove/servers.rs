@@ -31,7 +31,8 @@ pub struct ServerSettings {
     /// The folder of the run.
     pub folder: PathBuf,
     pub admin_password: String,
-    /// The shared database with its schema, and the key for secrets in it.
+    /// The URL of the shared database, which names the schema, and the key for the secrets in the
+    /// database.
     pub zone: Option<(String, String)>,
 }
 
@@ -243,7 +244,8 @@ pub fn agent_socket(folder: &Path) -> PathBuf {
 /// Ports of servers. The system gives ports from 32768 on to outgoing connections: such a connection
 /// could take the port of a server while the server is down.
 const PORTS: Range<u32> = 20_000..32_000;
-/// Two runs at the same time begin this many ports apart, so that they rarely share ports.
+/// The first port that a run tries depends on its process id, in steps of this many ports. So two
+/// runs at the same time rarely share ports.
 const PORTS_OF_RUN: u32 = 16;
 
 /// An address of this machine with a free port. The port is chosen before the start, because the

@@ -1,4 +1,4 @@
-//! What the rounds, the emitters and the receiver of a run share.
+//! What the rounds, the emitters, the callers and the receiver of a run share.
 
 use std::{
     net::SocketAddr,
@@ -26,7 +26,7 @@ pub struct Shared {
     failed_emits: AtomicU64,
     /// The addresses of the servers.
     addresses: Mutex<Vec<SocketAddr>>,
-    /// An answer to an emit that sending again cannot change.
+    /// The first answer that refused an emit for good.
     rejection: Mutex<Option<String>>,
 }
 

@@ -139,7 +139,8 @@ impl Seat {
             None => false,
         };
         if !usable {
-            // A worker of an earlier program still has its modules, so it is not used again.
+            // A worker of an earlier program still has the modules of that program. It is not used
+            // again.
             if let Some(former) = self.worker.take() {
                 former.worker.stop().await;
             }

@@ -88,10 +88,10 @@ fn traces(config: &config::Traces) -> Result<TraceOptions, Failure> {
         Some(path) => {
             let name = path.display();
             let text = std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("cannot read `headers_file` of traces `{name}`")).why(error)
+                Failure::usage(format!("cannot read `headers_file` of traces: `{name}`")).why(error)
             })?;
             parse_headers(&text).map_err(|error| {
-                Failure::usage(format!("`headers_file` of traces `{name}`: {error}"))
+                Failure::usage(format!("in `{name}`, `headers_file` of traces: {error}"))
             })?
         }
         None => HeaderMap::new(),

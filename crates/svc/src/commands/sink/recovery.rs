@@ -11,7 +11,7 @@ use crate::{
     output::{Table, joined},
 };
 
-/// Send deliveries again: one is queued at once, several are queued as the queue drains
+/// Send deliveries again; a single delivery is queued at once, several as the queue drains
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc sink resend builds 17\n  svc sink resend builds 17 18 21\n  svc sink resend builds --dead-since 2026-01-31T08:00:00Z --dry-run"
@@ -22,8 +22,8 @@ pub struct ResendArgs {
     /// Numbers of deliveries, as `svc sink deliveries` shows them
     #[arg(required_unless_present = "dead_since", conflicts_with = "dead_since")]
     numbers: Vec<u64>,
-    /// All deliveries that ended as dead since this time and were not sent again: RFC 3339, or 2h
-    /// for 2 hours ago
+    /// All deliveries that ended as dead since this time (RFC 3339, or 2h for 2 hours ago) and were
+    /// not sent again
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     dead_since: Option<Timestamp>,
     /// Only count the deliveries, and send none
@@ -77,7 +77,7 @@ async fn resend_one(
         let hint = format!("svc sink deliveries {reference}");
         Failure::from(error).hint_for(Exit::NotFound, hint)
     })?;
-    eprintln!("delivery {n} is queued again, as {}", delivery.n);
+    eprintln!("delivery {n} is queued again, as delivery {}", delivery.n);
     deliveries::show(shell, &delivery)
 }
 

@@ -27,7 +27,7 @@ pub struct CreateArgs {
     /// Sender of the requests, which determines how they are verified
     #[arg(long, value_enum)]
     verify: Verify,
-    /// Read the secret that the sender uses from stdin instead of creating one
+    /// Read the sender's secret from stdin instead of creating one
     #[arg(long)]
     secret_stdin: bool,
     /// Create the source disabled
@@ -78,7 +78,7 @@ pub struct Settings {
     /// Seconds that a signed time may differ from the server's clock [default: 300]
     #[arg(long, value_name = "SECONDS")]
     tolerance: Option<u32>,
-    /// hmac: header of the signature
+    /// hmac: header that contains the signature
     #[arg(long, value_name = "NAME")]
     signature_header: Option<String>,
     /// hmac: text before the signature, such as sha256=
@@ -93,10 +93,10 @@ pub struct Settings {
     /// hmac: signed text [default: {body}], such as '{timestamp}.{body}'
     #[arg(long, value_name = "TEXT")]
     signed: Option<String>,
-    /// hmac: header of {timestamp}
+    /// hmac: header that contains {timestamp}
     #[arg(long, value_name = "NAME")]
     timestamp_header: Option<String>,
-    /// hmac: header of {id}
+    /// hmac: header that contains {id}
     #[arg(long, value_name = "NAME")]
     id_header: Option<String>,
 }

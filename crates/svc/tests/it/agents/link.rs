@@ -180,7 +180,7 @@ async fn a_response_that_is_not_json_never_reaches_a_caller() {
         let mut link = publish(&server, &space).await;
         let call = ann.start_call("lab.m0", json!({}));
         answer_next(&mut link, &[(FrameKind::Result, wrong)]).await;
-        // `start_call` parses the response as JSON: the invalid bytes must not have passed.
+        // `start_call` parses the response as JSON, and would fail if it got the invalid bytes.
         assert_eq!(error_code(&call.await.unwrap()), -32002, "{wrong}");
     }
 }

@@ -68,7 +68,7 @@ async fn s4_2_the_unix_socket_refuses_another_os_user() {
     let space = ann.space("lab").await;
     let agent = space.agent().await;
     let socket = PathBuf::from(agent.discovery().await["agent_socket"].as_str().unwrap());
-    // Every parent folder is accessible, so only the mode of the socket and the agent can refuse
+    // Every parent folder is accessible, so only the socket's mode or the agent itself can refuse
     // the other user.
     set_mode(space.folder(), 0o755);
     set_mode(socket.parent().unwrap(), 0o755);

@@ -1,4 +1,5 @@
-//! The agent and the command line on a machine with other users and programs.
+//! The agent and the command line on a machine with other users and programs, and the pace of
+//! recorded health changes.
 
 use std::{
     fs,

@@ -28,8 +28,8 @@ fn batch(method: &str, items: usize) -> Value {
     (0..items).map(item).collect()
 }
 
-/// The number of calls that the agent has taken and not answered: those already sent to the method
-/// server, and those that wait in the agent.
+/// The calls that the agent has taken and not answered: how many it has sent to the method server,
+/// and how many wait in the agent.
 async fn unanswered(agent: &TestAgent) -> (u64, u64) {
     let output = agent.cli().run(&["agent", "status", "-o", "json"]).await;
     let status = output.expect(0).json();
@@ -184,7 +184,8 @@ async fn calls_carry_a_number_for_their_user() {
         assert_ne!(of[0], of[1]);
         numbers.push(of[0]);
     }
-    // An agent may have links to several servers. Users take turns across all these links.
+    // An agent may have links to several servers. Users take turns across all these links, so a
+    // user has the same number on all of them.
     assert_eq!(numbers[0], numbers[1], "all links of a space");
     assert_ne!(numbers[0], numbers[2], "another space has other numbers");
 }

@@ -378,7 +378,7 @@ async fn a_journal_that_is_off_records_nothing() {
     ann.call("echo", json!({})).await;
     agent.stop().await;
     let mut server = server;
-    // A server with a journal writes the calls that wait in memory when it stops.
+    // When a server with a journal stops, it writes the calls that wait in memory.
     server.restart().await;
     assert!(calls(&ann.at(&server), "").await.is_empty());
 }

@@ -1,4 +1,5 @@
-//! `GET /api/methods/{name}/stats`: the calls of a method over time.
+//! `GET /api/methods/{name}/stats`: the calls of a method over time. `GET /api/stats/activity`: the
+//! last day of all methods of a user.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestPostgres, TestServer, TestUser, TestZone, fixture, get_eventually, method};
@@ -114,7 +115,7 @@ async fn the_statistics_of_a_zone_are_those_of_all_servers() {
         answer.get("result").is_some().then_some(())
     })
     .await;
-    // A server that stops writes its calls.
+    // When a server stops, it writes the statistics of its calls to the database.
     zone.server_mut(0).terminate().await;
     let (calls, _) = sums(&stats(&there, "echo/stats").await);
     assert!(calls >= 2, "{calls} calls");

@@ -1,4 +1,5 @@
-//! `POST /api/methods/call` (spec 4.1): single calls, batches, notifications, errors.
+//! `POST /api/methods/call` (spec 4.1): single calls, batches and notifications. Also the discovery
+//! documents.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, error_code, eventually, fixture, method, result};

@@ -326,7 +326,11 @@ async fn calls_of_every_kind_and_their_errors_have_spans() {
         .map(|span| span["attributes"]["svc.call.via"].as_str().unwrap())
         .collect();
     assert_eq!(vias, ["mcp", "api"]);
-    assert_eq!(named("agent echo").len(), 1, "a notification has no times");
+    assert_eq!(
+        named("agent echo").len(),
+        1,
+        "a notification has no span of the agent"
+    );
     let (emit, on_event) = (named("emit event")[0], named("on_event")[0]);
     assert_eq!(on_event["parent"], emit["id"]);
     assert_eq!(on_event["kind"], "SPAN_KIND_CONSUMER");

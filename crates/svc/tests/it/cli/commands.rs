@@ -1,4 +1,4 @@
-//! The command line (spec 4.3): output, exit codes, params, contexts.
+//! The command line (spec 4.3): output, exit codes, params, help, and credentials inside a space.
 
 use serde_json::{Value, json};
 use svc_testkit::{

@@ -1,4 +1,5 @@
-//! Contexts and credentials of the command line, and administration with it.
+//! Contexts and credentials of the command line, administration with the command line, and errors
+//! in the configuration file.
 
 use std::os::unix::fs::PermissionsExt;
 

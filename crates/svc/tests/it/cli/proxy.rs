@@ -10,7 +10,7 @@ use crate::SOON;
 
 const HOST: &str = "svc.example.test";
 
-/// A server with a public name, and a proxy that finds it.
+/// A server with a public name, and a proxy that resolves this name to the server.
 async fn start() -> (TestServer, TestProxy) {
     let server = TestServer::builder()
         .config(&format!("public_url = \"https://{HOST}\""))
@@ -71,7 +71,11 @@ async fn a_login_with_a_code_a_command_and_a_logout_go_through_the_proxy() {
         // `ann:p@ss` in base64.
         let given = request.header("proxy-authorization");
         assert_eq!(given, "Basic YW5uOnBAc3M=");
-        assert_eq!(request.header("authorization"), "", "not for the proxy");
+        assert_eq!(
+            request.header("authorization"),
+            "",
+            "a token was sent to the proxy"
+        );
     }
 }
 

@@ -26,7 +26,7 @@ fn up(home: &Path, args: &[&str]) -> Process {
     Process::spawn("svc up", command)
 }
 
-/// The first line on stdout. `svc up` prints it when calls succeed.
+/// The first line on stdout. `svc up` prints it as soon as its methods can be called.
 async fn first_line(up: &mut Process) -> Value {
     let line = get_eventually("svc up writes its line", UP_LIMIT, || async {
         up.stdout().first().cloned()
@@ -221,7 +221,7 @@ async fn the_context_is_current_only_while_svc_up_runs() {
     let said = svc().run(&["method", "list"]).await.expect(4);
     assert!(said.stderr.contains("svc up"), "{}", said.stderr);
 
-    // The earlier context is current again.
+    // After `svc up` has ended, the context that was current before is current again.
     svc()
         .input("svc_pat_x")
         .run(&["context", "add", "work", "http://127.0.0.1:9"])

@@ -47,7 +47,7 @@ async fn s4_3_event_prints_the_id_and_reads_its_payload_from_argument_or_stdin()
     assert_eq!(payload(&out.stdout).await, json!({"c": 3}));
     let out = server.cli(&ann).run(&["event", kind]).await.expect(0);
     assert_eq!(payload(&out.stdout).await, json!({}));
-    // The type is free text: no type is parsed as a subcommand.
+    // `list` is an event type here: no type is parsed as a subcommand.
     server.cli(&ann).run(&["event", "list"]).await.expect(0);
     let args = ["event", "paid", "{}", "--idempotency-key", "k1"];
     let first = server.cli(&ann).run(&args).await.expect(0).stdout;

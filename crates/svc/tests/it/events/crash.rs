@@ -18,11 +18,11 @@ const ROUNDS: usize = 25;
 /// Maximum number of deliveries of a webhook that one crash may repeat.
 const MAX_REPEATS: usize = 8;
 /// Maximum pending events of one client. All clients together stay below 100, the capacity of the
-/// sink that gets the events of all clients.
+/// queue of the sink that gets the events of all clients.
 const UNDER_WAY_MAX: usize = 10;
 
-/// One client. It emits its numbers in order, and repeats each emit with the same key until it is
-/// acknowledged.
+/// One client. It emits numbered events in order, and repeats each emit with the same key until the
+/// server acknowledges the event.
 struct Emitter {
     user: TestUser,
     client: usize,
@@ -32,7 +32,7 @@ struct Emitter {
 }
 
 impl Emitter {
-    /// Event ids in the order of their numbers.
+    /// Emits events until `stop` is set. Returns their ids in the order of the emits.
     async fn run(self) -> Vec<String> {
         let mut ids = Vec::new();
         while !self.stop.load(Ordering::SeqCst) {

@@ -157,7 +157,7 @@ async fn s6_5_attempts_survive_a_crash_of_the_server() {
 
 #[tokio::test]
 async fn s6_5_a_misbehaving_receiver_costs_one_failed_attempt_and_delays_no_other_sink() {
-    // The second attempt comes long after the test.
+    // The second attempt would come long after the end of the test.
     let server = open().retries(60.0, 60.0).start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;

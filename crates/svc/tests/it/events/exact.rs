@@ -1,5 +1,5 @@
-//! The payload of an event reaches every receiver with the JSON tokens that were sent. Only white
-//! space may differ.
+//! Without a template, the payload of an event reaches each receiver with the JSON tokens that were
+//! sent. Only white space may differ.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// Writes each line that it reads to the file `received`.
+/// A method server that appends each line that it reads to the file `received`, and answers `null`.
 const RECORDER: &str = r#"
 while IFS= read -r line; do
   printf '%s\n' "$line" >> received
@@ -24,7 +24,7 @@ fn open() -> TestServerBuilder {
     TestServer::builder().allow_loopback_webhooks()
 }
 
-/// Writes random JSON twice: as a sender might write it, and without white space.
+/// Writes random JSON twice: as a sender might write it, and without white space between tokens.
 struct Writer {
     state: u64,
     sent: String,

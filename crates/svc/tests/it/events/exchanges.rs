@@ -1,4 +1,4 @@
-//! What was sent: the stored requests and responses of attempts.
+//! The stored requests and responses of the attempts of webhooks.
 
 use serde_json::{Value, json};
 use svc_testkit::{Reply, TestReceiver, TestServer, TestSink, get_eventually, require};
@@ -133,7 +133,8 @@ async fn the_cli_prints_an_attempt_and_its_curl_command() {
     let args = ["sink", "deliveries", "hook", "--attempt", "1.1", "--curl"];
     let command = server.cli(&ann).run(&args).await.expect(0).stdout;
     assert!(command.contains("-H 'x-key: <X-KEY>'"), "{command}");
-    // The command is valid: with the secret in its place, the receiver gets the same body.
+    // The command is valid: if the secret replaces the placeholder, the receiver gets the same
+    // body.
     let mut shell = tokio::process::Command::new("sh");
     shell.args(["-c", &command.replace("<X-KEY>", "s3cret")]);
     if require("curl").is_ok() {

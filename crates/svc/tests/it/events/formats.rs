@@ -124,7 +124,7 @@ async fn a_format_can_be_read_changed_previewed_and_tested() {
     );
     ann.post(&test, body).await.expect(400);
 
-    // A header of the sink cannot set a CloudEvents attribute.
+    // While a sink has a CloudEvents format, its headers cannot set a CloudEvents attribute.
     let header = json!({"webhook": {"headers": {"ce-subject": "x"}}});
     let refused = ann.patch(&sink.path(), header.clone()).await.expect(400);
     assert!(refused.text().contains("ce-subject"), "{}", refused.text());

@@ -80,7 +80,7 @@ async fn past_events_are_found_by_emitter_payload_and_time() {
         let matching = ids(&admin, query).await;
         assert_eq!(matching.iter().collect::<Vec<_>>(), found, "{query}");
     }
-    // A search shows no event of another user.
+    // Ann's search shows no event of another user.
     assert_eq!(ids(&ann, "?text=bonn").await, Vec::<String>::new());
     let long = "x".repeat(201);
     let refused = ann.get(&format!("/api/events?text={long}")).await;

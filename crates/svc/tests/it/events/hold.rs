@@ -1,5 +1,5 @@
 //! `overflow = "hold"`: no event is lost while a receiver is away, even with `kill -9` at any
-//! moment.
+//! moment. Also filters of sinks.
 
 use std::{
     sync::{

@@ -1,5 +1,5 @@
-//! Which sinks get an event: the sinks of its owner, and global sinks (spec 6.2, 6.3). The fields
-//! of system events (spec 6.1).
+//! Which sinks get an event: the sinks of its owner, and global sinks (spec 6.2, 6.3). Who sees and
+//! changes a sink (spec 6.6). When system events are created, and their fields (spec 3, 6.1).
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn s6_3_a_user_sink_gets_only_the_events_of_its_owner_and_a_global_sink_al
                 .any(|one| one.header("x-service-event-id") == id)
         );
     }
-    // An event that was not emitted through an agent has no space.
+    // A custom event that was not emitted through an agent has no space.
     let record = ann
         .get(&format!("/api/events/{anns}"))
         .await
@@ -222,7 +222,7 @@ async fn s6_1_system_events_carry_exactly_their_fields() {
         (&json!("healthy"), &json!("unhealthy"))
     );
     assert_eq!(data(3)["consecutive_failures"], 2);
-    // The history shows the space of each event.
+    // The history finds all events of the space.
     let of_space = format!("/api/events?space_id={}", space.id);
     assert_eq!(ann.list(&of_space, "events").await.len(), 6);
 }

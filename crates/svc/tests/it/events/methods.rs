@@ -312,14 +312,14 @@ async fn s6_4_event_sinks_only_format_events_and_never_subscribe_a_method() {
     assert_eq!(
         list[0],
         json!({"by": "first", "id": a}),
-        "the first that matches"
+        "the first formatter that matches"
     );
     assert_eq!(
         list[1],
         json!({"by": "second", "id": b}),
         "the owner's sink comes before a global sink of the same name"
     );
-    assert_eq!(list[2], json!({"by": "world", "id": w}), "a global one");
+    assert_eq!(list[2], json!({"by": "world", "id": w}), "a global sink");
     assert_eq!(
         list[3]["event_type"], "space.deleted",
         "the default params if no sink matches"
@@ -336,8 +336,8 @@ async fn s6_4_event_sinks_only_format_events_and_never_subscribe_a_method() {
     result(&ann.call("silent", json!({"called": true})).await);
 }
 
-/// The first provider returns an error. The other provider gets the next attempt, although both are
-/// idle.
+/// The first provider returns an error. The other provider gets the next attempt, although the
+/// first provider is idle too and would otherwise be preferred.
 #[tokio::test]
 async fn s6_4_a_retry_goes_to_another_provider() {
     let server = patient().start().await;

@@ -1,5 +1,5 @@
-//! Recovery: more past events than the queue holds are sent again. They are queued as the queue
-//! drains.
+//! Recovery: past events are sent again, even more events than the queue can hold. They are queued
+//! as the queue drains. Also backtests of changed sinks.
 
 use serde_json::{Value, json};
 use svc_testkit::{Reply, TestReceiver, TestServer, TestSink, eventually};

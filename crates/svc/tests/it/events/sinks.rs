@@ -1,4 +1,5 @@
-//! Sinks as records: values that are refused when a sink is created or changed, and audit entries.
+//! Sinks as records: values that are refused when a sink is created or changed, audit entries, the
+//! quota of sinks, and the key that encrypts their secrets.
 
 use serde_json::{Value, json};
 use svc_testkit::{Process, TestServer, wait_for_address};
@@ -77,7 +78,7 @@ async fn s2_3_s6_3_invalid_sinks_are_refused_with_the_reason() {
     refuse(no_config, "webhook").await;
     let both = with("/json_rpc", json!({"body_template": "{}"}));
     refuse(both, "").await;
-    // A valid sink is accepted once.
+    // A valid sink is accepted. A second sink with the same name is refused.
     let sink = ann.sink(good.clone()).await;
     assert_eq!(sink.created["patterns"], json!(["space.*", "custom.x"]));
     ann.post("/api/event-sinks", &good).await.expect(409);

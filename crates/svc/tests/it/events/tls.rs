@@ -150,7 +150,7 @@ async fn a_client_certificate_is_sent_to_the_receiver_and_its_key_is_never_shown
         "url": "https://example.org", "client_certificate": one.certificate, "client_key": "********"}});
     let refused = ann.post("/api/event-sinks", body).await.expect(400).text();
     assert!(refused.contains("set the key"), "{refused}");
-    // A change of the key needs a new connection.
+    // After a change of the key, the server opens a new connection.
     let before = receiver.received().len();
     sink.patch(pair(&two.certificate, json!(two.key))).await;
     ann.emit("a", json!({})).await;

@@ -198,7 +198,8 @@ async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
         );
     }
     assert!(!server.log().contains(&bare));
-    // Only the owner can read the key file, and the sink has the same secret after a restart.
+    // Only the system user that runs the server can read the key file. The sink has the same secret
+    // after a restart.
     let key = server.data_dir().join("secret.key");
     let mode = std::os::unix::fs::PermissionsExt::mode(&key.metadata().unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);

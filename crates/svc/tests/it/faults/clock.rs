@@ -1,4 +1,4 @@
-//! A wall clock that is set by hours, and a machine that was suspended.
+//! A wall clock that is moved by hours, and a machine that was suspended.
 
 use std::time::Duration;
 

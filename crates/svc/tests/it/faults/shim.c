@@ -2,7 +2,7 @@
  *
  * FAULT_SHIM_FILE names a file with the numbers of `struct control`. The test changes the file while the
  * process runs. Only files whose path contains FAULT_SHIM_PATH fail. Every function makes its system
- * call directly, so that the shim needs nothing of the C library that it replaces.
+ * call directly, so that the shim needs none of the functions that it replaces.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -66,7 +66,7 @@ async fn a_kill_in_the_middle_of_a_write_loses_nothing_that_was_acknowledged() {
     stream.wait_for_all().await;
 }
 
-/// Copies the files of a folder.
+/// Replaces the files of the folder `to` with copies of the files of the folder `from`.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(to)? {
         fs::remove_file(entry?.path())?;
@@ -80,13 +80,13 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Damages the end of the log after `kept` bytes.
+/// Damages everything after the first `kept` bytes of the log.
 fn damage(log: &Path, kept: u64, kind: u64) {
     let mut bytes = fs::read(log).unwrap();
     let rest = &mut bytes[kept as usize..];
     match kind {
         0 => return fs::write(log, &bytes[..kept as usize]).unwrap(),
-        // The file has its length, but its last blocks were never written.
+        // The file has its full length, but its last blocks were never written.
         1 => rest.fill(0),
         _ => rest.iter_mut().for_each(|byte| *byte = !*byte),
     }

@@ -144,7 +144,7 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
         }
     });
     let during = held_up_by(creating, &victim).await;
-    assert!(during < FEW, "{during} created during {ROUNDS} rounds");
+    assert!(during < FEW, "{during} refusals during {ROUNDS} rounds");
 
     // A patch checks its template before its transaction: inside, the check would block all other
     // changes.

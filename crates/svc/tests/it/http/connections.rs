@@ -67,7 +67,8 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() 
                     .write_all(INCOMPLETE[number % INCOMPLETE.len()])
                     .await;
                 while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
-                // Without a pause, clients that are closed at once would use all processor time.
+                // The server may close connections at once. Without a pause, the clients would then
+                // use all processor time.
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         });

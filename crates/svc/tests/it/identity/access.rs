@@ -63,7 +63,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("POST",   "/in/{token}",                   "oooo oo oo o o"), // the source verifies the request
     ("POST",   "/api/auth/setup",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/login",               "oooo 33 oo 3 3"),
-    ("POST",   "/api/auth/sign-in",             "oooo 33 oo 3 3"), // from loopback
+    ("POST",   "/api/auth/sign-in",             "oooo 33 oo 3 3"), // only from loopback, as in this test
     ("POST",   "/api/auth/logout",              "1111 33 oo 3 3"),
     ("GET",    "/api/auth/me",                  "1111 33 oo o o"),
     ("GET",    "/api/auth/state",               "oooo 33 oo o o"),

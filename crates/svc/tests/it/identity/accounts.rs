@@ -388,7 +388,7 @@ async fn a_patch_with_null_is_refused_for_required_fields_and_an_empty_patch_is_
     for path in [&user_path, &group_path, &role_path] {
         let mut before = admin.get(path).await.expect(200).json();
         let mut after = admin.patch(path, "{}").await.expect(200).json();
-        // The server stores this time a moment after the request of the user.
+        // The server stores `last_seen_at` a moment after a request of the user.
         for record in [&mut before, &mut after] {
             record.as_object_mut().unwrap().remove("last_seen_at");
         }

@@ -197,7 +197,8 @@ async fn global_sinks_of_a_user_with_more_permissions_cannot_be_managed() {
         ]
     };
     kim.get(&of_admin.path()).await.expect(200);
-    // The deliveries of an event also have attempts. Kim sees only those of Kim's own sink.
+    // The list of the deliveries of an event contains attempts too. Kim sees only the attempts of
+    // Kim's own sink.
     let event = kim.emit("y", json!({})).await;
     of_admin.wait_for("delivered", 2, SOON).await;
     let path = format!("/api/events/{event}/deliveries");

@@ -219,7 +219,7 @@ async fn s5_a_caller_revoked_while_waiting_does_not_get_the_result() {
         tokio::spawn(async move { revoked.call_raw(call).await })
     };
     ann.wait_for_in_flight("hold", 1).await;
-    // Changes of other users do not matter.
+    // The deactivation of another user does not affect the call.
     admin
         .patch(&format!("/api/users/{}", bob.id), json!({"active": false}))
         .await
@@ -297,7 +297,7 @@ async fn s5_the_agent_token_of_a_stopped_space_does_not_act_as_its_owner() {
     let ended = timeout(SOON, async { while stream.next(SOON).await.is_some() {} });
     ended.await.expect("open streams end too");
     // The agent waits and does not exit.
-    eventually("the agent knows that it is stopped", SOON, || async {
+    eventually("the agent reports the stopped space", SOON, || async {
         let status = agent.find_status().await.unwrap_or_default();
         status.to_string().contains("the space is stopped")
     })

@@ -69,7 +69,7 @@ async fn the_methods_of_a_group_are_known_before_it_is_deleted() {
         ])
     );
     assert_eq!(seen["script_sinks"], 0);
-    // A manager of groups who is not a member and does not manage users sees only numbers.
+    // A manager of groups who is not a member and does not manage users sees only the counts.
     let role = json!({"name": "grouper", "permissions": ["manage_groups"]});
     root.post("/api/roles", role).await.expect(201);
     let cleo = server.user_with("cleo", &["grouper"], &[]).await;

@@ -93,7 +93,7 @@ async fn the_cli_prints_a_configuration_that_works() {
     for client in ["cursor", "vscode"] {
         let printed = config(&[client]).await.stdout;
         assert!(printed.contains(&url), "{printed}");
-        // The client logs in with a browser.
+        // The client logs in with a browser, so its configuration has no token.
         assert!(!printed.contains("Authorization"), "{printed}");
         serde_json::from_str::<Value>(&printed).expect("JSON");
     }

@@ -96,8 +96,7 @@ async fn tool_scripts_are_listed_after_a_restart_and_beside_methods() {
     let scoped = ann.scoped(&["mcp"]).await;
     for user in [&ann, &scoped] {
         let listed = server.cli(user).run(&["mcp", "tools"]).await.expect(0);
-        let expected =
-            "the script `two` is not listed: the method `two` has the tool name `two`; rename it";
+        let expected = "the script `two` is not listed: the method `two` has the tool name `two`; rename the script";
         assert_eq!(listed.stderr.trim(), expected);
     }
 }

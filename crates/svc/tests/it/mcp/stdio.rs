@@ -1,5 +1,5 @@
-//! `svc mcp stdio`, the bridge between a client on stdin and stdout and a server: correct and
-//! misbehaving clients.
+//! `svc mcp stdio`, the bridge between a server and a client that uses stdin and stdout: correct
+//! and misbehaving clients.
 
 use std::{path::Path, process::Stdio, time::Duration};
 

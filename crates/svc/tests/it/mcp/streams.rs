@@ -11,7 +11,7 @@ use crate::{
     mcp::{LEGACY, MODERN, modern_body},
 };
 
-/// Limit for a change, with time for a busy machine.
+/// Time limit for the message about a change. More than a second, because the machine may be busy.
 const CHANGE: Duration = Duration::from_millis(2_500);
 /// How long a stream must stay quiet.
 const QUIET: Duration = Duration::from_millis(1_500);

@@ -132,8 +132,8 @@ async fn s4_1_serial_a_method_server_that_hangs_is_restarted() {
     assert_ne!(agent.method_server_pid().await, pid);
 }
 
-/// A method server that works for two seconds per call, and writes to its folder if another one
-/// worked at the same time.
+/// A method server that works for two seconds per call, and creates the file `overlaps` if another
+/// process works in its folder at the same time.
 const AT_WORK: &str = r#"
 while read -r line; do
     id=${line##*:}

@@ -158,7 +158,7 @@ async fn d1_methods_taken_over_stay_with_the_new_space_after_a_lost_link() {
         result(&ann.call("work", json!({})).await);
     };
     check().await;
-    eventually("the first agent no longer publishes it", SOON, || async {
+    eventually("the first agent lost `work`", SOON, || async {
         first.status().await["methods"] == json!(["pid"])
     })
     .await;

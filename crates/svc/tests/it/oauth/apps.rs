@@ -1,4 +1,4 @@
-//! Apps that register themselves, and apps that administrators manage (groups 12 and 20 of the
+//! Apps that register themselves, and apps that administrators manage (groups 11, 12 and 20 of the
 //! attacks in docs/AUTH.md).
 
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! `kill -9` between and during the steps of a login: no step leaves half a grant. The module
+//! `kill -9` while an app gets or renews its tokens, and between the steps of a login with a code:
+//! no crash leaves half a grant (groups 5, 6 and 24 of the attacks in docs/AUTH.md). The module
 //! `zone` tests the steps with the consent page.
 
 use serde_json::{Value, json};

@@ -58,7 +58,7 @@ async fn a_machine_gets_a_token_after_its_user_typed_the_code() {
     assert_eq!(shown["user_code"], code);
     assert_eq!(shown["address"], "127.0.0.1");
     assert_eq!(shown["app"]["kind"], "builtin");
-    // A user who only reads the question has not agreed, and a token cannot agree.
+    // A user who only reads the question has not agreed. A request with a token cannot agree.
     edit(&mut server, PAST_POLL).await;
     assert_eq!(
         poll_error(&flow.http(), &started).await,

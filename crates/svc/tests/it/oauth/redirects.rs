@@ -64,7 +64,7 @@ async fn apps_on_the_users_machine_may_use_any_port() {
             flow.ask(&[("redirect_uri", &address)]).await;
         }
     }
-    // A client with only one address may omit it.
+    // An app that listed only one address may omit `redirect_uri`.
     flow.ask(&[("redirect_uri", "")]).await;
     // The known apps list their addresses without a port. If the server cannot read their
     // documents, it uses built-in copies.

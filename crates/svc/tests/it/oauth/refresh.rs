@@ -19,7 +19,7 @@ async fn a_client_may_repeat_a_renewal_at_once_and_a_later_reuse_ends_the_grant(
         flow.ping(text(&renewed, "access_token")).await.expect(200);
         newest = text(&renewed, "refresh_token").to_owned();
     }
-    // An app whose answer was lost asks again half a minute later.
+    // An app that did not get the answer asks again half a minute later.
     let past = |seconds: u32| {
         format!(
             "UPDATE oauth_tokens SET replaced_at = replaced_at - {seconds}000 WHERE replaced_at > 0"

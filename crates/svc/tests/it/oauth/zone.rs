@@ -1,4 +1,5 @@
-//! OAuth at several servers, and after `kill -9` (groups 5 and 20 of the attacks in docs/AUTH.md).
+//! OAuth at several servers, and after `kill -9` (groups 5, 6 and 24 of the attacks in
+//! docs/AUTH.md).
 
 use std::time::{Duration, Instant};
 

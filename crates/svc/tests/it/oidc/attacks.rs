@@ -11,7 +11,8 @@ async fn an_answer_is_accepted_once_and_only_in_the_browser_that_began() {
     };
     let mut mallory = site.browser();
     let callback = mallory.callback(&site, "mallory").await;
-    // The victim follows the attacker's link: first without a sign-in, then with one in progress.
+    // The victim opens the attacker's callback address: first while the victim has no sign-in in
+    // progress, then during a sign-in.
     let mut victim = site.browser();
     let answer = victim.get(&callback).await;
     expect_refused(&victim, &answer, "did not begin in this browser");

@@ -10,7 +10,7 @@ use super::{Browser, Site, logout::provider_session};
 const CALLBACK: &str = "http://127.0.0.1:51234/callback";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
-/// An app and a machine that a browser connected.
+/// An app and a machine that the user of a browser connected.
 struct Connected {
     client_id: String,
     access_token: String,
@@ -44,7 +44,8 @@ impl Connected {
         form(http, "/token", &fields).await
     }
 
-    /// The statuses of the app's access token and the machine's token.
+    /// The HTTP statuses of two requests: one with the app's access token, one with the machine's
+    /// token.
     async fn statuses(&self, http: &Http) -> (u16, u16) {
         let get = async |path: &str, token: &str| {
             let bearer = format!("Bearer {token}");
@@ -215,7 +216,7 @@ async fn the_token_of_a_machine_expires_when_a_new_sign_in_is_due() {
     assert!((89..=90).contains(&days), "{token}");
 }
 
-/// Whole days between two times of the API.
+/// The number of whole days between two timestamps of the API.
 fn days_between(from: &str, to: &str) -> u64 {
     let parse = |text: &str| svc_core::Timestamp::parse(text).unwrap();
     parse(to).since(parse(from)).as_secs() / 86_400

@@ -46,7 +46,7 @@ async fn the_settings_are_checked(site: &Site) {
     assert!(detail("keys").contains("usable"), "{checked}");
     assert!(detail("client").contains("accepts"), "{checked}");
     assert!(detail("mappings").contains('2'), "{checked}");
-    // Keycloak supports everything that the check looks for.
+    // The check reports these steps only if a provider lacks something. Keycloak lacks nothing.
     for absent in ["algorithms", "pkce", "scopes", "logout"] {
         assert!(steps.iter().all(|step| step["step"] != absent), "{checked}");
     }
@@ -272,7 +272,7 @@ async fn user_id(site: &Site, name: &str) -> String {
     text(&admin(site, "GET", &path, Value::Null).await[0]["id"])
 }
 
-/// Adds a user to a group (`PUT`), or removes the user (`DELETE`).
+/// Adds a user to a group (`PUT`), or removes the user from the group (`DELETE`).
 async fn change_group(site: &Site, method: &str, user: &str, group: &str) {
     let groups = admin(site, "GET", "/groups", Value::Null).await;
     let mut groups = groups.as_array().unwrap().iter();

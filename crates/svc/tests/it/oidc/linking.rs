@@ -95,7 +95,7 @@ async fn a_user_links_an_account_with_the_password_and_unlinks_it() {
     ben.send("DELETE", &path, json!({})).await.expect(404);
     let of_ben = json!({ "password": password });
     ben.send("POST", &remove, of_ben.clone()).await.expect(404);
-    // A session that was stolen cannot unlink the account: it lacks Ann's password.
+    // A thief of Ann's session cannot unlink the account without Ann's password.
     for (method, path, proof, code) in [
         ("DELETE", &path, json!({}), "proof_required"),
         ("POST", &remove, json!({}), "proof_required"),

@@ -112,7 +112,7 @@ async fn files_that_cannot_be_used_leave_the_former_certificate_in_service() {
         .await;
     assert!(line.contains("cannot read the private key"), "{line}");
 
-    // Renewal by a link to another file, as certbot does.
+    // The key is renewed by a symbolic link to another file, as certbot does.
     fs::write(files.path("key2.pem"), &second.key).unwrap();
     std::os::unix::fs::symlink("key2.pem", files.path("key.pem")).unwrap();
     wait_for_certificate(&authority, address, &second).await;

@@ -72,7 +72,7 @@ async fn health_accepts_the_certificate_of_the_local_server() {
         .env("SVC_TLS_KEY", &key)
         .run(&["server", "health"]);
     own.await.expect(0);
-    // The certificate of a server that the user names is checked.
+    // If the user names a server with `--url`, its certificate must be trusted.
     let named = svc()
         .run(&["server", "health", "--url", server.url()])
         .await;

@@ -16,7 +16,7 @@ async fn migrate(server: &TestServer, to: &str) -> Output {
         .await
 }
 
-/// Runs the command that the migration prints, and returns the key that it sets.
+/// Runs the command that the migration prints, and returns the key that this command sets.
 fn secret_key(said: &Output) -> String {
     let line = said
         .stderr
@@ -32,7 +32,7 @@ fn secret_key(said: &Output) -> String {
     key
 }
 
-/// Ann at a server on the embedded database, with her records.
+/// The user Ann and her records, on a server with the embedded database.
 struct Household {
     ann: TestUser,
     admin: TestUser,
@@ -159,7 +159,7 @@ async fn a_migration_moves_all_data() {
     assert!(said.stderr.contains("stop it first"), "{}", said.stderr);
     server.kill9();
 
-    // A target with foreign tables is refused.
+    // A target that contains tables already is refused.
     let taken = postgres.database();
     postgres.sql(&taken.name, "CREATE TABLE users (name TEXT)");
     let refused = migrate(&server, &taken.url).await.expect(6);
@@ -187,7 +187,7 @@ async fn a_migration_moves_all_data() {
     home.the_space_stayed(&node).await;
 }
 
-/// Events of the source: so many that a copy takes seconds.
+/// The number of events in the source database: so many that copying them takes seconds.
 const MANY: &str = "60000";
 
 /// Whether all data is in the target, as other connections see it. Fails on partial data.

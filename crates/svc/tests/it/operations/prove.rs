@@ -35,7 +35,7 @@ impl Ran {
     }
 }
 
-/// Runs `svc prove` in a folder, to its end.
+/// Runs `svc prove`, and waits until it exits.
 async fn prove(cli: Cli, args: &[&str]) -> Ran {
     let mut process = start(cli, args);
     let code = process.wait_for_exit(RUN_MAX).await.code();

@@ -366,7 +366,7 @@ async fn a_single_server_lists_itself() {
     let record = ann.get(&space.path()).await.expect(200).json();
     assert_eq!(record["node_id"], this["id"]);
     let table = server.cli(&admin).run(&["server", "list"]).await.expect(0);
-    assert!(table.stdout.contains("up (answers)"), "{}", table.stdout);
+    assert!(table.stdout.contains("up (this one)"), "{}", table.stdout);
     // The refusal names the missing permission.
     let denied = server.cli(&ann).run(&["server", "list"]).await.expect(4);
     assert!(denied.stderr.contains("view_audit"), "{}", denied.stderr);

@@ -181,7 +181,7 @@ async fn check_sinks(ann: &TestUser, known: &Known) {
     assert_eq!(again.header("x-service-event-id"), first.as_str().unwrap());
     assert_signed(&again, known.get("broken_secret"));
 
-    // The old sink gets a new event, with the header that 0.1.0 stored unencrypted.
+    // The old sink sends a new event. The request has the header that 0.1.0 stored unencrypted.
     let body = json!({"type": "after.upgrade", "payload": {}});
     ann.post("/api/events/emit", body).await.expect(202);
     let new = receiver.wait_for("/good", 1, SOON).await.remove(0);

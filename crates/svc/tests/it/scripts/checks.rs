@@ -1,10 +1,10 @@
-//! Sources are compiled before they are stored, in a worker: a source that overloads the compiler
-//! does not affect the server.
+//! Sources of scripts are compiled in a worker before they are stored. A source that overloads the
+//! compiler does not affect the server.
 
 use serde_json::json;
 use svc_testkit::{TestServer, peak_resident_mib};
 
-/// MiB by which the server may grow.
+/// MiB by which the memory of the server may grow.
 const MORE_MEMORY_MAX: u64 = 64;
 
 /// The compiler copies a `finally` block for every `return` that passes through it.

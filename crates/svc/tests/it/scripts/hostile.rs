@@ -120,7 +120,7 @@ fn thousand() -> Vec<Attack> {
     all
 }
 
-/// Makes a sink for each attack of one owner.
+/// Creates a sink for each of these attacks. The user owns all the sinks.
 async fn prepare(user: TestUser, attacks: Vec<Attack>) -> Vec<(Attack, TestSink)> {
     let mut prepared = Vec::new();
     for (n, attack) in attacks.into_iter().enumerate() {

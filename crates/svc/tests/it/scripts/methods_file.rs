@@ -1,4 +1,4 @@
-//! A script as the file an agent registers when it starts (spec 4.3).
+//! A script as the methods file, which an agent registers when it starts (spec 4.3).
 
 use serde_json::json;
 use svc_testkit::{Process, TestServer, descendants_of, get_eventually, result};

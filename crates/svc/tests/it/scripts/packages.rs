@@ -217,7 +217,7 @@ async fn s4_2_without_a_link_the_libraries_are_the_last_known_or_unavailable() {
     let after = get(&http, USER, &[]).await.expect(200);
     assert_eq!(after.body, before.body);
     get(&http, SVC, &[]).await.expect(200);
-    // An agent that was never linked can serve only its own library.
+    // An agent that was never linked can serve only the built-in library `svc`.
     let other = TempDir::new().unwrap();
     let mut lonely = space.spawn_agent_in(other.path(), &[]);
     let http = loopback(&lonely).await;

@@ -7,8 +7,8 @@ use svc_testkit::{Cli, Output, Process, TempDir, error_code, fixture_method_serv
 use super::lab::Lab;
 use crate::SOON;
 
-/// The beginning of a script. It creates a server without methods, whose method server is the
-/// fixture.
+/// The beginning of a script. It creates a Python object `Server` without methods. The program of
+/// this method server is the fixture.
 pub fn beginning() -> String {
     let command = Value::from(fixture_method_server().to_str().unwrap());
     format!(

@@ -135,7 +135,7 @@ async fn s4_3_the_log_reports_the_outcome_of_a_methods_script() {
         (
             "late",
             "print('own words')\n1 / 0\n",
-            "own.py` failed after its methods were registered; they stay",
+            "own.py` failed after its methods were registered; they stay registered",
         ),
         (
             "none",

@@ -9,7 +9,8 @@ use super::lab::Lab;
 use crate::SOON;
 
 impl Lab {
-    /// A method server of these handlers, each published under its own name.
+    /// A lab whose method server runs these handlers. Each handler is published under its own
+    /// name.
     pub async fn serving(handlers: &str, args: &[&str]) -> Self {
         let lab = Self::new().await;
         lab.serve(handlers, args).await;
@@ -81,14 +82,14 @@ def hold(params):
     return "held"
 "#;
 
-/// The script method server, and a method for each handler.
+/// A registration of the script method server, with a method for each handler.
 pub fn registration(handlers: &str, args: &[&str]) -> RegistrationToml {
     let all = [&["run-script", "--json-rpc", "setup.py"], args].concat();
     let server = RegistrationToml::of(&svc_program(), &all);
     names_of(handlers).fold(server, |registration, name| registration.plain(name))
 }
 
-/// The functions that take params.
+/// The names of the handlers: the functions that take `params`.
 fn names_of(handlers: &str) -> impl Iterator<Item = &str> {
     handlers.lines().filter_map(|line| {
         line.strip_prefix("def ")?
@@ -175,7 +176,7 @@ def half_a_line(params):
 async fn s4_4_output_of_handlers_of_any_size_goes_to_the_log() {
     let lab = Lab::serving(LOUD, &[]).await;
     let said = |response: Value| assert_eq!(result(&response), "said");
-    // An unfinished line is logged as a line and is not joined with the next request.
+    // An unfinished line is logged as a line. The output of the next request is not added to it.
     said(lab.ann.call("half_a_line", json!({})).await);
     let line = lab.space.wait_for_log("the ink", SOON).await;
     assert_eq!(line, "the ink");

@@ -1,5 +1,5 @@
-//! Processes and files of a script method server (spec 4.4): the configuration of its handlers,
-//! changes of its files, and its end.
+//! Processes and files of a script method server (spec 4.4): its setup and libraries, changes of
+//! its files, and how its processes end.
 
 use std::process::{Command, Stdio};
 
@@ -56,7 +56,7 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
         .space
         .write("handlers.py", &version("['second', parts.N]"));
     becomes(json!(["second", 1])).await;
-    // Libraries of libraries are watched too.
+    // Modules that a watched file imports are watched too.
     lab.space.write("parts.py", "N = 22\n");
     becomes(json!(["second", 22])).await;
 
@@ -144,7 +144,7 @@ async fn s4_4_the_script_method_server_reports_to_its_agent_that_it_is_ready() {
     );
     // Without an agent, no ready message is written: other readers do not expect it.
     assert_eq!(svc().run(&serve).await.expect(0).stdout, "");
-    // A setup that fails is not ready.
+    // If the setup fails, no ready message is written.
     write("setup.py", "1 / 0\n");
     let failed = svc().env("SVC_AGENT_SOCKET", "agent.sock").run(&serve);
     assert_eq!(failed.await.stdout, "");

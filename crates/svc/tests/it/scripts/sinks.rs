@@ -5,7 +5,7 @@ use svc_testkit::{TestServer, TestSink, TestUser, get_eventually};
 
 use crate::SOON;
 
-/// The output of the sink's last delivery, which must have succeeded.
+/// Waits until `count` deliveries of the sink have succeeded. Returns the output of the last one.
 pub async fn printed(sink: &TestSink, count: usize) -> String {
     let delivered = sink.wait_for("delivered", count, SOON).await;
     let last = &delivered[count - 1]["attempts"];
@@ -14,7 +14,7 @@ pub async fn printed(sink: &TestSink, count: usize) -> String {
     output.as_str().unwrap_or_default().to_owned()
 }
 
-/// The first attempt of the sink's first delivery, which must have failed.
+/// Waits until the first attempt of the sink's first delivery has failed. Returns this attempt.
 pub async fn failure(sink: &TestSink) -> Value {
     get_eventually("an attempt fails", SOON, || async {
         let all = sink.deliveries().await;

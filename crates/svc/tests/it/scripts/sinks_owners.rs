@@ -26,7 +26,7 @@ async fn s6_3_each_delivery_uses_the_current_stored_script() {
     ann.emit("two", json!({})).await;
     let error = failure(&sink).await["error"].clone();
     assert_eq!(error, "stored.py:1: ValueError: first");
-    // Queued events run the new source.
+    // For events that are queued already, the new source runs.
     script
         .patch(json!({"source": "import svc.event as e\nprint('now', e.type())\n"}))
         .await;

@@ -1,5 +1,4 @@
-//! `/api/scripts` and `svc script`: who sees, changes and removes which scripts, and which
-//! scripts are refused.
+//! `/api/scripts`: who sees, changes and removes which scripts, and which scripts are refused.
 
 use serde_json::{Value, json};
 use svc_testkit::{Answer, TestServer, TestUser};

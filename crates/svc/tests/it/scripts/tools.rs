@@ -1,4 +1,5 @@
-//! Tool scripts (spec 6.2): run on the server as their caller, by HTTP and by `svc script`.
+//! Tool scripts (spec 6.2): HTTP requests run them on the server, with the permissions of the
+//! caller.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestReceiver, TestScript, TestServer, TestUser, fixture, method};
@@ -391,7 +392,7 @@ async fn a_sink_script_runs_with_a_past_event() {
         .await
         .expect(200);
     assert!(ran.text().contains("A-17"), "{}", ran.text());
-    // An event of another user does not exist.
+    // For Bob, Ann's event does not exist.
     let of_bob = bob.post("/api/scripts", new).await.expect(201).json();
     let path = format!("/api/scripts/{}/run", of_bob["id"].as_str().unwrap());
     bob.post(&path, json!({ "event_id": event }))

@@ -95,7 +95,8 @@ impl Authenticator {
         encode(text.to_string().as_bytes())
     }
 
-    /// A map with the kind, the algorithm, the curve and the two coordinates.
+    /// The public key in COSE form: a map with the key type, the algorithm, the curve and the two
+    /// coordinates.
     fn cose_key(&self) -> Vec<u8> {
         let point: &[u8] = self.key.public_key().as_ref();
         let head: [u8; 10] = [0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20];

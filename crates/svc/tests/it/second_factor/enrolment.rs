@@ -34,7 +34,8 @@ async fn an_app_is_used_only_after_its_first_code() {
     let secret = super::decode_base32(secret);
     assert_eq!(secret.len(), 20);
 
-    // A crash between the two steps does not change the login, and the setup can continue.
+    // After a crash between the two steps of the setup, the login is unchanged, and the setup can
+    // continue.
     server.kill9();
     server.start_again().await;
     ann.login().await;

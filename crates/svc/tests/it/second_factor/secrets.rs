@@ -83,6 +83,6 @@ async fn after_the_loss_of_the_key_a_user_logs_in_with_a_recovery_code() {
     complete(&http, &token, &ann.recovery_codes[0])
         .await
         .expect(200);
-    // The app is set up again, with the new key.
+    // The app can be set up again. Its secret is then encrypted with the new key.
     Protected::new(ann.user).await;
 }

@@ -182,7 +182,7 @@ async fn the_owners_permission_is_checked_at_each_request() {
         reason.contains("may not emit") && reason.contains("use_spaces"),
         "{reason}"
     );
-    // A request to a source of an inactive user gets the answer of an unknown URL.
+    // A request to a source of an inactive user is answered like a request to an unknown URL.
     admin
         .patch(&path, json!({"active": false}))
         .await

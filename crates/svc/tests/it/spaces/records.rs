@@ -88,7 +88,8 @@ async fn s3_names_are_checked_and_unique_per_owner() {
     ann.post("/api/spaces", json!({"name": "x", "colour": "red"}))
         .await
         .expect(400);
-    // Local spaces run code on the server: they need a permission and a setting.
+    // Local spaces run code on the server: their owner needs a permission, and a setting of the
+    // server must allow them.
     ann.post("/api/spaces", json!({"name": "x", "runtime": "local"}))
         .await
         .expect(403);

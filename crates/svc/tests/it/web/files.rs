@@ -13,7 +13,7 @@ async fn get(server: &TestServer, path: &str, headers: &[(&str, &str)]) -> Answe
     server.http().request("GET", path, headers, "").await
 }
 
-/// The addresses of files that a page contains.
+/// The addresses of the files to which a page refers.
 fn linked(page: &str) -> Vec<&str> {
     let parts = page.split(['"', '\'']);
     parts.filter(|part| part.starts_with("/web/")).collect()
@@ -248,7 +248,7 @@ async fn every_file_of_the_interface_is_in_the_binary() {
             let heading = format!(" // {path}\n");
             let bundles = FILES.iter().filter(|file| file.path.ends_with(".js"));
             let count = bundles.filter(|bundle| is_in(bundle, &heading)).count();
-            // The worker has copies of the modules that it imports.
+            // The bundle of the web worker has copies of the modules that the worker imports.
             assert!(matches!(count, 1 | 2), "{path} is in {count} bundles");
         } else {
             let answer = get(&server, &format!("/web/{path}"), &[]).await.expect(200);

@@ -13,7 +13,7 @@ async fn deliveries(user: &TestUser, event: &str) -> Vec<Value> {
     answer["deliveries"].as_array().unwrap().clone()
 }
 
-/// Name and state of each receiver, sorted.
+/// The name of the receiver and the state of each delivery, sorted.
 fn ends(deliveries: &[Value]) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let end = |one: &Value| (text(&one["receiver"]["name"]), text(&one["state"]));

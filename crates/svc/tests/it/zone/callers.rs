@@ -1,4 +1,4 @@
-//! Callers of methods at every server of a zone, all the time, while a test stops servers.
+//! Callers that call methods at every server of a zone without a pause, while a test stops servers.
 
 use std::sync::{
     Arc,
@@ -19,7 +19,7 @@ const SERVERS: usize = 3;
 pub(super) struct Callers {
     stop: AtomicBool,
     made: AtomicUsize,
-    /// The server that callers do not use, plus one; 0 if they use all servers.
+    /// The number of the server that callers do not use, plus one. 0 if they use all servers.
     avoided: AtomicUsize,
     /// Calls that have begun and not ended, by server.
     under_way: [AtomicUsize; SERVERS],
@@ -91,7 +91,8 @@ impl Callers {
         .await;
     }
 
-    /// Makes the callers use other servers than this one.
+    /// Makes the callers use other servers than this one, and waits until their calls at this
+    /// server have ended.
     pub(super) async fn avoid(&self, server: usize) {
         self.avoided.store(server + 1, Ordering::SeqCst);
         eventually("the callers have left the server", SOON, || async {

@@ -17,8 +17,8 @@ use crate::{
     events::crash::{first_arrivals, ids},
 };
 
-/// Events of one emitter in one round. All emitters together stay below 100, the capacity of a
-/// sink.
+/// The number of events of one emitter in one round. All emitters together stay below 100, the
+/// capacity of a sink's queue.
 const EVENTS: usize = 20;
 
 /// An emit that was acknowledged.

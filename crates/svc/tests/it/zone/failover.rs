@@ -1,5 +1,5 @@
-//! A standby becomes the primary: the servers of the zone find it by the hosts of their URL, and no
-//! acknowledged event is lost.
+//! A standby becomes the primary. The servers of the zone find the new primary among the hosts of
+//! their database URL, and no acknowledged event is lost.
 
 use std::time::{Duration, Instant};
 

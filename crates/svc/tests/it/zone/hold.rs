@@ -25,7 +25,7 @@ const SERVERS: usize = 3;
 const EMITTERS: usize = 3;
 const PER_ROUND: usize = 300;
 const LEASE: Duration = Duration::from_secs(2);
-/// How long a server stays frozen: longer than its lease and its renewal.
+/// How long a server stays frozen: longer than its lease plus the time between two renewals.
 const FROZEN: Duration = Duration::from_millis(2_800);
 /// How long an emitter waits for a response before it tries another server.
 const PATIENCE: Duration = Duration::from_millis(600);

@@ -45,8 +45,9 @@ async fn a_rate_limit_holds_for_all_servers_together() {
     for emitting in emitting {
         accepted += emitting.await.unwrap();
     }
-    // A bucket holds the tokens of one second. If the servers did not share the limit, twice as
-    // many emits would be accepted. A test in simulated time measures the exact rate.
+    // At the start, the emits of one second are accepted at once. If the servers did not share the
+    // limit, twice as many emits would be accepted. A test in simulated time measures the exact
+    // rate.
     let expected = PER_SECOND * (LOAD.as_secs() as u32 + 1);
     println!("{accepted} accepted, {expected} expected");
     assert!(accepted < expected + expected / 3, "{accepted}");

@@ -1,5 +1,5 @@
-//! Calls at the first server of a zone and emits at each server, all the time, while a test
-//! disturbs the database.
+//! The load on a zone while a test disturbs the database: calls at the first server and emits at
+//! each server, without a pause.
 
 use std::{
     sync::{
@@ -21,14 +21,15 @@ use crate::{
 /// Counts the events of the emitters.
 pub(super) const COUNT_EVENTS: &str =
     "SELECT COUNT(*) FROM events WHERE type LIKE 'custom.outage.%'";
-/// Counts the events of the emitters that have no delivery.
+/// Counts the events without a delivery among the events of the emitters.
 pub(super) const COUNT_UNDELIVERED: &str = "SELECT COUNT(*) FROM events e \
      WHERE type LIKE 'custom.outage.%' \
      AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)";
 /// The minimum number of times that the server of each emitter must report the outage.
 const REFUSALS_MIN: usize = 10;
 
-/// Calls a method all the time. No call may fail. Returns the number of calls and the longest time.
+/// Calls a method all the time. No call may fail. Returns the number of calls and the duration of
+/// the slowest call.
 pub(super) async fn call_all_the_time(user: TestUser, stop: Arc<AtomicBool>) -> (usize, Duration) {
     let (mut calls, mut slowest) = (0, Duration::ZERO);
     while !stop.load(Ordering::SeqCst) {

@@ -47,7 +47,8 @@ async fn permitted_users_can_read_the_log_of_a_space_at_any_server() {
     zone.thaw(1);
 }
 
-/// Each request to another server is a row in the database, with log lines, until it is removed.
+/// To read the log at another server, a server stores a request as a row in the database. The other
+/// server adds the log lines to the row. The row must be removed in every case.
 #[tokio::test]
 async fn a_user_who_disconnects_leaves_no_request_and_delays_no_other_user() {
     let Some(postgres) = TestPostgres::find() else {

@@ -1,5 +1,6 @@
-//! The database does not respond, as if the network dropped all packets: servers notice it within
-//! seconds, answer at once, and continue when it responds again. Clients retry with the same key.
+//! The database does not respond, as if the network dropped all packets. Servers notice this within
+//! seconds and then refuse requests at once, until the database responds again. Clients retry with
+//! the same key.
 
 use std::{
     sync::{
@@ -15,8 +16,8 @@ use svc_testkit::{TestPostgres, TestUser, TestZone, eventually, fixture};
 use super::{at_each, load::call_all_the_time};
 use crate::SOON;
 
-/// How long an emit may wait for a database that does not respond. Servers notice it within 2 s;
-/// without a heartbeat they would wait for 15 s.
+/// How long an emit may wait for a database that does not respond. Servers notice the silence
+/// within 2 s. Without heartbeats to the database, they would wait for 15 s.
 const SILENCE_MAX: Duration = Duration::from_secs(6);
 
 /// A zone of two servers on a database that a test may freeze.

@@ -39,7 +39,7 @@ fn first_version(builder: TestServerBuilder) -> TestServerBuilder {
     }
 }
 
-/// Records the next step of the schema.
+/// Records one more migration, as a newer version would.
 fn add_step(postgres: &TestPostgres, database: &str, compatible_since: &str) {
     let newest = "(SELECT MAX(version) FROM schema_migrations)";
     postgres.sql(
@@ -99,7 +99,7 @@ impl Spaces {
         Self { agents, spaces }
     }
 
-    /// Waits until every method answers at a server.
+    /// Waits until a method of each space answers at the user's server.
     async fn wait_until_linked(&self, user: &TestUser) {
         for n in 0..SPACES {
             eventually("the server has every link", 3 * SOON, || async {
@@ -110,7 +110,7 @@ impl Spaces {
         }
     }
 
-    /// The number of agents whose home is each server.
+    /// For each server, the number of agents whose home is this server.
     async fn homes(&self, zone: &TestZone) -> [usize; SERVERS] {
         let mut homes = [0; SERVERS];
         for agent in &self.agents {
@@ -123,7 +123,7 @@ impl Spaces {
     }
 }
 
-/// Starts a slow call of each space, and waits until all are in flight.
+/// Calls the slow method of each space, and waits until all these calls are in flight.
 async fn start_slow_calls(user: &TestUser) -> Vec<JoinHandle<Value>> {
     let names = (0..SPACES).map(|n| format!("slow{n}"));
     let calls = names.map(|name| (user.start_call(&name, json!({"ms": 3_000})), name));

@@ -1,7 +1,7 @@
 // The inspector's command line, with `--strict`: `inspector.mjs <era>`. The inspector also checks whether
 // the schemas of the tools are portable. It reads no notifications.
 //
-// Its findings about tools of other users, `user_*`, are ignored: these users may write such schemas.
+// Its findings about tools of other users, `user_*`, are ignored: users may write schemas that are not portable.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

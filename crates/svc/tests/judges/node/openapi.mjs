@@ -14,7 +14,7 @@ const config = await createConfig({
   rules: {
     // `/api/events/stream` and `/api/events/{id}`: an id is a UUID, so no address has two meanings.
     'no-ambiguous-paths': 'off',
-    // The document names the server as `/`: clients use the address that they read it from.
+    // The document names the server as `/`: clients use the server from which they read the document.
     'no-server-example.com': 'off',
     // Health checks fail with 503, not with 4xx. The link of an agent succeeds with 101, not with 2xx.
     'operation-4xx-response': 'off',
@@ -45,5 +45,5 @@ const faults = ts.getPreEmitDiagnostics(ts.createProgram([types], options));
 for (const fault of faults) console.error(ts.flattenDiagnosticMessageText(fault.messageText, '\n'));
 
 const operations = Object.values(document.paths).flatMap(Object.keys).length;
-console.log(`${operations} operations, ${problems.length} findings, ${faults.length} errors of types`);
+console.log(`${operations} operations, ${problems.length} findings, ${faults.length} type errors`);
 process.exit(problems.length + faults.length > 0 ? 1 : 0);

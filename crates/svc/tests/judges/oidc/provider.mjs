@@ -1,5 +1,5 @@
-// A real provider: `oidc-provider`. The environment has REDIRECT_URI and LOGOUT_URI of the server under test. Prints
-// the issuer of the provider. Tests send these requests:
+// A real provider: `oidc-provider`. The variables REDIRECT_URI and LOGOUT_URI are addresses of the server under test.
+// The script prints the issuer of the provider. Tests send these requests:
 // - POST /test/accounts {"ann": {claims}} adds or replaces accounts.
 // - POST /test/sign-in {"url", "login"} signs in as a person would, and answers {"callback"}.
 // - POST /test/logout {"sub", "sid"?} sends a logout token to the server under test, and answers {"status"}: 200, the

@@ -1,4 +1,5 @@
-"""The `mcp` package 2.x, which speaks 2026-07-28, over HTTP or over the bridge."""
+"""The `mcp` package 2.x, which speaks 2026-07-28, over HTTP or through the bridge
+`svc mcp stdio`."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Decodes exported traces with the official messages of OpenTelemetry.
+"""Decodes exported traces with the official Protobuf messages of OpenTelemetry.
 
 Each file of the folder `OTLP_FOLDER` is the body of one request. For each span, this script prints
 one line of JSON.

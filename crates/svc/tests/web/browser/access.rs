@@ -1,4 +1,5 @@
-//! Users do not see controls for actions they may not do.
+//! Users do not see controls for actions that they may not take, and administrators manage users,
+//! groups, roles and templates in the pages.
 
 use serde_json::json;
 use svc_testkit::{fixture, method};

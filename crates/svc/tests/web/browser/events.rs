@@ -1,4 +1,4 @@
-//! Sinks and events: actions of the pages take effect, and new events are shown.
+//! Sinks, events and the audit log: actions of the pages take effect, and new events are shown.
 
 use serde_json::{Value, json};
 use svc_testkit::{Reply, TestReceiver};

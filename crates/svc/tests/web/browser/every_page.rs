@@ -63,7 +63,7 @@ async fn screenshots_of_every_page() {
     run(&browser, "screenshots", &site.server, &site.facts).await;
 }
 
-/// Not a test: with `SVC_PICTURES=<folder>` it writes the pictures of the README there.
+/// Not a test: with `SVC_PICTURES=<folder>`, stores the pictures of the README in that folder.
 #[tokio::test]
 async fn pictures_of_the_readme() {
     let Ok(folder) = std::env::var("SVC_PICTURES") else {

@@ -1,4 +1,4 @@
-//! From an empty server to the first call, and a token that can make calls.
+//! The way from an empty server to the first call, and tokens that users create in the pages.
 
 use serde_json::json;
 use svc_testkit::{Cli, TempDir, error_code, fixture, get_eventually, method, result};

@@ -1,4 +1,4 @@
-//! The form of a method: every kind of schema has a field.
+//! The form of a method: every kind of schema has a field, and params can be saved and shared.
 
 use serde_json::json;
 use svc_testkit::{fixture, method};

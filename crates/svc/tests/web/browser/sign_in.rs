@@ -1,4 +1,4 @@
-//! Signing in, and the messages of failed attempts.
+//! Signing in with a password, a second factor or a passkey, and the messages of failed attempts.
 
 use serde_json::json;
 

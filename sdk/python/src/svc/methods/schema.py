@@ -10,12 +10,14 @@
 
 A builder returns a plain dict, so builders and schemas written by hand can be mixed. Every builder
 takes `description`, `default`, `enum` and `extra`, a dict of further JSON Schema keywords. Keywords
-of the builder override `extra`. `None` means that a keyword is not given. Only `default=None` means
-null, except in `optional`. An unknown keyword raises a `TypeError`.
+of the builder override `extra`. A keyword with the value `None` counts as not given, with one
+exception: `default=None` sets the default to null (but not in `optional`). An unknown keyword
+raises a `TypeError`.
 
 The keys of the dict have a fixed order, independent of the order of the arguments: `type`,
-`description`, the builder's own keywords in the order of its signature, `default`, `enum`, and then
-the keywords of `extra`.
+`description`, the builder's own keywords, `default`, `enum`, and then the keywords of `extra`. A
+builder's own keywords are in the order of its signature; those of `object` are `properties`,
+`required` and `additionalProperties`.
 """
 
 from __future__ import annotations

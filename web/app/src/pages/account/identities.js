@@ -157,7 +157,7 @@ function LinkDialog({ providers, hasPassword, onClose }) {
               <${TextInput} label="Your password on this server" type="password" value=${password}
                 onInput=${setPassword} autocomplete="current-password" required />
             `
-            : html`<p>This works within 10 minutes after your sign-in.</p>`
+            : html`<p>You can link an account only within 10 minutes after your sign-in.</p>`
         }
       </${Form}>
     </${Dialog}>

@@ -7,7 +7,7 @@ import { useResource } from '../../lib/resource.js';
 
 /**
  * The lists from which names are read: the address, the key of the list in the response, and the permissions. The user
- * needs one of the permissions; without any, every user may read the list.
+ * needs one of the permissions. If none is named, every user may read the list.
  * @type {[path: string, list: string, permissions: string[]][]}
  */
 const LISTS = [

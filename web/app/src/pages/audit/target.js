@@ -8,8 +8,8 @@ import { ownName } from './names.js';
  */
 
 /**
- * Target types that have a page, and the permissions of which one is enough to open it. Without permissions, every user
- * can open the page.
+ * Target types that have a page, and the permissions of which one is enough to open it. If no permission is named,
+ * every user can open the page.
  * @type {Record<string, [path: string, ...permissions: string[]]>}
  */
 const PAGES = {

@@ -63,9 +63,9 @@ export function outcomeWords(outcome) {
 
 /** @type {Record<string, string>} */
 const OMISSIONS = {
-  too_large: 'Not recorded: larger than the server records.',
+  too_large: 'Not recorded: larger than the limit of the server.',
   unreadable: 'Not recorded: the JSON repeats a member or nests too deep.',
-  dropped: 'Not recorded: too many came in one second.',
+  dropped: 'Not recorded: too many bytes of params and results came in one second.',
 };
 
 /** Why a payload is missing. @param {string} why */

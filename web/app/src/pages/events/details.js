@@ -1,4 +1,4 @@
-/** One event: its fields, its payload and its deliveries. */
+/** One event: its fields and its deliveries. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';

@@ -39,8 +39,8 @@ function EffectsList({ effects }) {
   const shown = methods.slice(0, NAMES_SHOWN);
   return html`
     <p>
-      The members lose ${plural(total, 'method')} that ${total === 1 ? 'is' : 'are'} limited to this
-      group${shown.length > 0 ? ':' : '.'}
+      The members lose the access to ${plural(total, 'method')} that this group gives
+      them${shown.length > 0 ? ':' : '.'}
     </p>
     ${
       shown.length > 0 &&
@@ -76,6 +76,6 @@ function EffectsList({ effects }) {
         </p>
       `
     }
-    ${scripts === 0 && html`<p class="muted">No script sink of a member depends on it.</p>`}
+    ${scripts === 0 && html`<p class="muted">No member has an active script sink.</p>`}
   `;
 }

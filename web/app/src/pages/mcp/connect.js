@@ -69,7 +69,9 @@ function LoginSteps({ client, login, entry }) {
           ${withCode(login.start(entry.name))} Your browser opens a page of this server that shows which app asks.
           Press Allow.
         </p>
-        <p class="muted"><a href="/account#apps">Connected apps</a> lists the client afterwards, and disconnects it.</p>
+        <p class="muted">
+          Afterwards, <a href="/account#apps">Connected apps</a> lists the client. There you can disconnect it.
+        </p>
       </li>
     </ol>
   `;

@@ -256,7 +256,7 @@ export function itemSchema(schema, index) {
   return Array.isArray(schema.items) ? (schema.additionalItems ?? {}) : (schema.items ?? {});
 }
 
-/** Limit of nested required members in an initial value. */
+/** The maximum depth of required members in an initial value. */
 const DEEPEST = 6;
 /** Limit of items in an initial list. */
 const FIRST_ITEMS = 3;

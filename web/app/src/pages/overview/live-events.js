@@ -6,8 +6,8 @@ import { useEffect, useState } from '../../lib/preact.js';
  */
 
 /**
- * The newest events; live events are added. The list is read when the stream opens or falls behind, so that no recent
- * event is missing.
+ * The newest events. Events of the stream are added as they arrive. Whenever the stream opens, or reports that it
+ * skipped events, the newest events are loaded again, so that no recent event is missing.
  * @param {number} limit
  */
 export function useLiveEvents(limit) {

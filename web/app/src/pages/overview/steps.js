@@ -29,8 +29,8 @@ export const STEPS = [
     href: '/spaces',
     go: 'Go to spaces',
     text:
-      'Your methods run in a space: a container, a machine, a folder. Create one, and start its agent there ' +
-      'with the command shown.',
+      'Your methods run in a space: a container, a machine, a folder. Create a space. You then get a command ' +
+      'that starts its agent: run that command in the space.',
     command: 'svc space create lab',
   },
   {

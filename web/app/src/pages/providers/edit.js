@@ -68,7 +68,8 @@ export function ProviderDialog({ provider, onDone, onClose }) {
           placeholder="groups=staff" optional
           hint="One per line. For several values of a claim, one of them is enough." />
         <${TextInput} label="Groups claim" value=${fields.groups_claim} onInput=${set('groups_claim')}
-          placeholder="groups" autocomplete="off" optional hint="Its name, or a path such as realm_access.roles." />
+          placeholder="groups" autocomplete="off" optional
+          hint="The name of the claim, or a path such as realm_access.roles." />
         <${Textarea} label="Groups and roles" mono rows=${3} value=${fields.mappings} onInput=${set('mappings')}
           placeholder="svc-admins=role:admin" optional
           hint="One per line: the provider's value, and a group or a role here." />

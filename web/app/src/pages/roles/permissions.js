@@ -1,5 +1,5 @@
 /**
- * The description of each permission. A permission without a description is shown by its name.
+ * The description of each permission. For a permission without a description, the pages show only the name.
  * @type {Record<string, string>}
  */
 export const MEANING = {

@@ -1,4 +1,4 @@
-/** One schedule: its next runs, and its switches. */
+/** One schedule: its settings, its next runs, and buttons that run it, switch it off or on, or delete it. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';

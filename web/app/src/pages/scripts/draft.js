@@ -4,8 +4,8 @@ import { HINTS } from '../../lib/hints.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
 
 /**
- * `schema` is the text of the params schema. `schema` and `title` are '' if there is none. `hints` are the stated
- * annotations.
+ * `schema` is the text of the params schema. `schema` and `title` are '' if there is none. `hints` are the annotations
+ * of the tool; null means that the author states nothing.
  * @typedef {{name: string, description: string, source: string, schema: string, title: string,
  *   hints: Record<string, boolean | null>}} Draft
  */

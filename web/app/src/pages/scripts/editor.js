@@ -74,7 +74,7 @@ export function ToolFields({ draft, onChange, readOnly }) {
     onChange({ hints: { ...draft.hints, [key]: stated === '' ? null : stated === 'true' } });
   return html`
     <${TextInput} label="Title" optional maxlength="256" value=${draft.title} readonly=${readOnly}
-      hint="A name for people; MCP clients show it." autocomplete="off"
+      hint="The name that people see; MCP clients show it." autocomplete="off"
       onInput=${(/** @type {string} */ title) => onChange({ title })} />
     ${HINTS.map(
       ({ key, label }) => html`
@@ -92,7 +92,7 @@ export function SchemaField({ draft, onChange, readOnly }) {
   return html`
     <${CodeEditor} label="Params schema" language="json" rows=${6} maxRows=${18} value=${draft.schema}
       readOnly=${readOnly}
-      hint="JSON Schema of an object; empty for none. Clients see it, but it is not enforced: main checks its params."
+      hint="JSON Schema of an object; empty for none. It informs clients, but main must check its params itself."
       error=${wrong?.message} errorLine=${wrong?.line}
       onInput=${(/** @type {string} */ schema) => onChange({ schema })} />
   `;

@@ -82,7 +82,8 @@ function Remove({ passkey, onDone, onClose }) {
 
 /**
  * Adds a passkey: name and password, the browser's own dialog, recovery codes.
- * @param {{onDone: () => any, onCancel?: () => void}} props `onDone` is called after new recovery codes were shown
+ * @param {{onDone: () => any, onCancel?: () => void}} props `onDone` is called at the end, after any new recovery
+ *   codes were shown
  */
 export function SetupPasskey({ onDone, onCancel }) {
   const [name, setName] = useState('');

@@ -96,7 +96,7 @@ function Enabled({ state, onDone }) {
             <${PasskeyList} passkeys=${state.passkeys} canRemove=${!(state.required && isLast)} onDone=${onDone} />
           `,
         ],
-        state.required && ['Required', 'A role of yours requires a second factor, so it cannot be removed.'],
+        state.required && ['Required', 'A role of yours requires a second factor, so you cannot remove the last one.'],
       ]} />
   `;
 }
@@ -136,7 +136,7 @@ function NewCodes({ onDone, onClose }) {
           ? html`<${RecoveryCodes} codes=${codes} onDone=${onDone} />`
           : html`
             <${PasswordForm} submit="Make new codes" onPassword=${make} onCancel=${onClose}>
-              <p>The codes that you have now are not valid any more.</p>
+              <p>When you make new codes, your old codes become invalid.</p>
             </${PasswordForm}>
           `
       }

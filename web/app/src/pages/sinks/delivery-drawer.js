@@ -17,7 +17,7 @@ const REFRESH_MS = 3_000;
  */
 export function DeliveryDrawer({ sink, n, error, resendButton, onClose }) {
   const number = /^\d{1,15}$/.test(n) ? Number(n) : 0;
-  // The cursor selects deliveries with smaller numbers, newest first. So the page begins with this delivery.
+  // The cursor selects deliveries with smaller numbers, newest first. So the result is this delivery, if it exists.
   const loaded = useResource(`/api/event-sinks/${sink.id}/deliveries?exchanges=true&limit=1&cursor=${number + 1}`, {
     every: REFRESH_MS,
   });
@@ -46,8 +46,8 @@ export function DeliveryDrawer({ sink, n, error, resendButton, onClose }) {
 function NotFound({ n }) {
   return html`
     <p>
-      Delivery <span class="mono">#${n}</span> is not in the log. Finished deliveries are kept for 7 days, and at most
-      10,000 of a sink.
+      Delivery <span class="mono">#${n}</span> is not in the log. By default, finished deliveries are kept for 7 days.
+      At most 10,000 of a sink are kept.
     </p>
   `;
 }

@@ -54,7 +54,7 @@ export function TestDialog({ sink, onClose }) {
         <p class="muted">
           ${
             sends
-              ? 'Sent once, bypassing the queue: not retried, not logged as a delivery. A dry run only shows the body.'
+              ? 'The event is sent once, without queue, retries or delivery log. A dry run only shows the body.'
               : 'A formatter sends nothing: the test shows its output for an event.'
           }
         </p>
@@ -97,8 +97,9 @@ export function RotateDialog({ sink, onClose }) {
     <${Dialog} title="Rotate the signing secret?" onClose=${onClose}>
       <${Form} submit="Rotate secret" onSubmit=${submit} onCancel=${onClose}>
         <p class="muted">
-          A new secret is created and shown once. For the hours below both
-          sign <code>webhook-signature</code>, so that the receiver accepts all requests.
+          A new secret is created and shown once. For the number of hours below, the
+          header <code>webhook-signature</code> contains a signature with the old secret and one with the new secret, so
+          that the receiver accepts all requests.
         </p>
         <${TextInput} label="Hours both are valid" type="number" min="0" max="720" step="1" required value=${hours}
           onInput=${setHours} />

@@ -15,7 +15,7 @@ import { useSample } from './sample.js';
 
 const ABOUT = {
   webhook: 'Posts each event to a URL, signed. Failed deliveries are retried.',
-  script: 'Runs a script on the server for each event, with no Python installed.',
+  script: 'Runs a Python script on the server for each event. Python need not be installed.',
   'json-rpc': 'Formats events for your methods that name it in event_sinks. It has no receivers of its own.',
 };
 

@@ -1,4 +1,4 @@
-/** The request and the response of an attempt, and the time of each part. */
+/** The request and the response of an attempt, and how long each part of the attempt took. */
 import { formatBytes, formatDuration } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { shellQuote } from '../../lib/shell.js';

@@ -86,7 +86,7 @@ export function failureText(sink) {
   const last = sink.last_delivery;
   if (sink.failures > 0) {
     const times = sink.failures === 1 ? 'once' : `${sink.failures} times`;
-    return `The delivery at the head of its queue has failed ${times} and is tried again.`;
+    return `A delivery in its queue has failed ${times} and is tried again.`;
   }
   if (last?.state === 'dead') {
     const reason = last.error ? `: ${last.error}` : '.';

@@ -29,7 +29,7 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
     return html`
       <${Dialog} title="Resend all dead" onClose=${onClose}
         footer=${html`<${Button} onClick=${onClose}>Close</${Button}>`}>
-        <p>There is no dead delivery that was not sent again.</p>
+        <p>No dead delivery is left to send again.</p>
       </${Dialog}>
     `;
   const confirm = async () => {
@@ -103,7 +103,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
               <${Notice} tone="warn" icon="alert">
                 <p>
                   ${plural(result.queued, 'event')} queued, ${result.dropped} skipped because the queue was full.
-                  Continue with a later start when the queue is empty.
+                  When the queue is empty, replay again with a later time in “Since”.
                 </p>
               </${Notice}>
             `

@@ -1,4 +1,4 @@
-/** One source: its last requests, a test, and its switches. */
+/** One source: its last requests, and buttons that test it, switch it off or on, or delete it. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';

@@ -42,7 +42,7 @@ export function LogCard({ id }) {
         (lines.length === 0
           ? html`
             <${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
-              <p>Lines appear here as they are written. Where the agent runs, this follows them:</p>
+              <p>Lines appear here as they are written. To follow them where the agent runs, use this command:</p>
               <${CodeBlock} text="svc methods logs -f" label="command that follows the log" prompt />
             </${EmptyState}>
           `

@@ -12,7 +12,7 @@ import { Table } from '../../ui/table.js';
 
 /** @typedef {import('../method/types.js').Method} Method */
 
-/** Methods of one page. */
+/** The number of methods in one page of the table. */
 const PAGE = 100;
 
 /** @param {{space: import('../spaces/status.js').Space}} props */

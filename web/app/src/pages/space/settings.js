@@ -66,7 +66,7 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
     <${Dialog} title="Edit settings" onClose=${onClose}>
       <${Form} submit="Save settings" onSubmit=${submit} onCancel=${onClose}>
         <${StartupField} scripts=${scripts} value=${script} onInput=${setScript}
-          hint="The agent runs it when it starts next." />
+          hint="The agent runs this script at its next start." />
         <${HealthFields} check=${check} onChange=${setCheck} />
       </${Form}>
     </${Dialog}>

@@ -11,7 +11,7 @@ import { Notice } from '../../ui/error-notice.js';
 const agentCommand = (token) => `SVC_URL=${location.origin} SVC_AGENT_TOKEN=${token} svc agent start`;
 
 /**
- * The token is shown once, so only the buttons of the dialog close it.
+ * The token is shown once, so the dialog can be closed only with its buttons.
  * @param {{title: string, space: {id: string, name: string}, token: string, onClose: () => void}} props
  */
 export function AgentDialog({ title, space, token, onClose }) {

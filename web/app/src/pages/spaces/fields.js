@@ -5,7 +5,7 @@ import { Select, TextInput } from '../../ui/field.js';
 /** @typedef {import('./status.js').HealthCheck} HealthCheck */
 /** A health check in a form: every member is a text. @typedef {ReturnType<typeof draftOfCheck>} CheckDraft */
 
-/** The check of a form that starts without a check; the server has the same defaults. @type {HealthCheck} */
+/** The initial values of a form without a health check. The server has the same defaults. @type {HealthCheck} */
 export const NO_CHECK = { type: 'none', interval_seconds: 10, timeout_seconds: 5, failures: 3 };
 
 /** @param {HealthCheck} check */
@@ -19,7 +19,7 @@ const TYPES = [
   { value: 'none', label: 'None' },
   { value: 'tcp', label: 'TCP: something listens on a port' },
   { value: 'http', label: 'HTTP: a GET answers 2xx' },
-  { value: 'command', label: 'Command: ends with 0' },
+  { value: 'command', label: 'Command: exits with status 0' },
 ];
 
 /** @param {HealthCheck} check */

@@ -35,7 +35,7 @@ export function NewSpaceDialog({ onClose, onMade }) {
           hint=${chosen ? templateText(chosen) : 'Shared ports, health check and startup script.'}
           options=${[{ value: '', label: 'None' }, ...(templates.data?.templates ?? []).map(named)]} />
         <${ErrorNotice} error=${templates.error} title="Templates could not be loaded" />
-        <${Select} label="Startup script" value=${script} onInput=${setScript} hint="The agent runs it when it starts."
+        <${Select} label="Startup script" value=${script} onInput=${setScript} hint="The agent runs it at each start."
           options=${[
             { value: '', label: chosen?.startup_script_id ? 'As the template says' : 'None' },
             ...(scripts.data?.scripts ?? []).map(named),

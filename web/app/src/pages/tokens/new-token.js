@@ -9,7 +9,7 @@ import { ExpiryFields, useExpiry } from './expiry.js';
 /** The description of each scope, in the order of the documentation. */
 const SCOPES = [
   { name: 'methods', opens: 'List methods and call them.' },
-  { name: 'mcp', opens: 'The MCP endpoint, for agents.' },
+  { name: 'mcp', opens: 'The MCP endpoint, for MCP clients.' },
 ];
 
 /** @param {{onClose: () => void, onCreated: (token: any) => void}} props */

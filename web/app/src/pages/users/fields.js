@@ -39,7 +39,7 @@ export function NewPassword({ label = 'Password', value, onInput, shown, onMade 
     <div class="password-row">
       <${TextInput} label=${label} type=${shown ? 'text' : 'password'} mono=${shown} value=${value} onInput=${onInput}
         required minlength="8" maxlength="1024" autocomplete="new-password"
-        hint=${shown ? 'Copy it now: it is not shown again.' : 'At least 8 characters.'} />
+        hint=${shown ? 'Copy the password now: it is not shown again.' : 'At least 8 characters.'} />
       <div class="password-make">
         <${Button} onClick=${() => onMade(makePassword())}>Make one</${Button}>
         ${shown && html`<${CopyButton} text=${value} label="Copy password">Copy</${CopyButton}>`}

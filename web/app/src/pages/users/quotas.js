@@ -1,4 +1,4 @@
-/** The quotas of one user that differ from the server's defaults. */
+/** The quotas of one user: how much is used, and fields for values that replace the server's defaults. */
 
 import { useAction } from '../../lib/action.js';
 import { me } from '../../lib/me.js';

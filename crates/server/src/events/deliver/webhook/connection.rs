@@ -39,7 +39,7 @@ use super::{
 
 /// Limit of the header bytes of an answer.
 const ANSWER_HEADER_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of an answer that a receiver may send over HTTP/2 before they are read.
+/// How many bytes of an answer a receiver may send over HTTP/2 before the server has read them.
 const HTTP2_WINDOW_BYTES: u32 = 64 * 1024;
 /// The age after which a connection is not used again, so that DNS changes take effect.
 const AGE_MAX: Duration = Duration::from_secs(60);

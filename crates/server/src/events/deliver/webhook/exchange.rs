@@ -1,6 +1,7 @@
 //! The record of an exchange: the request, the head of the answer, and how long each part took.
-//! Signatures, cookies of the answer and the values of custom headers are masked. Long bodies and
-//! long headers of answers are cut, because an owner may store many exchanges.
+//! Signatures, cookies of the answer and the values of custom headers are masked. Long request
+//! bodies are cut, and headers of the answer that do not fit are left out, because an owner may
+//! store many exchanges.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,9 +11,9 @@ use svc_protocol::api::{Exchange, ExchangeTiming, HeaderField, ResponseHead, Sen
 use super::{WebhookRequest, answer::WebhookAnswer, connection::Connection, url::Location};
 use crate::events::sealed_headers::MASK;
 
-/// Bytes of a request's body that are kept.
+/// At most this many bytes of a request's body are kept.
 const BODY_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of an answer's headers that are kept, names and values.
+/// At most this many bytes of an answer's headers (names and values) are kept.
 const ANSWER_HEADER_BYTES_MAX: usize = 8 * 1024;
 
 /// Parts of an exchange that are known so far.
@@ -62,7 +63,8 @@ impl Trace {
     }
 }
 
-/// The request as it is sent, with masked signatures and masked values of custom headers.
+/// The record of a request. Signatures and the values of custom headers are masked, and a long body
+/// is cut.
 pub(super) fn describe(
     request: &WebhookRequest<'_>,
     location: &Location,

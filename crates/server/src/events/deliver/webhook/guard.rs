@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use thiserror::Error;
 
-/// The networks of receivers on this machine. `svc up` allows the same networks.
+/// The networks of receivers on this machine. `svc up` allows webhooks to reach them.
 pub const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

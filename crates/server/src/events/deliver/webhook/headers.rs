@@ -43,7 +43,7 @@ pub enum HeaderError {
     TooMany(usize),
     #[error("`{0}` is not a header name of at most {NAME_BYTES_MAX} bytes")]
     Name(String),
-    #[error("header `{0}` is set by the service; choose another name")]
+    #[error("header `{0}` is reserved; choose another name")]
     Reserved(String),
     #[error("header `{0}` is given twice")]
     Twice(String),

@@ -20,7 +20,7 @@ use svc_core::UserId;
 
 use crate::fair_pool::{FairPool, PoolOptions};
 
-/// The number of concurrent look-ups, if none is configured.
+/// The number of concurrent look-ups, unless `webhooks.lookups` sets it.
 pub const LOOKUPS_DEFAULT: usize = 32;
 /// One owner may use one eighth of the threads, but at least one thread.
 const OWNER_SHARE: usize = 8;

@@ -90,7 +90,7 @@ impl Deliver for Recorder {
     }
 }
 
-/// The numbers of queued and dropped deliveries in the answers of all emits.
+/// How many deliveries the emits queued and dropped in total, according to their results.
 #[derive(Default)]
 struct Acknowledged {
     queued: u32,

@@ -19,7 +19,7 @@ use super::{
     step::{FILTER_BYTES_MAX, RefillError},
 };
 
-/// Events that one statement reads.
+/// One statement reads at most this many events.
 const WINDOW: u32 = 500;
 /// A step that finds no matching event ends after this many statements.
 const WINDOWS_MAX: usize = 10;
@@ -140,8 +140,8 @@ fn of_delivery(past: PastDelivery, position: String) -> PastEvent {
     }
 }
 
-/// The deliveries with these numbers, starting at an index. Skips deliveries that cannot be sent
-/// again.
+/// The deliveries with these numbers, starting at the index `from` of `numbers`. Skips deliveries
+/// that cannot be sent again.
 fn list_numbers(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -159,7 +159,7 @@ fn list_numbers(
     Ok((found, (end < numbers.len()).then(|| end.to_string())))
 }
 
-/// The events after an id that the lane's patterns match, oldest first.
+/// The events with an id after `after` and a type that the lane's patterns match, oldest first.
 fn list_matching(
     tx: &mut Tx<'_>,
     lane: &RefillLane,

@@ -15,7 +15,7 @@ use thiserror::Error;
 use super::super::{Deliver, FilterResult, worker::EngineState};
 use crate::events::dispatch::{DroppedEvent, drop_event, is_about};
 
-/// Events that one statement reads.
+/// One statement reads at most this many events.
 const WINDOW: usize = 500;
 /// A step that finds no matching event ends after this many statements.
 const WINDOWS_MAX: usize = 10;

@@ -36,7 +36,7 @@ impl HangingReceiver {
         })
     }
 
-    /// Attempts that began for an owner.
+    /// How many attempts began for an owner.
     fn began(&self, owner: UserId) -> usize {
         let began = self.began.lock();
         began.iter().filter(|(whose, _)| *whose == owner).count()

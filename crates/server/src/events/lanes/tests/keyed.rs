@@ -78,7 +78,8 @@ async fn a_failed_delivery_holds_back_its_key_only() {
         !fixture.deliveries(lane).await[0].attempts.is_empty()
     })
     .await;
-    // The failed key waits an hour. Other keys are delivered meanwhile, also for later events.
+    // The failed key waits an hour. Events with other keys are delivered meanwhile, even events
+    // that were emitted later.
     receiver.set(Reply::Deliver);
     for event_type in ["custom.bad", "custom.good", "custom.bad", "custom.good"] {
         fixture.emit(event_type).await;

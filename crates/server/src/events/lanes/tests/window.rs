@@ -90,8 +90,8 @@ async fn a_webhook_gets_at_most_max_repeats_deliveries_before_a_result_is_record
         let fixture = Fixture::new();
         let stalled = Stalled::new(&fixture, kind, max_repeats).await;
         let receiver = &stalled.receiver;
-        // The commit before the first delivery has read further deliveries ahead, as many as the
-        // window allows.
+        // The transaction before the first delivery has read further deliveries ahead, as many as
+        // the window allows.
         until("the window is full", || receiver.count() == expected).await;
         sleep(QUIET).await;
         assert_eq!(receiver.count(), expected, "{kind:?} {max_repeats}");

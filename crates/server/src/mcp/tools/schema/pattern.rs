@@ -1,6 +1,6 @@
 //! Recognises regular expressions that common engines accept and read in the same way.
 
-/// The part of an expression before the current position.
+/// The kind of the last element before the current position of an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Previous {
     /// Something that a quantifier can repeat.
@@ -27,7 +27,7 @@ pub fn is_portable_pattern(pattern: &str) -> bool {
                 Some('-') if in_class => Previous::Atom,
                 _ => return false,
             },
-            // Set operations in some engines.
+            // These characters begin set operations in some engines.
             '[' | '&' | '~' if in_class => return false,
             '-' if in_class && rest.as_str().starts_with('-') => return false,
             ']' if in_class => {
@@ -129,7 +129,7 @@ mod tests {
             r"\_",
             "[a&&b]",
             "[a--b]",
-            // JavaScript rejects these; in some engines `a++` never backtracks.
+            // Not every engine accepts these, and in some engines `a++` never backtracks.
             "a**",
             "a++",
             "a?*",

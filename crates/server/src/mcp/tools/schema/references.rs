@@ -1,4 +1,4 @@
-//! References between the schemas of one root.
+//! Checks the references from one part of a schema to another.
 
 use std::{collections::HashMap, ptr};
 
@@ -67,8 +67,9 @@ fn applied_by<'a>(schema: &'a Value, root: &'a Value) -> Option<Vec<&'a Value>> 
     Some(applied)
 }
 
-/// Whether a directed graph has a cycle: removes nodes without an incoming edge until none is left.
-/// Not recursive, because a chain of references can be as long as the schema.
+/// Whether a directed graph has a cycle. Removes nodes without an incoming edge as long as there
+/// are any; the nodes of a cycle remain. Not recursive, because a chain of references can be as
+/// long as the schema.
 fn has_cycle(edges: &[Vec<usize>]) -> bool {
     let mut incoming = vec![0_usize; edges.len()];
     for target in edges.iter().flatten() {

@@ -12,7 +12,8 @@ use crate::commands::mcp::param_headers;
 
 pub const PARSE_ERROR: i64 = -32700;
 pub const INVALID_REQUEST: i64 = -32600;
-/// The server could not be reached, or refused the HTTP request before any MCP processing.
+/// The error code of the bridge for a request that got no MCP answer: for example, the server could
+/// not be reached or refused the HTTP request, or too many requests are in flight.
 pub const UNAVAILABLE: i64 = -32000;
 pub const CANCELLED: &str = "notifications/cancelled";
 pub const LISTEN: &str = "subscriptions/listen";

@@ -103,7 +103,7 @@ async fn s4_3_commands_without_a_server() {
         --- stderr
         error: cannot reach `http://127.0.0.1:9`
           Connection refused (os error 111)
-        hint: is the server running? `svc up` starts a server here; `svc context list` shows which is in use
+        hint: is the server running? `svc up` starts a server here; `svc context list` shows which server is in use
         --- exit 7
     "#]],
     )

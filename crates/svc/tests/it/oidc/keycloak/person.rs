@@ -39,7 +39,8 @@ impl Person {
         (browser, answer)
     }
 
-    /// Opens a page of Keycloak. Returns the address to which it sends the browser.
+    /// Opens a page of Keycloak. Returns the address to which Keycloak redirects the browser, if
+    /// it does.
     pub(super) async fn visit(&mut self, site: &Site, url: &str) -> Option<String> {
         let headers = [("cookie", &*self.cookie())];
         let page = site.control.request("GET", &local(url), &headers, "").await;
@@ -47,8 +48,8 @@ impl Person {
         page.header("location").map(str::to_owned)
     }
 
-    /// Opens a page of Keycloak, fills in its form and sends it. Returns the address to which
-    /// Keycloak sends the browser then.
+    /// Opens a page of Keycloak, fills in its form and sends the form. Returns the address to which
+    /// Keycloak then redirects the browser, if it does.
     pub(super) async fn answer_form(&mut self, site: &Site, url: &str) -> Option<String> {
         let headers = [("cookie", &*self.cookie())];
         let page = site.control.request("GET", &local(url), &headers, "").await;

@@ -52,7 +52,7 @@ async fn a_user_has_at_most_ten_passkeys_and_each_once() {
     }
     let refused = begin(&ann.user).await.expect(409);
     assert_eq!(refused.code(), "too_many_passkeys");
-    // The limit also applies to a setup that began before.
+    // The limit also applies to a setup that began before the limit was reached.
     let late = Authenticator::new().create(&last, "Late");
     let late = ann.user.post("/api/auth/passkeys", late).await;
     assert_eq!(late.expect(409).code(), "too_many_passkeys");

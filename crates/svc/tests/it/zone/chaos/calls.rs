@@ -99,7 +99,7 @@ impl Calls {
     }
 }
 
-/// Calls at one server after the other. Returns the numbers of the calls that succeeded.
+/// Makes calls, each at the next server. Returns the numbers of the calls that succeeded.
 async fn call(caller: usize, at: Vec<TestUser>, counters: Arc<Counters>) -> Vec<u64> {
     let mut answered = Vec::new();
     let mut number = caller as u64;

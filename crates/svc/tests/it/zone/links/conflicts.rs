@@ -1,5 +1,5 @@
-//! D1 over the servers of a zone: several spaces of one owner offer a name only with the same
-//! definition.
+//! D1 over the servers of a zone: several spaces of one owner may publish the same name only with
+//! the same definition.
 
 use super::*;
 

@@ -55,7 +55,7 @@ impl KeepAliveReceiver {
         format!("http://{}{path}", self.address)
     }
 
-    /// The numbers of the connections of the requests since the last call.
+    /// For each request since the last call of this function, the number of its connection.
     fn connections(&mut self) -> Vec<usize> {
         std::iter::from_fn(|| self.requests.try_recv().ok()).collect()
     }
@@ -175,7 +175,7 @@ async fn only_a_kept_connection_that_answered_nothing_is_replaced() {
     assert!(!delivered);
     assert_eq!(receiver.connections(), [1, 1, 2]);
 
-    // A part of an answer shows that the receiver got the request.
+    // A part of an answer shows that the receiver got the request, so it is not sent again.
     for part in [
         "HTTP/1.1 2",
         "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok",

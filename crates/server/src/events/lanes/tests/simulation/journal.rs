@@ -28,7 +28,7 @@ pub struct Acknowledged {
     pub emitter: u64,
 }
 
-/// A request to a receiver that has not ended.
+/// An unfinished request to a receiver.
 struct Flight {
     id: u64,
     lane: usize,
@@ -46,7 +46,7 @@ pub struct Journal {
 struct Entries {
     flights: Vec<Flight>,
     next_flight: u64,
-    /// The highest number that arrived in each lane.
+    /// For each lane, the highest number of a delivery that arrived.
     highest: HashMap<usize, u64>,
     /// The number of requests with each event.
     arrivals: HashMap<EventId, usize>,

@@ -24,7 +24,7 @@ pub enum Mood {
     Down,
     /// Deliveries take up to 40 seconds.
     Slow,
-    /// The receiver is not available. No attempt is spent.
+    /// The receiver is not available, or deliveries to it are not allowed. No attempt is spent.
     Away,
 }
 

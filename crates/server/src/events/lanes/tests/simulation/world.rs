@@ -178,8 +178,9 @@ impl World {
         self.zone.receivers.lanes.lock().push(lane);
     }
 
-    /// A webhook may get its next event before the result of the last one is recorded; a script
-    /// does not. Some sinks drop events when their queue is full, others hold them.
+    /// A random sink. A webhook may get its next event before the result of the previous one is
+    /// recorded; a script does not. Some sinks drop events when their queue is full, others hold
+    /// them.
     fn sink_row(&mut self, number: usize) -> SinkRow {
         let is_webhook = self.random.is_chance(60);
         let patterns = ["custom.*", "custom.a", "custom.b"][self.random.index(3)];
