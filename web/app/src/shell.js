@@ -165,7 +165,13 @@ function UserMenu() {
       onClick: () => setTheme(value),
     })),
     'line',
-    { label: 'Compact rows', icon: 'list', checked: compact.value, onClick: () => setCompact(!compact.value) },
+    {
+      label: 'Compact rows',
+      icon: 'list',
+      toggles: true,
+      checked: compact.value,
+      onClick: () => setCompact(!compact.value),
+    },
     'line',
     { label: 'Sign out', icon: 'log-out', onClick: leave },
   ];

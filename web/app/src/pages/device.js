@@ -1,6 +1,6 @@
 /** Signs in a machine without a browser: the user enters the code that the machine shows. */
 import { api } from '../lib/api.js';
-import { formatDuration } from '../lib/format.js';
+import { formatDuration } from '../lib/duration.js';
 import { me } from '../lib/me.js';
 import { userCode } from '../lib/oauth.js';
 import { html, useState } from '../lib/preact.js';

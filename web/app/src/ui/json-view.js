@@ -144,7 +144,7 @@ function Branch({ name, value, path, depth }) {
   const searched = view.found !== null && Object.keys(value).some(isFound);
   const names = searched ? Object.keys(value).filter(isFound) : Object.keys(value);
   const open = chosen ?? (searched || (view.found === null && depth > 0));
-  const size = list ? `${names.length} items` : `${names.length} keys`;
+  const size = plural(names.length, list ? 'item' : 'key');
   if (names.length === 0)
     return html`
       <${Line} name=${name} path=${path}><span class="json-mark">${first}${last}</span></${Line}>

@@ -1,6 +1,7 @@
 /** One recorded call. */
 import { api } from '../../lib/api.js';
-import { formatBytes, formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { formatBytes } from '../../lib/format.js';
 import { can, me } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';

@@ -1,4 +1,4 @@
-import { formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
 import { cx, html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { Table } from '../../ui/table.js';

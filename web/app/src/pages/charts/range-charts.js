@@ -1,6 +1,7 @@
 /** Counts and latencies of the last hour, day, week or month, of a method or a sink. */
 import { withQuery } from '../../lib/api.js';
-import { exactTime, formatDuration, formatNumber, plural } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { useQuery } from '../../router.js';

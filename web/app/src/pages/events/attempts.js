@@ -1,4 +1,4 @@
-import { formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { CodeBlock } from '../../ui/code-block.js';

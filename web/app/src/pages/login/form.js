@@ -1,5 +1,5 @@
 /** The form that signs a user in, on the sign-in page and in the dialog of an ended session. */
-import { formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
 import { completeSignIn, signIn } from '../../lib/me.js';
 import { hasPasskeys } from '../../lib/passkeys.js';
 import { html, useState } from '../../lib/preact.js';

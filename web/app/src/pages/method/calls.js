@@ -1,6 +1,7 @@
 /** The recorded calls of one method: outcomes, durations, callers, and the newest calls. */
 import { withQuery } from '../../lib/api.js';
-import { exactTime, formatDuration, formatNumber, plural } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { can, me } from '../../lib/me.js';
 import { html, useMemo, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';

@@ -1,5 +1,6 @@
 /** The outcome of a call: the result, the method's error, or the reason why there is no answer. */
-import { clockTime, formatBytes, formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { clockTime, formatBytes } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useMemo } from '../../lib/preact.js';
 import { Badge, Status } from '../../ui/badge.js';

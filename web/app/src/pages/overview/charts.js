@@ -1,5 +1,6 @@
 /** Charts of calls per minute and latency. */
-import { formatDuration, formatNumber, plural } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { formatNumber, plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { Bars, ChartCard, Line } from '../../ui/chart.js';
 

@@ -1,7 +1,8 @@
 /** Runs a script or its draft as the current user, with params or an event, and shows result and output. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { exactTime, formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { exactTime } from '../../lib/format.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
 import { html, useId, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';

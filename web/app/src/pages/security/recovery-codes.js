@@ -22,7 +22,7 @@ export function RecoveryCodes({ codes, onDone }) {
       </${Notice}>
       <${CodeBlock} text=${text} label="recovery codes" tall copy=${false} />
       <div class="actions">
-        <${CopyButton} text=${text} label="Copy recovery codes">Copy</${CopyButton}>
+        <${CopyButton} text=${text}>Copy</${CopyButton}>
         <a class="button" href=${file} download="svc-recovery-codes.txt">Download</a>
         <${Button} kind="primary" onClick=${onDone}>I have kept them</${Button}>
       </div>

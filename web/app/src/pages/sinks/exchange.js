@@ -1,5 +1,6 @@
 /** The request and the response of an attempt, and how long each part of the attempt took. */
-import { formatBytes, formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { formatBytes } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { shellQuote } from '../../lib/shell.js';
 import { CopyButton } from '../../ui/button.js';

@@ -1,7 +1,8 @@
 /** The attempts of a delivery in their order: at most one is open, two can be compared. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { exactTime, formatDuration } from '../../lib/format.js';
+import { formatDuration } from '../../lib/duration.js';
+import { exactTime } from '../../lib/format.js';
 import { html, useEffect, useState } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';

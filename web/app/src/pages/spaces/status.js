@@ -63,8 +63,7 @@ export function HealthStatus({ space }) {
  * @param {{space: Space}} props
  */
 export function LinkStatus({ space }) {
-  if (space.linked)
-    return html`<${Status} tone="good" title="The agent is connected to a server">linked</${Status}>`;
+  if (space.linked) return html`<${Status} tone="good" title="The agent is connected to a server">linked</${Status}>`;
   return html`
     <${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="The agent is not connected to a server">
       not linked

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { formatDuration } from '../app/src/lib/format.js';
+import { formatDuration } from '../app/src/lib/duration.js';
 
 test('a rounded duration never shows 60 seconds or 60 minutes', () => {
   assert.equal(formatDuration(119_600), '2 min 0 s');
