@@ -64,8 +64,8 @@ export function Members({ path, schema, value, onChange }) {
 }
 
 /**
- * The object with one member changed. Members have the order of the fields of the form; members that the schema does not
- * know come last.
+ * The object with one member changed. Members have the order of the fields of the form; members that are not in the
+ * schema come last.
  * @param {any} value
  * @param {string} name
  * @param {any} next
