@@ -7,9 +7,9 @@ use crate::Timestamp;
 
 /// The maximum number of events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
-/// A lane that holds events and has fallen behind reads more stored events when its queue has
-/// shrunk to this length. Past events that a user sends again fill the queue only up to this
-/// length.
+/// A lane with `overflow = "hold"` that has fallen behind reads more stored events when its queue
+/// has shrunk to this length. The events of a replay or resend that takes several steps fill the
+/// queue only up to this length.
 pub const REFILL_DEPTH: u32 = QUEUE_CAPACITY / 2;
 /// The number of attempts of one delivery, unless the sink's policy sets another (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;

@@ -58,7 +58,7 @@ pub enum ToWorker {
     },
     /// Try operations that must fail in a sandboxed worker. The result is a [`Probe`].
     Probe,
-    /// The answer to a `Call`, or an error for a `Library`.
+    /// The answer to a `Call`. Also the error for a `Library` whose answer is too large to send.
     Answer(Result<Option<String>, Raise>),
     LibraryAnswer(Result<Option<Source>, Raise>),
 }

@@ -1,5 +1,5 @@
 //! The self-checks of a server: its database, its disk, its open files (`GET /api/diagnostics`).
-//! The checks only read.
+//! The checks change nothing. During an outage of the database, a small write is tried and undone.
 
 use std::{
     fs, io,
@@ -113,14 +113,17 @@ fn open_files() -> Check {
     let Some(possible) = getrlimit(Resource::Nofile).current else {
         return Check::ok("open files", "no limit");
     };
-    match fs::read_dir("/proc/self/fd") {
-        Ok(entries) => file_use(entries.count() as u64, possible),
-        Err(_) => file_use(0, possible),
-    }
+    let used = fs::read_dir("/proc/self/fd").map(|entries| entries.count() as u64);
+    file_use(used.ok(), possible)
 }
 
-fn file_use(used: u64, possible: u64) -> Check {
-    let detail = format!("{used} of {possible} in use");
+/// `used` is `None` if the number is unknown.
+fn file_use(used: Option<u64>, possible: u64) -> Check {
+    let detail = match used {
+        Some(used) => format!("{used} of {possible} in use"),
+        None => format!("at most {possible}; the number in use is unknown"),
+    };
+    let used = used.unwrap_or_default();
     let advice = "raise the limit: `LimitNOFILE=` of the systemd unit, or `ulimit -n`";
     let crowded = used * 100 >= possible * OPEN_FILES_USED_PERCENT;
     match crowded || possible < OPEN_FILES_FEW {
@@ -155,7 +158,7 @@ mod tests {
             (10, 100_000, Ok),
             (80_000, 100_000, Warning),
         ] {
-            assert_eq!(file_use(used, possible).status, expected, "{used}");
+            assert_eq!(file_use(Some(used), possible).status, expected, "{used}");
         }
     }
 

@@ -37,7 +37,7 @@ pub struct Received {
     pub receiver: EventReceiver,
     /// Number and state of the delivery; `None` if the event was dropped.
     pub delivery: Option<(u64, DeliveryState)>,
-    /// `None` if another user manages the receiver.
+    /// `None` if the user who asks does not manage the receiver.
     pub attempts: Option<Vec<Attempt>>,
 }
 

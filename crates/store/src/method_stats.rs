@@ -91,9 +91,9 @@ pub fn visit(
     Ok(())
 }
 
-/// Finds blocks that are too old for their [`StatsRange`]. The next range has longer periods.
-/// Merges the blocks of one owner in one longer period into one block. Returns whether there may be
-/// more to merge.
+/// Merges blocks that are too old for their [`StatsRange`] into a block of the next range, which
+/// has longer periods. One call replaces the blocks of one owner within one such longer period.
+/// Returns whether there may be more to merge.
 pub fn merge(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     for range in StatsRange::ALL {
         let Some(next) = range.next() else { continue };
@@ -113,8 +113,8 @@ pub fn merge(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Removes blocks that are too old for every range. Returns their number; there may be more if it is
-/// not 0.
+/// Removes blocks that are too old for every range. Returns their number; there may be more if it
+/// is not 0.
 pub fn prune(tx: &mut Tx<'_>, now: Timestamp) -> Result<usize, StoreError> {
     let before = StatsRange::Month.first(now);
     tx.count_changes(

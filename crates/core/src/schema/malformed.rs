@@ -40,7 +40,7 @@ pub(super) fn explain(schema: &Value, pointer: &str) -> SchemaError {
     let steps = pointer.split('/').skip(1);
     let mut steps = steps.map(|step| step.replace("~1", "/").replace("~0", "~"));
     let (mut at, mut here) = (Vec::new(), schema);
-    // At the start of each iteration, `here` is a schema and the next step is a keyword.
+    // At the start of each iteration, `here` must be a schema, and the next step is a keyword.
     loop {
         if !is_schema(here) {
             let message = format!(

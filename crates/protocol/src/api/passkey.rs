@@ -1,4 +1,5 @@
-//! Bodies of passkeys (WebAuthn). Bytes are base64url without padding, as browsers write them.
+//! Bodies of the requests and answers about passkeys (WebAuthn). Bytes are base64url without
+//! padding, as browsers write them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -111,8 +111,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         if name.starts_with(RAW_VALUE) {
-            // Any value is valid here, so the value need not be read to find an error. `null` takes
-            // its place.
+            // Types with raw JSON are read here only to find an error. Raw JSON accepts any value,
+            // so `null` replaces the value.
             return visitor.visit_map(MapDeserializer::new(std::iter::once((name, "null"))));
         }
         visitor.visit_newtype_struct(self)

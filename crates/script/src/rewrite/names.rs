@@ -16,7 +16,8 @@ pub const LAZY: &str = "\
 pub const READERS: &str = "\
     all any dict enumerate filter frozenset iter list map max min set sorted sum tuple zip";
 
-/// Methods of built-in values that are replaced wherever they are called.
+/// Methods of built-in values, and functions of `re`, whose calls are replaced. Calls of `sub` with
+/// a text are not.
 pub const METHODS: &str = "\
     as_integer_ratio bit_count bit_length format_map is_integer sub subn to_bytes \
     translate";

@@ -2,7 +2,8 @@
 //!
 //! Changing a role acts on all its holders. The caller needs every permission that the role has
 //! before and after the change, and every permission of the holders. Otherwise a caller could
-//! remove a permission from a user, then reset the user's password and act as that user.
+//! take from a user every permission that the caller lacks. Then the caller would have enough power
+//! over this user to reset the user's password and act as the user.
 
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};

@@ -68,7 +68,8 @@ impl MinuteLimit {
         Ok(())
     }
 
-    /// The actions of the last minute at this server.
+    /// The number of actions of each user in the last minute at this server. Lists only the users
+    /// with the highest numbers.
     pub fn report(&self, now: Instant) -> Vec<CountUse> {
         let mut state = self.state.lock();
         state.forget_old(now);

@@ -1,6 +1,7 @@
 //! Apps that this server knows without reading a document: its own command line, and copies of the
-//! documents of widely used apps. The copies are used if a document cannot be read, because the
-//! server has no access to the internet or the app's site refuses servers.
+//! documents of widely used apps. The copies are used if a document cannot be read: this server
+//! may have no access to the internet, or the app's site may block requests that do not come from a
+//! browser.
 
 use svc_core::oauth::ClientKind;
 

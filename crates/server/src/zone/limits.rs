@@ -1,5 +1,5 @@
-//! Exchanges the use of limits among the servers of the zone: each server writes a report of its
-//! busy users and reads the reports of the others.
+//! Tells the servers of the zone how much of their limits users have used at each server: each
+//! server writes a report about its busy users and reads the reports of the others.
 //!
 //! A server without busy users writes one empty report, and then no report until a user is busy
 //! again. While the database is unavailable, each server allows an equal part of the rates of calls
@@ -87,7 +87,7 @@ pub(super) async fn run(
             Ok(()) => {}
             Err(StoreError::Closed) => return,
             Err(error) => {
-                super::log_failure("cannot exchange the use of limits", &error);
+                super::log_failure("cannot exchange reports about used limits with the other servers", &error);
                 exchange.limits.divide(exchange.servers);
             }
         }

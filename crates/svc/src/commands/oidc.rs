@@ -48,7 +48,7 @@ pub enum Command {
                    svc oidc create corp --issuer https://id.example.com --client-id svc --groups-claim groups --map admins=role:admin"
 )]
 pub struct CreateArgs {
-    /// Name of the provider, a part of this server's URLs for it
+    /// Name of the provider; the URLs of this server for the provider contain the name
     name: String,
     /// Issuer, exactly as the provider writes it
     #[arg(long, value_name = "URL")]

@@ -160,8 +160,8 @@ fn id_of_user(option: &str) -> Result<u32, String> {
         .and_then(|said| String::from_utf8(said.stdout).ok()?.trim().parse().ok());
     id.ok_or_else(|| {
         format!(
-            "its server does not run as root, and there is no user `{USER}`; \
-             Debian's package `postgresql` makes one"
+            "PostgreSQL refuses to run as root, and there is no user `{USER}`; Debian's package \
+             `postgresql` creates this user"
         )
     })
 }

@@ -1,4 +1,4 @@
-"""Arguments that `svc.jsonrpc` and `svc.event` reject without a request."""
+"""Errors that `svc.jsonrpc`, `svc.event` and `svc.api` raise before they send anything."""
 
 import json
 

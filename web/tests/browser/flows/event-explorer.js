@@ -56,7 +56,7 @@ export default async function eventExplorer(scene) {
 }
 
 /**
- * The histogram counts all pages, and its bars narrow the time.
+ * The histogram counts the events of all pages. A part of it can be chosen as the time range of the list.
  * @param {import('playwright-core').Page} page
  */
 async function histogram(page) {

@@ -175,12 +175,14 @@ fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
             .iter()
             .find(|word| word.trim().is_empty() || length(word) > WORD_MAX)
         {
-            let shown: String = word.chars().take(40).collect();
-            faults.in_method(
-                index,
-                key,
-                format!("entry `{shown}` must have 1 to {WORD_MAX} characters"),
-            );
+            let fault = match length(word) > WORD_MAX {
+                true => {
+                    let shown: String = word.chars().take(40).collect();
+                    format!("entry `{shown}…` must have at most {WORD_MAX} characters")
+                }
+                false => "an entry is empty".to_owned(),
+            };
+            faults.in_method(index, key, fault);
         }
     }
 }

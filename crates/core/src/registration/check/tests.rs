@@ -56,7 +56,7 @@ fn lengths_are_counted_in_characters_as_in_the_schema_of_the_file() {
         "`local_name` must have 1 to 256 characters, not 257",
         "the title has 257 characters; at most 256 are allowed",
         "the description has 4097 characters; at most 4096 are allowed",
-        "must have 1 to 128 characters",
+        "must have at most 128 characters",
     ] {
         assert!(error.contains(expected), "{expected}: {error}");
     }

@@ -43,7 +43,9 @@ pub async fn check(
     {
         if will_record_payloads(old, methods) {
             let name = &old.name;
-            eprintln!("note: `{name}`: params, results and errors of its calls are recorded now");
+            eprintln!(
+                "note: `{name}`: after this registration, params, results and errors of calls are recorded"
+            );
         }
         let changes = find_changes(old, methods);
         if changes.is_empty() {

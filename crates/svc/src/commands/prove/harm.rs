@@ -135,8 +135,8 @@ impl Run {
         let before = self.shared.failed_emits();
         let hit = self.wait_for_failed_emit(before).await;
         if !hit {
-            // The database began to overwrite its log from the start, so the log did not reach the
-            // limit.
+            // The database went back to the beginning of its log file and overwrote it, so the file
+            // did not grow to the limit.
             self.servers[server].limit_files(Some(0))?;
             self.wait_for_failed_emit(before).await;
         }

@@ -275,7 +275,8 @@ async fn s3_a_local_space_runs_on_a_server_with_tls() {
         .args(&["--tls-cert", &cert, "--tls-key", &key])
         .start()
         .await;
-    // The agent needs no CA file: it trusts the certificate of the server that started it.
+    // Only the CLI needs the CA file. The agent trusts the certificate of the server that
+    // started the agent.
     let svc = || server.anonymous_cli().env("SSL_CERT_FILE", &ca);
     let login = [
         "login",

@@ -1,5 +1,6 @@
 //! `overflow = "hold"` in a zone. A receiver is away while servers are killed, or frozen longer
-//! than their leases. The receiver gets every event later, and first arrivals are in order.
+//! than their leases. The receiver gets every event later, some perhaps more than once. Without the
+//! repetitions, the events are in order.
 
 use std::{
     sync::{

@@ -1,6 +1,6 @@
-// OAuth with the TypeScript clients. At first a client has only the address of the server. It gets a
-// token and a result and renews the token. Then the user disconnects it. The argument is `sdk1` or
-// `client2`. The user agrees in a real browser.
+// OAuth with the TypeScript clients. At first a client has only the address of the server. The
+// client gets a token, calls a tool, and renews the token. Then the user disconnects the client. The
+// argument is `sdk1` or `client2`. The user agrees in a real browser.
 import assert from 'node:assert/strict';
 import * as client2 from '@modelcontextprotocol/client';
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';

@@ -93,6 +93,6 @@ export function failureText(sink) {
     return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after its last attempt${reason}`;
   }
   if (unrecovered(sink))
-    return `Not delivered and not sent again: ${unrecovered(sink)}. Resend the dead ones, or replay the rest.`;
+    return `Not delivered and not sent again: ${unrecovered(sink)}. Resend dead deliveries; replay dropped events.`;
   return '';
 }
