@@ -149,7 +149,7 @@ impl Startup {
             let Err(failure) = self.runner.run(&args, &folder, &space, limit).await else {
                 return self.log_success(file);
             };
-            // If the link was lost before the server decided, try again on the next link.
+            // If the link was lost before the server answered, try again on the next link.
             let is_undecided = failure.exit_code() == Some(EXIT_UNREACHABLE);
             if !is_undecided || self.link.borrow().link == Some(link) {
                 return self
@@ -178,7 +178,7 @@ impl Startup {
                     }
                     return;
                 }
-                // The server has not decided: try again on the next link.
+                // No answer of the server arrived: try again on the next link.
                 Err(RegistrationError::NotLinked(_) | RegistrationError::LinkLost) => {}
                 Err(error) => return self.report_failure(file, &error.to_string(), "").await,
             }

@@ -105,7 +105,7 @@ fn read_all<T: crate::sql::FromRow>(rows: &[Row]) -> Result<Vec<T>, StoreError> 
     rows.iter().map(T::read).collect()
 }
 
-/// The active lanes, and inactive ones that hold events.
+/// The active lanes, and inactive lanes with `holds`.
 fn select_lanes(owner_keys: &[String]) -> Query {
     let mut conditions = Conditions::default();
     let mut visible = owner_keys.to_vec();

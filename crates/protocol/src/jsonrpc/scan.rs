@@ -5,8 +5,8 @@
 //! JSON) this parser returns `None`, and serde decides. It accepts less than serde, and reads every
 //! text that it accepts in the same way as serde. A property test compares both.
 
-/// Deepest nesting that this parser accepts: [`OPEN_MAX`] levels, and an empty object or array in
-/// the innermost level.
+/// Deepest nesting of a value that this parser accepts: [`OPEN_MAX`] levels, and an empty object or
+/// array in the innermost level. [`members`] does not count the object around the members.
 pub const DEPTH_MAX: usize = 1 + OPEN_MAX as usize;
 /// The maximum number of open levels: each level has one bit of a 64-bit word.
 const OPEN_MAX: u32 = 64;

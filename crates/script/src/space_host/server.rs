@@ -30,7 +30,7 @@ struct Agent {
     api: Client,
 }
 
-/// A response of the API, with its body unchanged.
+/// A response of the API. A JSON body is unchanged; [`body_of`] converts other bodies.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer {
     status: u16,

@@ -73,8 +73,8 @@ pub enum ReportedState {
 
 as_word!(ReportedState);
 
-/// Releases every lane of a server. A server that starts releases the lanes that it held when it was
-/// killed.
+/// Releases every lane of a server. A server that starts releases the lanes that it held when it
+/// was killed.
 pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreError> {
     tx.count_changes(
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0 WHERE lease_owner = ?1",
@@ -93,8 +93,9 @@ pub struct DueLane {
 
 row! { DueLane: kind as "delivery_kind", owner_key, holder }
 
-/// Makes a paused lane due. `failures` is the number of failed attempts of the delivery at its head
-/// when the lane was paused. `None` if the lane was removed or is empty, or if the delivery has
+/// Makes a lane due that waits because its receiver was not available; this is not the pause of a
+/// sink. `failures` is the number of failed attempts of the delivery at its head when this wait
+/// began. `None` if the lane was removed or is empty, or if the delivery has
 /// failed again since and waits for its retry.
 pub fn make_due(
     tx: &mut Tx<'_>,

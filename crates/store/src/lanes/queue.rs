@@ -27,7 +27,7 @@ pub struct Candidate {
     pub lane: LaneId,
     pub receiver: Receiver,
     pub patterns: Vec<Pattern>,
-    /// An inactive lane is a candidate only if it holds events.
+    /// An inactive lane is a candidate only if `holds` is set.
     pub active: bool,
     /// Whether events wait in the store, and are not dropped, while the lane is full or inactive.
     pub holds: bool,
@@ -39,8 +39,8 @@ pub struct Candidate {
 
 row! { Candidate: lane as "id", patterns, active, holds, has_filter, is_behind; receiver }
 
-/// Adds an event to the tail of a lane. Returns the number of the delivery, or `None` if the lane is
-/// full (spec 6.5).
+/// Adds an event to the tail of a lane. Returns the number of the delivery, or `None` if the lane
+/// is full (spec 6.5).
 pub fn enqueue(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -1,4 +1,4 @@
-/** Templates of spaces: ports, health check, startup script and custom fields that new spaces share. */
+/** Templates of spaces: ports, health check, startup script and custom fields. */
 import { api } from '../lib/api.js';
 import { can } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
@@ -20,6 +20,10 @@ import { checkText } from './spaces/fields.js';
 import { EditTemplate } from './templates/edit.js';
 
 await loadStyles('spaces.css');
+
+const DESCRIPTION =
+  'A new space copies the ports, health check and startup script of its template. ' +
+  'Custom fields stay in the template and apply to all its spaces.';
 
 /**
  * @typedef {object} Template
@@ -48,7 +52,7 @@ export default function TemplatesPage() {
   `;
   return html`
     <${PageHeader} title="Templates" actions=${mayEdit && add}
-      description="Ports, health check, startup script and custom fields that new spaces take over." />
+      description=${DESCRIPTION} />
     ${
       (all.length > 0 || query.get('q')) &&
       html`

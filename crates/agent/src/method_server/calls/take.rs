@@ -3,8 +3,9 @@
 //! Lines in the pipe cannot be reordered: the call of another user would have to wait until the
 //! method server has read all of them. Therefore the pipe holds few bytes: up to [`PIPE_BYTES`]
 //! while a single user calls. While several users call, the limit is [`Pipe::shared_bytes_max`],
-//! which the writer adapts to how fast the method server reads. A line over the limit waits until
-//! the pipe is empty, or follows another large line (see [`LARGE_LINE_BYTES`]).
+//! which the writer adapts to how fast the method server reads. A line that would exceed the limit
+//! waits until the pipe is empty, however short the line is. Only a large line need not wait if it
+//! follows another large line (see [`LARGE_LINE_BYTES`]).
 
 use std::{
     sync::atomic::Ordering,

@@ -251,7 +251,7 @@ impl<'a> MapAccess<'a> for Variant<'_, 'a> {
         let Some(index) = self.index.take() else {
             return Ok(None);
         };
-        // After buffering a value, serde accepts only a `u64` as the number of a variant.
+        // After buffering a value, serde accepts no `u32` as the number of a variant, but a `u64`.
         let index: U64Deserializer<Error> = u64::from(index).into_deserializer();
         seed.deserialize(index).map(Some)
     }

@@ -31,7 +31,7 @@ struct Bridge {
     output: Lines<BufReader<ChildStdout>>,
 }
 
-/// `svc` with only these environment variables.
+/// `svc` with only `HOME` and these environment variables.
 fn svc(home: &Path, environment: &[(&str, &str)], args: &[&str]) -> Command {
     let mut command = Command::new(svc_program());
     command
@@ -362,7 +362,8 @@ async fn the_token_comes_only_from_the_environment_or_the_context() {
     assert_eq!(error_code(&answer), -32000);
     bridge.end().await;
 
-    // The configuration for a client without HTTP works as printed, without any other variable.
+    // The configuration for a client without HTTP works as printed; only `HOME` is set in
+    // addition.
     for client in ["claude-desktop", "stdio"] {
         let args = [
             "mcp",

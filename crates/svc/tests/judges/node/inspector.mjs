@@ -1,5 +1,5 @@
-// The inspector's command line, with `--strict`: `inspector.mjs <era>`. The inspector also checks whether
-// the schemas of the tools are portable. It reads no notifications.
+// Runs the command line of the MCP inspector, and lists the tools with `--strict`: `node inspector.mjs <era>`. The
+// inspector also checks whether the schemas of the tools are portable. It reads no notifications.
 //
 // Its findings about tools of other users, `user_*`, are ignored: users may write schemas that are not portable.
 import assert from 'node:assert/strict';
