@@ -53,7 +53,11 @@ pub struct SinkCounts {
     pub total: u64,
     pub active: u64,
     pub queued: u64,
+    /// Events that full queues dropped, since the sinks were created.
     pub dropped: u64,
+    /// Dropped events that were not replayed.
+    #[serde(default)]
+    pub lost: u64,
     /// Active sinks that the caller manages and that fail: a delivery is being retried, the last
     /// finished delivery is dead, or dead deliveries or dropped events were not sent again. At most
     /// 100.

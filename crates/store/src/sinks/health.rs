@@ -23,7 +23,8 @@ pub fn counts(tx: &mut Tx<'_>, owner_keys: Option<&Vec<String>>) -> Result<SinkC
             "SELECT COUNT(*) AS total,
                     CAST(COALESCE(SUM(s.active), 0) AS BIGINT) AS active,
                     CAST(COALESCE(SUM(l.depth), 0) AS BIGINT) AS queued,
-                    CAST(COALESCE(SUM(l.dropped), 0) AS BIGINT) AS dropped
+                    CAST(COALESCE(SUM(l.dropped), 0) AS BIGINT) AS dropped,
+                    CAST(COALESCE(SUM(l.dropped - l.recovered), 0) AS BIGINT) AS lost
              FROM event_sinks s LEFT JOIN lanes l ON l.sink_id = s.id {}",
             conditions.where_clause()
         ),
@@ -38,6 +39,7 @@ impl FromRow for SinkCounts {
             active: row.get("active")?,
             queued: row.get("queued")?,
             dropped: row.get("dropped")?,
+            lost: row.get("lost")?,
             failing: Vec::new(),
             failing_total: 0,
         })

@@ -25,7 +25,7 @@ await loadStyles('overview.css');
  * @property {{created: number, deployed: number, stopped: number} | null} spaces
  * @property {number} methods
  * @property {number} providers
- * @property {{total: number, active: number, queued: number, dropped: number} | null} sinks
+ * @property {{total: number, active: number, queued: number, dropped: number, lost: number} | null} sinks
  * @property {number} events_last_hour
  */
 
@@ -104,7 +104,7 @@ function Counts({ stats }) {
         sinks &&
         html`
           <${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)}>
-            ${sinks.dropped > 0 && html`<span class="stat-bad">${formatNumber(sinks.dropped)} dropped</span>`}
+            ${sinks.lost > 0 && html`<span class="stat-bad">${formatNumber(sinks.lost)} dropped</span>`}
           </${Stat}>
         `
       }

@@ -129,7 +129,7 @@ const COLUMNS = [
     shrink: true,
     phone: 'hidden',
     sort: (sink) => sink.dropped,
-    cell: (sink) => html`<span class=${sink.dropped ? 'bad-number' : 'muted'}>${formatNumber(sink.dropped)}</span>`,
+    cell: (sink) => html`<span class=${sink.lost ? 'bad-number' : 'muted'}>${formatNumber(sink.dropped)}</span>`,
   },
   {
     key: 'last',
