@@ -22,6 +22,7 @@ use svc_core::{
 };
 use svc_link::SpaceIdentity;
 use svc_protocol::jsonrpc::RpcError;
+use svc_simulation::{Random, Run, Trace, check_is_found, check_is_repeatable, check_promises};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, timeout},
@@ -40,7 +41,6 @@ use crate::{
         provider::Provider,
         registry::{Definition, PickError, Publication, Registry},
     },
-    simulation::{Random, Run, Trace, check_is_found, check_is_repeatable, check_promises},
 };
 
 const METHOD: &str = "a.b";

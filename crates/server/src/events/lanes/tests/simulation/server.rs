@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{ServerId, event::Event};
+use svc_simulation::Random;
 use svc_store::{
     Store,
     simulated::{CommitFate, Faults, SimulatedDatabase},
@@ -19,13 +20,10 @@ use super::{
     journal::{Acknowledged, Journal},
     receiver::{Receivers, SimulatedReceiver},
 };
-use crate::{
-    events::{
-        dispatch::emit_in,
-        hub::Hub,
-        lanes::{Engine, LanePolicy},
-    },
-    simulation::Random,
+use crate::events::{
+    dispatch::emit_in,
+    hub::Hub,
+    lanes::{Engine, LanePolicy},
 };
 
 /// One start of a server.
