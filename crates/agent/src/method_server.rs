@@ -159,6 +159,10 @@ impl MethodServer {
         self.released.cancelled().await;
     }
 
+    pub fn is_released(&self) -> bool {
+        self.released.is_cancelled()
+    }
+
     /// Makes this the current method server: reports its state to the server, now and after every
     /// change.
     pub fn make_current(&self) {
