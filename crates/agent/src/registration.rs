@@ -327,3 +327,6 @@ impl Registrar {
         change.accepted_on = Some(link);
     }
 }
+
+#[cfg(test)]
+pub mod simulation;

@@ -6,10 +6,9 @@
 //! which the writer adapts to how fast the method server reads. A line over the limit waits until
 //! the pipe is empty, or follows another large line (see [`LARGE_LINE_BYTES`]).
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Duration};
+
+use tokio::time::Instant;
 
 use super::{CallState, CallTable, Line, Process, Sent};
 
