@@ -83,7 +83,7 @@ pub mod seeded {
     }
 
     pub fn next() -> Option<u32> {
-        RANDOM.with_borrow_mut(|random| random.as_mut().map(|random| random.next() as u32))
+        RANDOM.with_borrow_mut(|random| random.as_mut().map(|random| random.number() as u32))
     }
 }
 

@@ -101,7 +101,7 @@ impl Network {
         }
         let number = self.state.lock().wires.len() as u64 + 1;
         self.trace.note(&format!("connection {number} opens"));
-        let random = Random::new(self.random.lock().next());
+        let random = Random::new(self.random.lock().number());
         let (wire, agent, server) = Wire::open(number, random);
         attempt.wire = Some(Arc::clone(&wire));
         self.state.lock().wires.push(Arc::clone(&wire));

@@ -87,9 +87,9 @@ impl World {
         }
         let bench = Bench::new(&mut random, policy, None);
         let sends_again = fault == Some(Fault::SentAgain);
-        let server = SimulatedServer::new(&bench.ledger, Random::new(random.next()), sends_again);
+        let server = SimulatedServer::new(&bench.ledger, Random::new(random.number()), sends_again);
         let (status, link_status) = (bench.status.clone(), bench.status.subscribe());
-        let random_network = Random::new(random.next());
+        let random_network = Random::new(random.number());
         let network = Network::new(
             &bench.ledger,
             &server,

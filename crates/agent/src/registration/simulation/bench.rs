@@ -53,8 +53,8 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(random: &mut Random, mut policy: Policy, fault: Option<Fault>) -> Self {
-        seeded::begin(Random::new(random.next()));
-        let trace = Arc::new(Trace::new());
+        seeded::begin(Random::new(random.number()));
+        let trace = Arc::new(Trace::begin());
         let ledger = Arc::new(Ledger::new(Arc::clone(&trace), policy.restart));
         match fault {
             Some(Fault::NoRestartDelays) => policy.restart = Backoff::from_millis(1, 1),
@@ -63,7 +63,7 @@ impl Bench {
         }
         let programs = Arc::new(Programs::new(
             Arc::clone(&ledger),
-            Random::new(random.next()),
+            Random::new(random.number()),
             fault == Some(Fault::NotHeld),
         ));
         let (status, link) = watch::channel(LinkStatus::default());

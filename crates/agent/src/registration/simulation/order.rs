@@ -30,7 +30,7 @@ async fn perform(seed: u64, steps: &[Step]) -> Arc<Trace> {
         space: Some(space()),
         ..LinkStatus::default()
     });
-    let server = DirectServer::start(&bench, Random::new(random.next()));
+    let server = DirectServer::start(&bench, Random::new(random.number()));
     bench.programs.calm_down();
     server.calm_down();
     let mut calls = 0;

@@ -43,7 +43,7 @@ impl World {
             space: Some(space()),
             ..LinkStatus::default()
         });
-        let server = DirectServer::start(&bench, Random::new(random.next()));
+        let server = DirectServer::start(&bench, Random::new(random.number()));
         let mut world = Self {
             random,
             bench: Arc::new(bench),

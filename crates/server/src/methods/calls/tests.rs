@@ -107,14 +107,14 @@ impl World {
 
     fn new(seed: u64, agents_lie: bool) -> Self {
         let mut random = Random::new(seed);
-        let (trace, executions) = (Arc::new(Trace::new()), Arc::new(Executions::default()));
+        let (trace, executions) = (Arc::new(Trace::begin()), Arc::new(Executions::default()));
         let count = 1 + random.index(3);
         let agents = (0..count).map(|number| {
             Arc::new(SimulatedAgent {
                 live: Arc::new(live_space(number)),
                 trace: trace.clone(),
                 executions: executions.clone(),
-                random: Mutex::new(Random::new(random.next())),
+                random: Mutex::new(Random::new(random.number())),
                 lies: agents_lie,
             })
         });

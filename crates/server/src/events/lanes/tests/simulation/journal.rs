@@ -58,7 +58,7 @@ struct Entries {
 impl Journal {
     pub fn new() -> Self {
         Self {
-            trace: Arc::new(Trace::new()),
+            trace: Arc::new(Trace::begin()),
             entries: Mutex::default(),
         }
     }

@@ -128,7 +128,7 @@ impl SimulatedServer {
         let run = Arc::new(run);
         let faults = StoreFaults {
             run: run.clone(),
-            random: Mutex::new(Random::new(random.next())),
+            random: Mutex::new(Random::new(random.number())),
             failing_commits: zone.failing_commits.clone(),
             journal: zone.receivers.journal.clone(),
             lease: zone.policy.lease,
@@ -141,7 +141,7 @@ impl SimulatedServer {
         let receiver = SimulatedReceiver {
             shared: zone.receivers.clone(),
             by: run.clone(),
-            random: Mutex::new(Random::new(random.next())),
+            random: Mutex::new(Random::new(random.number())),
         };
         let shutdown = CancellationToken::new();
         let engine = Engine::new(
