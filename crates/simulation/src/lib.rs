@@ -9,11 +9,10 @@
 mod random;
 mod trace;
 
+#[cfg(feature = "clock")]
+use std::sync::Arc;
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Instant,
 };
 
