@@ -154,6 +154,8 @@ impl Agent {
             announced: watch::Sender::new(AnnouncedServers::default()),
             sides: Mutex::default(),
             moves: watch::Sender::default(),
+            #[cfg(test)]
+            network: None,
         };
         let finish_link = CancellationToken::new();
         Ok(Self {

@@ -48,14 +48,43 @@ impl Delays {
 
 /// A random time between half of `delay` and all of it.
 pub fn jitter(delay: Duration) -> Duration {
-    let random = getrandom::u32().unwrap_or(u32::MAX);
+    let random = random();
     delay / 2 + (delay / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
 /// A random time from zero to `limit`.
 pub fn random_within(limit: Duration) -> Duration {
-    let random = getrandom::u32().unwrap_or(u32::MAX);
+    let random = random();
     limit.mul_f64(f64::from(random) / f64::from(u32::MAX))
+}
+
+fn random() -> u32 {
+    #[cfg(test)]
+    if let Some(number) = seeded::next() {
+        return number;
+    }
+    getrandom::u32().unwrap_or(u32::MAX)
+}
+
+/// Random times that depend on the seed of a simulation.
+#[cfg(test)]
+pub mod seeded {
+    use std::cell::RefCell;
+
+    use svc_simulation::Random;
+
+    thread_local! {
+        static RANDOM: RefCell<Option<Random>> = const { RefCell::new(None) };
+    }
+
+    /// From now on, random times of this thread depend on `random`.
+    pub fn begin(random: Random) {
+        RANDOM.set(Some(random));
+    }
+
+    pub fn next() -> Option<u32> {
+        RANDOM.with_borrow_mut(|random| random.as_mut().map(|random| random.number() as u32))
+    }
 }
 
 #[cfg(test)]

@@ -13,10 +13,7 @@ mod session;
 mod side;
 mod sides;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_client::Target;
@@ -26,7 +23,7 @@ use svc_protocol::agent_api::LinkRecord;
 use tokio::{
     sync::watch,
     task::JoinSet,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -72,6 +69,9 @@ pub struct Link {
     pub sides: Mutex<Vec<OpenSide>>,
     /// The last request of the home server: the server to which the agent should move its home.
     pub moves: watch::Sender<Option<ServerId>>,
+    /// The simulated network of a test.
+    #[cfg(test)]
+    pub network: Option<Arc<simulation::Network>>,
 }
 
 /// A side link that is up.
@@ -128,6 +128,7 @@ impl Link {
             while let NextStep::RetryAfterStop = next {
                 let delay = jitter(self.policy.space_stopped_retry);
                 tokio::select! {
+                    biased;
                     () = sleep(delay) => {}
                     () = finish.cancelled() => return LinkEnd::Finished,
                 }
@@ -146,6 +147,7 @@ impl Link {
             if choice.fail(&self.servers, &self.linked()) {
                 let delay = jitter(delays.next_delay(now));
                 tokio::select! {
+                    biased;
                     () = sleep(delay) => {}
                     () = finish.cancelled() => return LinkEnd::Finished,
                 }
@@ -176,6 +178,7 @@ impl Link {
         left: &mut JoinSet<()>,
     ) -> (NextStep, Duration) {
         let connected = tokio::select! {
+            biased;
             connected = connect(self, server, None) => match connected {
                 Ok(connected) => connected,
                 Err(error) => return (self.connect_failed(error), Duration::ZERO),
@@ -185,6 +188,7 @@ impl Link {
         let mut home = self.begin_home(server, connected, finish);
         let end = loop {
             tokio::select! {
+                biased;
                 end = &mut home.session => break end,
                 () = self.registrar.reset_link.notified() => {
                     break session::End::Lost("the agent reset the link".to_owned());
@@ -316,3 +320,6 @@ fn next_step(end: session::End) -> (NextStep, Option<String>) {
         }
     }
 }
+
+#[cfg(test)]
+mod simulation;

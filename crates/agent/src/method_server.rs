@@ -8,7 +8,9 @@
 mod calls;
 mod command;
 mod framing;
+mod pipe;
 mod process;
+mod program;
 mod shared;
 mod stdin;
 mod supervise;
@@ -18,16 +20,13 @@ pub use command::{CommandError, Launch};
 pub use framing::{ChildLine, LineReader};
 pub use process::StartError;
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::registration::{Mode, ServerDefinition};
 use svc_protocol::agent_api::{MethodServerState, MethodServerStatus};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use self::{
@@ -74,6 +73,18 @@ pub struct Services {
     /// Kills the processes of method servers if the agent is killed.
     pub guard: Arc<Guard>,
     pub policy: Arc<Policy>,
+    /// Starts simulated programs in place of processes.
+    #[cfg(test)]
+    pub simulated: Option<Arc<simulated::Programs>>,
+}
+
+#[cfg(test)]
+impl Services {
+    /// A planted fault of a simulation.
+    pub fn forgets_to_hold(&self) -> bool {
+        let mut programs = self.simulated.iter();
+        programs.any(|programs| programs.forgets_to_hold)
+    }
 }
 
 pub struct MethodServer {
@@ -157,6 +168,10 @@ impl MethodServer {
     /// have calls, even if [`Self::is_idle`] returns `true` for this one.
     pub async fn released(&self) {
         self.released.cancelled().await;
+    }
+
+    pub fn is_released(&self) -> bool {
+        self.released.is_cancelled()
     }
 
     /// Makes this the current method server: reports its state to the server, now and after every
@@ -248,5 +263,7 @@ impl MethodServer {
     }
 }
 
+#[cfg(test)]
+pub mod simulated;
 #[cfg(test)]
 mod tests;

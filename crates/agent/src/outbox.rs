@@ -233,7 +233,7 @@ impl OpenLink {
 }
 
 #[cfg(test)]
-fn test_record(is_home: bool) -> LinkRecord {
+pub fn test_record(is_home: bool) -> LinkRecord {
     LinkRecord {
         server_id: svc_core::ServerId::NIL,
         url: "http://a".to_owned(),

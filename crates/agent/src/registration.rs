@@ -328,3 +328,6 @@ impl Registrar {
         change.accepted_on = Some(link);
     }
 }
+
+#[cfg(test)]
+pub mod simulation;

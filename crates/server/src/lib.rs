@@ -28,8 +28,6 @@ pub mod schedules;
 pub mod scripts;
 pub mod second_factors;
 mod server;
-#[cfg(test)]
-mod simulation;
 pub mod sources;
 pub mod spaces;
 pub mod stats;

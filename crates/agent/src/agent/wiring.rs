@@ -66,6 +66,8 @@ impl Wiring {
             packages: Arc::new(packages),
             guard: Guard::new(options.program.clone()),
             policy,
+            #[cfg(test)]
+            simulated: None,
         };
         let (addresses, folder) = (addresses.clone(), folder.clone());
         let registrar = Registrar::new(services.clone(), link.clone(), addresses, folder);

@@ -61,7 +61,7 @@ pub async fn connect(
 ) -> Result<OpenedLink<ServerIo>, ConnectError> {
     let url = || server.to_string();
     let timed_out = |_| ConnectError::TimedOut { url: url() };
-    let stream = timeout(link.policy.connect_timeout, transport::connect(server))
+    let stream = timeout(link.policy.connect_timeout, link.dial(server))
         .await
         .map_err(timed_out)?
         .map_err(|source| ConnectError::Unreachable { url: url(), source })?;
@@ -86,6 +86,16 @@ pub async fn connect(
         .await
         .map_err(timed_out)?
         .map_err(|error| connect_error(url(), error))
+}
+
+impl Link {
+    async fn dial(&self, server: &Target) -> io::Result<ServerIo> {
+        #[cfg(test)]
+        if let Some(network) = &self.network {
+            return network.connect().await;
+        }
+        transport::connect(server).await
+    }
 }
 
 fn connect_error(url: String, error: OpenError) -> ConnectError {

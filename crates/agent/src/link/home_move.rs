@@ -6,11 +6,12 @@
 //! side link to its server is up. Then that server ends the old home link when the calls on it are
 //! done, or after the drain time. So a move interrupts no call that ends within the drain time.
 
-use std::{pin::Pin, sync::Arc, time::Instant};
+use std::{pin::Pin, sync::Arc};
 
 use svc_client::Target;
 use svc_core::ServerId;
 use svc_link::OpenedLink;
+use tokio::time::Instant;
 
 use super::{
     Link,

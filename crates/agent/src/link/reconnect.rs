@@ -1,7 +1,9 @@
 //! Delays between attempts to link. They are short in the first minute of failures, because a
 //! server that closed its links is usually restarting. Afterwards they are longer.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::{backoff::Delays, policy::Policy};
 

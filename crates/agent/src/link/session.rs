@@ -54,6 +54,7 @@ pub async fn run(session: Session, opened: OpenedLink<ServerIo>, outgoing: Outbo
     let reading = read(&session, source, early);
     tokio::pin!(writing, reading);
     let end = tokio::select! {
+        biased;
         end = &mut reading => end,
         end = &mut writing => end,
         () = session.stuck.cancelled() => {

@@ -1,16 +1,13 @@
 //! One side link: connects to a server that is not the home server, and reconnects while the server
 //! is announced.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use svc_client::Target;
 use svc_core::ServerId;
 use svc_link::{FEATURE_TIMES, RefusalCode, SideLink};
 use svc_protocol::agent_api::LinkRecord;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{

@@ -100,6 +100,7 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         ids: Arc::default(),
         guard: crate::guard::Guard::absent(),
         policy: Arc::default(),
+        simulated: None,
     };
     let registrar = Registrar::new(services, link.clone(), addresses.clone(), folder.to_owned());
     let shutdown = CancellationToken::new();

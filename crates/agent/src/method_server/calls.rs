@@ -14,7 +14,7 @@ pub use take::{LARGE_LINE_BYTES, PIPE_BYTES, Pipe, Take};
 
 use std::{
     sync::{Arc, atomic::AtomicU64},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -24,6 +24,7 @@ use svc_core::{
     number_map::NumberMap,
 };
 use svc_link::FrameKind;
+use tokio::time::Instant;
 
 use self::{
     reports::{HeldReports, Reports},

@@ -2,13 +2,7 @@
 //!
 //! The process leads a process group. Dropping a [`Process`] kills the whole group.
 
-use std::{
-    collections::VecDeque,
-    io,
-    os::unix::process::ExitStatusExt,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, io, os::unix::process::ExitStatusExt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -16,15 +10,17 @@ use rustix::process::Signal;
 use svc_protocol::jsonrpc::LINE_BYTES_MAX;
 use thiserror::Error;
 use tokio::{
-    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    io::AsyncRead,
     sync::Notify,
     task::JoinSet,
-    time::{sleep, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     framing::{ChildLine, LineReader},
+    pipe::PipeEnd,
+    program::Program,
     shared::{Shared, Stdin},
     stdin,
 };
@@ -50,11 +46,16 @@ fn tail(stderr: &[String]) -> String {
     format!("; its last lines on stderr:\n  {}", stderr.join("\n  "))
 }
 
+/// The pipes of a program that was just started.
+pub struct Pipes<O, E> {
+    pub stdin: PipeEnd,
+    pub stdout: O,
+    pub stderr: E,
+}
+
 pub struct Process {
-    /// `None` after the group was killed, because its id may then belong to other processes. This
-    /// field must be dropped before `child`: dropping `child` reaps the leader and so frees the id.
-    group: Option<ProcessGroup>,
-    child: Child,
+    program: Program,
+    id: u32,
     /// The tasks that read stdout and stderr, and the task that writes stdin.
     tasks: JoinSet<()>,
     /// Cancelled when stdout ends or writing stdin fails: then the process cannot answer calls.
@@ -67,6 +68,13 @@ pub struct Process {
 
 impl Process {
     pub fn spawn(shared: &Arc<Shared>) -> Result<Self, StartError> {
+        #[cfg(test)]
+        if let Some(programs) = &shared.services.simulated {
+            let started = programs.start(&shared.setup).map_err(StartError::Spawn)?;
+            let packages = PythonPath(Vec::new());
+            let (program, pipes) = (Program::Simulated(started.program), started.pipes);
+            return Ok(Self::begin(shared, program, started.id, packages, pipes));
+        }
         let mut command = shared.setup.launch.command();
         let packages = shared.services.packages.python_path();
         packages.put(&mut command);
@@ -74,8 +82,32 @@ impl Process {
         let id = child.id().expect("a child just spawned has an id");
         let group = ProcessGroup::led_by(&child, &shared.services.guard);
         let stdin = child.stdin.take().expect("stdin is piped");
-        let stdout = child.stdout.take().expect("stdout is piped");
-        let stderr = child.stderr.take().expect("stderr is piped");
+        let pipes = Pipes {
+            stdin: PipeEnd::new(stdin).map_err(StartError::Spawn)?,
+            stdout: child.stdout.take().expect("stdout is piped"),
+            stderr: child.stderr.take().expect("stderr is piped"),
+        };
+        let program = Program::Process { group, child };
+        Ok(Self::begin(shared, program, id, packages, pipes))
+    }
+
+    /// Starts to exchange lines with a program.
+    fn begin<O, E>(
+        shared: &Arc<Shared>,
+        program: Program,
+        id: u32,
+        packages: PythonPath,
+        pipes: Pipes<O, E>,
+    ) -> Self
+    where
+        O: AsyncRead + Unpin + Send + 'static,
+        E: AsyncRead + Unpin + Send + 'static,
+    {
+        let Pipes {
+            stdin,
+            stdout,
+            stderr,
+        } = pipes;
         let broken = CancellationToken::new();
         let stderr_tail = Arc::default();
         let work = Arc::new(Notify::new());
@@ -96,20 +128,21 @@ impl Process {
             Arc::clone(shared),
             Arc::clone(&stderr_tail),
         ));
-        Ok(Self {
-            group,
-            child,
+        Self {
+            program,
+            id,
             tasks,
             broken,
             stderr_tail,
             stop_output: shared.services.policy.stop_output,
             _packages: packages,
-        })
+        }
     }
 
     /// Fails if the process ends within `span`, before it reports that it is ready.
     pub async fn check_start(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
         tokio::select! {
+            biased;
             () = self.wait_until_ended() => {}
             () = shared.ready.cancelled() => return Ok(()),
             () = sleep(span) => return Ok(()),
@@ -125,7 +158,8 @@ impl Process {
     /// Waits until the process has exited or cannot answer calls.
     pub async fn wait_until_ended(&mut self) {
         tokio::select! {
-            _ = self.child.wait() => {}
+            biased;
+            _ = self.program.wait() => {}
             () = self.broken.cancelled() => {}
         }
     }
@@ -134,8 +168,8 @@ impl Process {
     /// [`Shared::process_down`] first, which closes stdin.
     pub async fn end(&mut self) -> String {
         let was_broken = self.broken.is_cancelled();
-        self.group = None;
-        let status = self.child.wait().await;
+        self.program.kill();
+        let status = self.program.wait().await;
         let reading = async { while self.tasks.join_next().await.is_some() {} };
         // Limit the time, because a process that left the group may hold a pipe open.
         if timeout(self.stop_output, reading).await.is_err() {
@@ -155,13 +189,13 @@ impl Process {
     /// Waits for the process to exit after the caller has closed stdin. If the process does not
     /// exit in time, sends SIGTERM. Finally kills the whole group.
     pub async fn stop(&mut self, policy: &Policy) {
-        if timeout(policy.stop_stdin, self.child.wait()).await.is_err() {
-            if let Some(group) = &self.group {
-                group.signal(Signal::TERM);
-            }
-            if timeout(policy.stop_term, self.child.wait()).await.is_err() {
+        let waiting = self.program.wait();
+        if timeout(policy.stop_stdin, waiting).await.is_err() {
+            self.program.terminate();
+            let waiting = self.program.wait();
+            if timeout(policy.stop_term, waiting).await.is_err() {
                 tracing::warn!(
-                    group = self.child.id(),
+                    group = self.id,
                     "a method server ignores SIGTERM and is killed"
                 );
             }
@@ -171,7 +205,7 @@ impl Process {
 }
 
 async fn write_stdin(
-    stdin: ChildStdin,
+    stdin: PipeEnd,
     shared: Arc<Shared>,
     work: Arc<Notify>,
     broken: CancellationToken,
@@ -181,7 +215,11 @@ async fn write_stdin(
     }
 }
 
-async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: CancellationToken) {
+async fn read_stdout(
+    stdout: impl AsyncRead + Unpin,
+    shared: Arc<Shared>,
+    broken: CancellationToken,
+) {
     let _broken = broken.drop_guard();
     let mut lines = LineReader::new(stdout, LINE_BYTES_MAX);
     // When the next held progress report may be sent.
@@ -217,10 +255,14 @@ async fn before_deadline<T>(until: Instant, future: impl Future<Output = T>) -> 
     if until <= Instant::now() {
         return None;
     }
-    timeout_at(until.into(), future).await.ok()
+    timeout_at(until, future).await.ok()
 }
 
-async fn read_stderr(stderr: ChildStderr, shared: Arc<Shared>, tail: Arc<Mutex<VecDeque<String>>>) {
+async fn read_stderr(
+    stderr: impl AsyncRead + Unpin,
+    shared: Arc<Shared>,
+    tail: Arc<Mutex<VecDeque<String>>>,
+) {
     let mut lines = LineReader::new(stderr, STDERR_BYTES_MAX);
     while let Ok(Some(line)) = lines.next().await {
         let line = match line {

@@ -1,9 +1,6 @@
 //! State shared by a method server's handle, its supervisor and the tasks of its process.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Instant,
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -14,7 +11,7 @@ use svc_protocol::{
         ChildMessage, ResponseFault, RpcError, is_ready_line, parse_child_line, parse_progress_line,
     },
 };
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{

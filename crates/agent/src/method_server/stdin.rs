@@ -5,26 +5,17 @@
 //! one page, except while large lines are written. A pipe of one page is writable exactly when it
 //! is empty, so the writer can detect that its lines were read.
 
-use std::{
-    io,
-    os::fd::OwnedFd,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{io, sync::Arc, time::Duration};
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    io::Errno,
-};
+use rustix::io::Errno;
 use tokio::{
-    io::{Interest, unix::AsyncFd},
-    process::ChildStdin,
     sync::Notify,
-    time::sleep,
+    time::{Instant, sleep},
 };
 
 use super::{
     calls::{LARGE_LINE_BYTES, Line, PIPE_BYTES, Pipe, Take},
+    pipe::PipeEnd,
     shared::{Shared, TakeLines},
 };
 
@@ -44,15 +35,15 @@ const SHARED_BYTES_MIN: usize = 512;
 const SLOW_LINE: Duration = Duration::from_millis(2);
 
 /// Writes the lines of the call table until the process accepts no more lines.
-pub async fn write(stdin: ChildStdin, shared: &Shared, work: &Arc<Notify>) -> io::Result<()> {
-    let mut pipe = StdinPipe::new(stdin)?;
+pub async fn write(stdin: PipeEnd, shared: &Shared, work: &Arc<Notify>) -> io::Result<()> {
+    let mut pipe = StdinPipe::new(stdin);
     let mut lines = Vec::new();
     let mut buffer = Vec::new();
     loop {
         match shared.take_lines(work, pipe.state(), &mut lines) {
             TakeLines::Closed => return Ok(()),
             TakeLines::Open(Take::Nothing) => {
-                pipe.waiter = None;
+                pipe.end.stop_waiting();
                 work.notified().await;
             }
             TakeLines::Open(Take::PipeFull) => pipe.wait_until_read().await?,
@@ -83,10 +74,7 @@ fn put_lines(lines: &[Line], buffer: &mut Vec<u8>) {
 }
 
 struct StdinPipe {
-    fd: Arc<OwnedFd>,
-    /// Created when the writer must wait for the pipe, and dropped when no line waits: while it
-    /// exists, every read by the method server wakes the agent.
-    waiter: Option<AsyncFd<Arc<OwnedFd>>>,
+    end: PipeEnd,
     /// Bytes and lines written since the pipe was last known to be empty.
     written: usize,
     lines: usize,
@@ -105,22 +93,19 @@ enum Size {
 }
 
 impl StdinPipe {
-    fn new(stdin: ChildStdin) -> io::Result<Self> {
-        let fd = stdin.into_owned_fd()?;
-        rustix::io::ioctl_fionbio(&fd, true)?;
-        let size = match set_size(&fd, PIPE_BYTES) {
+    fn new(end: PipeEnd) -> Self {
+        let size = match end.set_size(PIPE_BYTES) {
             Ok(()) => Size::Small,
             Err(_) => Size::Fixed,
         };
-        Ok(Self {
-            fd: Arc::new(fd),
-            waiter: None,
+        Self {
+            end,
             written: 0,
             lines: 0,
             last_call: None,
             shared_bytes_max: SHARED_BYTES_MIN,
             size,
-        })
+        }
     }
 
     fn state(&self) -> Pipe {
@@ -139,21 +124,21 @@ impl StdinPipe {
 
     async fn write(&mut self, buffer: &[u8], lines: &[Line]) -> io::Result<()> {
         let is_large = buffer.len() >= LARGE_LINE_BYTES;
-        if is_large && self.size == Size::Small && set_size(&self.fd, LARGE_PIPE_BYTES).is_ok() {
+        if is_large && self.size == Size::Small && self.end.set_size(LARGE_PIPE_BYTES).is_ok() {
             self.size = Size::Large;
         } else if !is_large {
             self.shrink();
         }
         let mut rest = buffer;
         while !rest.is_empty() {
-            match rustix::io::write(&self.fd, rest) {
+            match self.end.write(rest) {
                 Ok(count) if count == rest.len() => break,
                 Ok(count) => rest = &rest[count..],
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }
-            self.wait_until_writable().await?;
+            self.end.writable().await?;
         }
         self.written += buffer.len();
         self.lines += lines.len();
@@ -163,14 +148,14 @@ impl StdinPipe {
 
     /// Waits until the method server has read everything, and adapts the limit of the pipe.
     async fn wait_until_read(&mut self) -> io::Result<()> {
-        if unread_bytes(&self.fd)? > 0 {
+        if self.end.unread_bytes()? > 0 {
             let began = Instant::now();
-            while !self.shrink() && unread_bytes(&self.fd)? > 0 {
-                check_reader(&self.fd)?;
+            while !self.shrink() && self.end.unread_bytes()? > 0 {
+                self.end.check_reader()?;
                 sleep(LOOK).await;
             }
-            while unread_bytes(&self.fd)? > 0 {
-                self.wait_until_writable().await?;
+            while self.end.unread_bytes()? > 0 {
+                self.end.writable().await?;
             }
             let took = began.elapsed();
             self.shared_bytes_max =
@@ -183,36 +168,11 @@ impl StdinPipe {
     /// Makes the pipe small again. Returns `false` if the pipe holds too many bytes for that, or if
     /// the system cannot change its size.
     fn shrink(&mut self) -> bool {
-        if self.size == Size::Large && set_size(&self.fd, PIPE_BYTES).is_ok() {
+        if self.size == Size::Large && self.end.set_size(PIPE_BYTES).is_ok() {
             self.size = Size::Small;
         }
         self.size == Size::Small
     }
-
-    /// Waits until the kernel reports the pipe as writable. A small pipe is then empty.
-    async fn wait_until_writable(&mut self) -> io::Result<()> {
-        let waiter = match self.waiter.take() {
-            Some(waiter) => waiter,
-            None => register(&self.fd)?,
-        };
-        let waiter = self.waiter.insert(waiter);
-        let mut ready = waiter.writable().await?;
-        let is_closed = ready.ready().is_write_closed();
-        // The event may be out of date. Clear it, so that the next wait needs a new event.
-        ready.clear_ready();
-        if is_closed {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        Ok(())
-    }
-}
-
-#[expect(
-    deprecated,
-    reason = "the replacement is an unsafe function, because a type might not own its descriptor; `OwnedFd` does"
-)]
-fn register(fd: &Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
-    AsyncFd::with_interest(Arc::clone(fd), Interest::WRITABLE)
 }
 
 /// The number of bytes that the pipe may hold while several users call. `took` is the time in which
@@ -229,32 +189,6 @@ fn next_bytes_max(current: usize, written: usize, lines: usize, took: Duration) 
     in_time
         .min(current.saturating_mul(2))
         .clamp(SHARED_BYTES_MIN, PIPE_BYTES)
-}
-
-/// Fails if the pipe has no reader.
-fn check_reader(fd: &OwnedFd) -> io::Result<()> {
-    let mut polled = [PollFd::new(fd, PollFlags::OUT)];
-    poll(&mut polled, Some(&Timespec::default()))?;
-    if polled[0].revents().contains(PollFlags::ERR) {
-        return Err(io::ErrorKind::BrokenPipe.into());
-    }
-    Ok(())
-}
-
-/// Bytes in the pipe.
-fn unread_bytes(fd: &OwnedFd) -> io::Result<u64> {
-    Ok(rustix::io::ioctl_fionread(fd)?)
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn set_size(fd: &OwnedFd, bytes: usize) -> io::Result<()> {
-    rustix::pipe::fcntl_setpipe_size(fd, bytes)?;
-    Ok(())
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn set_size(_: &OwnedFd, _: usize) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

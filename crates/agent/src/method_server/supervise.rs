@@ -1,12 +1,9 @@
 //! Watches a method server's process and restarts it, until the method server is stopped or
 //! replaced.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{process::Process, shared::Shared};
@@ -80,6 +77,7 @@ async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken)
     tokio::pin!(ended);
     loop {
         tokio::select! {
+            biased;
             () = &mut ended => return End::Ended,
             () = stop.cancelled() => return End::StopRequested,
             _ = ticks.tick(), if limits_calls => {
@@ -130,6 +128,7 @@ async fn wait(shared: &Shared, until: Instant, stop: &CancellationToken) -> Opti
             return Some(());
         }
         tokio::select! {
+            biased;
             () = sleep(policy.tick.min(until - now)) => {}
             () = stop.cancelled() => {}
         }

@@ -74,6 +74,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         ids: Arc::default(),
         guard: Guard::absent(),
         policy: Arc::new(policy),
+        simulated: None,
     };
     Ok(Bench {
         server: MethodServer::start(setup, services).await?,

@@ -6,12 +6,13 @@ use std::{
     sync::Arc,
 };
 
-use svc_core::registration::{CheckedRegistration, Mode, Registration};
+use svc_core::registration::{CheckedRegistration, Registration};
 use svc_link::SpaceIdentity;
 use svc_protocol::{
     agent_api::{FOLDER, RegisterFile, Registered},
     registration_file,
 };
+use tokio::time::sleep;
 
 use super::{CurrentRegistration, Registrar, RegistrationError};
 use crate::method_server::{Launch, MethodServer, Setup};
@@ -26,9 +27,7 @@ impl Registrar {
         let folder = self.folder_of(&file.path)?;
         let (registration, checked) = read(file, &space)?;
         let old = change.current.as_ref().map(|old| Arc::clone(&old.server));
-        let server = self
-            .start(&checked, &folder, &space, old.as_deref())
-            .await?;
+        let server = self.start(&checked, &folder, &space).await?;
         change.generation += 1;
         let mut current = CurrentRegistration {
             registration,
@@ -58,7 +57,7 @@ impl Registrar {
         server.make_current();
         match old {
             Some(old) => self.retire(old, server),
-            None => server.release(),
+            None => self.release_in_turn(server),
         }
         tracing::info!(methods = methods.len(), generation, "registered");
         Ok(Registered { methods, warnings })
@@ -83,7 +82,6 @@ impl Registrar {
         checked: &CheckedRegistration,
         folder: &Path,
         space: &SpaceIdentity,
-        old: Option<&MethodServer>,
     ) -> Result<Arc<MethodServer>, RegistrationError> {
         let definition = &checked.server;
         let services = &self.services;
@@ -91,12 +89,13 @@ impl Registrar {
             .packages
             .refresh_within(services.policy.packages_wait)
             .await;
-        let serial =
-            definition.mode == Mode::Serial || old.is_some_and(|old| old.mode() == Mode::Serial);
+        let held = self.routes.must_wait(definition.mode);
+        #[cfg(test)]
+        let held = held && !services.forgets_to_hold();
         let setup = Setup {
             launch: Launch::new(definition, folder, self.addresses.env(space))?,
             definition: definition.clone(),
-            held: serial,
+            held,
         };
         let server = MethodServer::start(setup, services.clone()).await?;
         Ok(Arc::new(server))
@@ -117,8 +116,10 @@ impl Registrar {
                 // has none.
                 old.released().await;
                 old.drain(old.timeout()).await;
+                registrar.wait_for_older(&successor, Some(&old)).await;
             };
             tokio::select! {
+                biased;
                 () = drained => {}
                 () = registrar.stopping.cancelled() => {}
             }
@@ -131,6 +132,30 @@ impl Registrar {
             }
             registrar.routes.remove_server(&old);
         });
+    }
+
+    /// Releases a method server that replaces none. If it is held, older method servers finish
+    /// their calls first.
+    fn release_in_turn(self: &Arc<Self>, server: Arc<MethodServer>) {
+        if server.is_released() {
+            return;
+        }
+        let registrar = Arc::clone(self);
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = registrar.wait_for_older(&server, None) => server.release(),
+                () = registrar.stopping.cancelled() => {}
+            }
+        });
+    }
+
+    /// If a method server is held, waits until all older method servers except `old` are idle. Each
+    /// of them has its own limit of time.
+    async fn wait_for_older(&self, held: &Arc<MethodServer>, old: Option<&Arc<MethodServer>>) {
+        while !held.is_released() && self.routes.has_calls_before(held, old) {
+            sleep(self.services.policy.tick).await;
+        }
     }
 }
 

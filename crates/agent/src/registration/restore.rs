@@ -17,6 +17,7 @@ impl Registrar {
                 std::future::pending::<()>().await;
             };
             tokio::select! {
+                biased;
                 () = restored => {}
                 changed = link.changed() => if changed.is_err() {
                     return;

@@ -8,6 +8,7 @@ use std::sync::{
 
 use bytes::{Buf, Bytes};
 use parking_lot::RwLock;
+use svc_core::registration::Mode;
 use svc_link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
 
 use crate::{
@@ -85,6 +86,29 @@ impl Routes {
         for (_, server) in self.routes.read().iter() {
             server.forget_link(link);
         }
+    }
+
+    /// Whether a new method server must wait until the method servers in use are idle: if one of
+    /// them is serial or waits itself, or if the new one is serial.
+    pub fn must_wait(&self, mode: Mode) -> bool {
+        let routes = self.routes.read();
+        let mut used = routes.iter().map(|(_, server)| server);
+        used.any(|used| [mode, used.mode()].contains(&Mode::Serial) || !used.is_released())
+    }
+
+    /// Whether a method server that is older than `server` has calls. Ignores `except`.
+    pub fn has_calls_before(
+        &self,
+        server: &Arc<MethodServer>,
+        except: Option<&Arc<MethodServer>>,
+    ) -> bool {
+        let routes = self.routes.read();
+        let known = routes.iter().map(|(_, known)| known);
+        let mut older = known.take_while(|known| !Arc::ptr_eq(known, server));
+        older.any(|older| {
+            let is_except = except.is_some_and(|except| Arc::ptr_eq(older, except));
+            !is_except && !older.is_idle()
+        })
     }
 
     /// Accepts no more calls.

@@ -41,6 +41,7 @@ impl Bench {
                 ids: Arc::default(),
                 guard: Guard::absent(),
                 policy: Arc::default(),
+                simulated: None,
             },
         };
         Self { folder, runner }

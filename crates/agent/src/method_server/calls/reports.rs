@@ -1,10 +1,11 @@
 //! Limits how often progress reports of a call are sent, so that a method server with many reports
 //! does not overload the link.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use svc_link::FrameKind;
+use tokio::time::Instant;
 
 use super::{Answer, CallTable, Effects};
 use crate::outbox::Caller;

@@ -7,10 +7,9 @@
 //! waits until the pipe is empty, however short the line is. Only a large line need not wait if it
 //! follows another large line (see [`LARGE_LINE_BYTES`]).
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Duration};
+
+use tokio::time::Instant;
 
 use super::{CallState, CallTable, Line, Process, Sent};
 

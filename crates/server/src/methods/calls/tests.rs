@@ -23,6 +23,7 @@ use svc_core::{
 };
 use svc_link::SpaceIdentity;
 use svc_protocol::jsonrpc::RpcError;
+use svc_simulation::{Random, Run, Trace, check_is_found, check_is_repeatable, check_promises};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep, timeout},
@@ -41,7 +42,6 @@ use crate::{
         provider::Provider,
         registry::{Definition, PickError, Publication, Registry},
     },
-    simulation::{Random, Run, Trace, check_is_found, check_is_repeatable, check_promises},
 };
 
 const METHOD: &str = "a.b";
@@ -108,14 +108,14 @@ impl World {
 
     fn new(seed: u64, agents_lie: bool) -> Self {
         let mut random = Random::new(seed);
-        let (trace, executions) = (Arc::new(Trace::new()), Arc::new(Executions::default()));
+        let (trace, executions) = (Arc::new(Trace::begin()), Arc::new(Executions::default()));
         let count = 1 + random.index(3);
         let agents = (0..count).map(|number| {
             Arc::new(SimulatedAgent {
                 live: Arc::new(live_space(number)),
                 trace: trace.clone(),
                 executions: executions.clone(),
-                random: Mutex::new(Random::new(random.next())),
+                random: Mutex::new(Random::new(random.number())),
                 lies: agents_lie,
             })
         });

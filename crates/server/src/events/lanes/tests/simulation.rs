@@ -13,10 +13,10 @@ mod receiver;
 mod server;
 mod world;
 
+use svc_simulation::{Run, check_is_found, check_is_repeatable, check_promises};
 use svc_store::simulated::PlantedFault;
 
 use self::world::{Fault, World};
-use crate::simulation::{Run, check_is_found, check_is_repeatable, check_promises};
 
 fn simulate(seed: u64) -> Run {
     Run::of(seed, World::run(seed, None))

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 use svc_link::{CALL_HEADER_BYTES, Frame, FrameKind, Goodbye, OutboxReader, USER_BYTES};
+use svc_simulation::{Random, Trace};
 use tokio::time::sleep;
 
 use super::Executions;
 use crate::{
     identity::Caller,
     live::{Answer, Link, LinkSetup, LiveSpace},
-    simulation::{Random, Trace},
 };
 
 pub struct SimulatedAgent {

@@ -10,10 +10,10 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::EventId;
+use svc_simulation::Trace;
 use tokio::time::Instant;
 
 use super::server::ServerRun;
-use crate::simulation::Trace;
 
 /// Within this time after a freeze, a server notices that it has lost a lane.
 const NOTICED_WITHIN: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ struct Entries {
 impl Journal {
     pub fn new() -> Self {
         Self {
-            trace: Arc::new(Trace::new()),
+            trace: Arc::new(Trace::begin()),
             entries: Mutex::default(),
         }
     }

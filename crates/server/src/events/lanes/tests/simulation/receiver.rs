@@ -4,14 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{LaneId, UserId, event::Event};
+use svc_simulation::Random;
 use svc_store::sinks::SinkRow;
 use tokio::time::sleep;
 
 use super::{journal::Journal, server::ServerRun};
-use crate::{
-    events::lanes::{AttemptDetail, AttemptResult, Deliver, FilterResult, Job},
-    simulation::Random,
-};
+use crate::events::lanes::{AttemptDetail, AttemptResult, Deliver, FilterResult, Job};
 
 /// How receivers behave at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

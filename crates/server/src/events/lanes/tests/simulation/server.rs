@@ -4,6 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{ServerId, event::Event};
+use svc_simulation::Random;
 use svc_store::{
     Store,
     simulated::{CommitFate, Faults, SimulatedDatabase},
@@ -19,13 +20,10 @@ use super::{
     journal::{Acknowledged, Journal},
     receiver::{Receivers, SimulatedReceiver},
 };
-use crate::{
-    events::{
-        dispatch::emit_in,
-        hub::Hub,
-        lanes::{Engine, LanePolicy},
-    },
-    simulation::Random,
+use crate::events::{
+    dispatch::emit_in,
+    hub::Hub,
+    lanes::{Engine, LanePolicy},
 };
 
 /// One start of a server.
@@ -130,7 +128,7 @@ impl SimulatedServer {
         let run = Arc::new(run);
         let faults = StoreFaults {
             run: run.clone(),
-            random: Mutex::new(Random::new(random.next())),
+            random: Mutex::new(Random::new(random.number())),
             failing_commits: zone.failing_commits.clone(),
             journal: zone.receivers.journal.clone(),
             lease: zone.policy.lease,
@@ -143,7 +141,7 @@ impl SimulatedServer {
         let receiver = SimulatedReceiver {
             shared: zone.receivers.clone(),
             by: run.clone(),
-            random: Mutex::new(Random::new(random.next())),
+            random: Mutex::new(Random::new(random.number())),
         };
         let shutdown = CancellationToken::new();
         let engine = Engine::new(

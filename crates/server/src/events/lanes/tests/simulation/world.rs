@@ -15,6 +15,7 @@ use svc_core::{
     pattern::Pattern,
 };
 use svc_protocol::api::SinkType;
+use svc_simulation::{Random, Trace};
 use svc_store::{
     Store, StoreError, Tx, lanes,
     simulated::{PlantedFault, SimulatedDatabase},
@@ -28,10 +29,7 @@ use super::{
     receiver::{Mood, Receivers},
     server::{ServerRun, SimulatedServer, Zone},
 };
-use crate::{
-    events::lanes::{LanePolicy, Retention, tests::START},
-    simulation::{Random, Trace},
-};
+use crate::events::lanes::{LanePolicy, Retention, tests::START};
 
 /// A rule that is broken on purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

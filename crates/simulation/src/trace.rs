@@ -11,7 +11,7 @@ pub struct Trace {
 
 impl Trace {
     /// A trace that begins now, in simulated time.
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         Self {
             began: Instant::now(),
             lines: Mutex::default(),

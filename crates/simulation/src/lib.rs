@@ -9,11 +9,10 @@
 mod random;
 mod trace;
 
+#[cfg(feature = "clock")]
+use std::sync::Arc;
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Instant,
 };
 
@@ -35,6 +34,7 @@ pub struct Run {
 
 impl Run {
     /// Runs a simulation on this thread, in a simulated time of its own.
+    #[cfg(feature = "clock")]
     pub fn of(seed: u64, simulation: impl Future<Output = Arc<Trace>>) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
