@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { diffLines } from '../app/src/lib/diff.js';
-import { formatError } from '../app/src/pages/method/formats.js';
-import { problemsOf } from '../app/src/pages/method/problems.js';
-import { exampleParams, initialOf, shapeOf, variantAt, variantsOf } from '../app/src/pages/method/schema.js';
+import { formatError, localTimeOfDay, utcTimeOfDay } from '../app/src/pages/method/formats.js';
+import { bestVariant, problemsOf } from '../app/src/pages/method/problems.js';
+import { exampleParams, initialOf, shapeOf, variantsOf } from '../app/src/pages/method/schema.js';
 
 test('a format accepts valid texts, and its error shows the right form', () => {
   const cases = /** @type {[string, string, boolean][]} */ ([
@@ -17,6 +17,12 @@ test('a format accepts valid texts, and its error shows the right form', () => {
     ['date-time', '2026-11-17T09:30:00Z', true],
     ['date-time', '2026-11-17T09:30:00.123+01:00', true],
     ['date-time', '2026-11-17', false],
+    ['time', '09:30:00Z', true],
+    ['time', '23:59:60.25+05:30', true],
+    ['time', '09:30Z', false],
+    ['time', '09:30:00', false],
+    ['time', '24:00:00Z', false],
+    ['time', '09:30:00Z tomorrow', false],
     ['uri', 'https://example.org/a?b', true],
     ['uri', 'example.org', false],
     ['uuid', '01a1e728-2cd3-7654-b4d4-69990d089f8c', true],
@@ -24,6 +30,21 @@ test('a format accepts valid texts, and its error shows the right form', () => {
     ['constructor', 'anything', true],
   ]);
   for (const [format, text, valid] of cases) assert.equal(formatError(format, text) === '', valid, `${format} ${text}`);
+});
+
+test('a time of day is shown in the local time zone, and sent in UTC', () => {
+  // As `Date.getTimezoneOffset` gives them: India is 330 minutes ahead of UTC, New York 300 minutes behind it.
+  const [india, newYork] = [-330, 300];
+  assert.equal(localTimeOfDay('09:30:15Z', 0), '09:30:15');
+  assert.equal(localTimeOfDay('09:30:15.5+01:00', 0), '08:30:15');
+  assert.equal(localTimeOfDay('20:00:00Z', india), '01:30:00', 'the next day');
+  assert.equal(localTimeOfDay('02:00:00Z', newYork), '21:00:00', 'the day before');
+  for (const text of ['', '09:30:00', '23:59:60Z', 'soon']) assert.equal(localTimeOfDay(text, 0), '', text);
+  assert.equal(utcTimeOfDay('01:30', india), '20:00:00Z', 'a picker may leave out the seconds');
+  assert.equal(utcTimeOfDay('21:00:07', newYork), '02:00:07Z');
+  assert.equal(utcTimeOfDay('', india), '');
+  for (const offset of [0, india, newYork])
+    assert.equal(utcTimeOfDay(localTimeOfDay('17:04:59Z', offset), offset), '17:04:59Z');
 });
 
 const PAYMENT = {
@@ -38,9 +59,9 @@ test('a value selects its variant, and a required variant has a first value', ()
   const { kind, schema } = shapeOf(PAYMENT, PAYMENT);
   assert.equal(kind, 'variants');
   const variants = variantsOf(schema, PAYMENT);
-  assert.equal(variantAt(variants, PAYMENT, { kind: 'invoice', days: 3 }), 1);
-  assert.equal(variantAt(variants, PAYMENT, 'later'), 2);
-  assert.equal(variantAt(variants, PAYMENT, 7), -1);
+  assert.equal(bestVariant(variants, PAYMENT, { kind: 'invoice', days: 3 }), 1);
+  assert.equal(bestVariant(variants, PAYMENT, 'later'), 2);
+  assert.equal(bestVariant(variants, PAYMENT, 7), -1);
   assert.deepEqual(initialOf(PAYMENT, PAYMENT), { kind: 'card' });
 });
 

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hintWords } from '../app/src/lib/hints.js';
+import { againOf } from '../app/src/pages/calls/again.js';
 import { isRefusal } from '../app/src/pages/method/refusal.js';
 import { bodyOf, sameDraft } from '../app/src/pages/scripts/draft.js';
+import { importersOf } from '../app/src/pages/scripts/imports.js';
 import { newDraft, newHeader, patchOf } from '../app/src/pages/sinks/draft.js';
 import { bodyWith, eventMembers } from '../app/src/pages/sinks/event-members.js';
 import { safeNext } from '../app/src/routes.js';
@@ -52,8 +54,45 @@ test('the patch of a sink contains only changes', () => {
   assert.deepEqual(patchOf(before, { ...before, templated: true, template: '{}' }), {
     webhook: { body_template: '{}' },
   });
+  assert.deepEqual(patchOf(before, { ...before, keepExchanges: true }), { delivery: { keep_exchanges: true } });
   const script = newDraft({ type: 'script', source: 'a' });
   assert.deepEqual(patchOf(script, { ...script, stored: true, scriptId: 'id' }), { script: { script_id: 'id' } });
+});
+
+test('a call is made again with the params that the tab sent, or else with the recorded ones', () => {
+  const call = /** @type {any} */ ({ method: 'pay' });
+  assert.equal(againOf(call, null).params, null);
+  assert.equal(againOf({ ...call, params_omitted: 'too_large' }, null).params, null);
+  assert.equal(againOf({ ...call, params: { n: 1 } }, '{"n": 2}').params, '{"n": 2}');
+  assert.deepEqual(JSON.parse(againOf({ ...call, params: { n: 1 } }, null).params ?? ''), { n: 1 });
+  assert.equal(againOf({ ...call, params: { n: '[redacted] text' } }, null).note, '');
+  assert.match(againOf({ ...call, params: { cards: [{ n: '[redacted]' }] } }, null).note, /replace \[redacted\]/);
+  assert.equal(againOf({ ...call, params: ['[redacted]'] }, '["x"]').note, '');
+});
+
+test('a library is used by the scripts that import it', () => {
+  let id = 0;
+  const script = (/** @type {string} */ name, /** @type {string} */ source, more = {}) =>
+    /** @type {any} */ ({ id: String(++id), name, kind: 'tool', owner: 'user', source, ...more });
+  const words = script('words', '', { kind: 'library' });
+  const everywhere = script('words', '', { kind: 'library', owner: 'global' });
+  const users = [
+    script('a', 'import words'),
+    script('b', 'x = 1\n    import os, words as w  # here'),
+    script('c', 'from words import shout'),
+    script('d', 'import words.parts'),
+  ];
+  const others = [
+    script('e', 'import wordsmith'),
+    script('f', '# import words'),
+    script('g', 'from os import words'),
+    script('h', 'print("words")'),
+  ];
+  const global = script('i', 'import words', { owner: 'global' });
+  const all = [words, everywhere, ...users, ...others, global];
+  assert.deepEqual(importersOf(words, all), users);
+  assert.deepEqual(importersOf(everywhere, all), [global], 'the own library replaces the global one');
+  assert.deepEqual(importersOf(everywhere, all.slice(1)), [...users, global]);
 });
 
 test('a test event is sent as typed', () => {

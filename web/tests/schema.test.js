@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { parseExact } from '../app/src/lib/exact.js';
 import { briefJson } from '../app/src/lib/json.js';
 import { shellQuote } from '../app/src/lib/shell.js';
-import { isFast, matches, valueError } from '../app/src/pages/method/check.js';
-import { initialOf, resolve, shapeOf } from '../app/src/pages/method/schema.js';
+import { isFast, matches, valueError, variantLabel } from '../app/src/pages/method/check.js';
+import { bestVariant, problemsOf } from '../app/src/pages/method/problems.js';
+import { initialOf, resolve, shapeOf, variantsOf } from '../app/src/pages/method/schema.js';
 import { cliOf, curlOf, pythonLiteral, typescriptOf } from '../app/src/pages/method/snippets.js';
 
 test('a value is checked only against patterns that are always fast', () => {
@@ -100,6 +101,92 @@ test('a form starts with the smallest value that can be valid', () => {
   assert.equal(of({ type: 'integer' }), undefined);
   const odd = of(JSON.parse('{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"string"}}}'));
   assert.equal(JSON.stringify(odd), '{"__proto__":""}');
+});
+
+/** @param {any} schema with `anyOf` or `oneOf` */
+function variants(schema) {
+  const all = variantsOf(shapeOf(schema, schema).schema, schema);
+  return {
+    /** @param {any} value */
+    at: (value) => bestVariant(all, schema, value),
+    labels: all.map((part, index) => variantLabel(part, index, schema)),
+    first: all.map((part) => initialOf(part, schema)),
+  };
+}
+
+test('an `enum` of one value distinguishes variants as `const` does', () => {
+  const of = (/** @type {any} */ kind, /** @type {any} */ more) => ({
+    type: 'object',
+    required: ['kind', ...Object.keys(more)],
+    properties: { kind, ...more },
+  });
+  const card = of({ enum: ['card'] }, { number: { type: 'string' } });
+  const invoice = of({ enum: ['invoice'] }, { days: { type: 'integer' } });
+  const schema = { oneOf: [card, invoice] };
+  const { at, labels, first } = variants(schema);
+  assert.deepEqual(labels, ['card', 'invoice']);
+  assert.deepEqual(first, [{ kind: 'card', number: '' }, { kind: 'invoice' }]);
+  assert.equal(at({ kind: 'invoice', days: 3 }), 1);
+  assert.equal(at({ kind: 'invoice' }), 1);
+  assert.equal(at({ kind: 'cash' }), -1);
+  assert.deepEqual(problemsOf(schema, { kind: 'invoice', days: 3 }), []);
+  assert.deepEqual(problemsOf(schema, { kind: 'invoice', days: 'x' }), [
+    { path: 'days', message: 'Not a whole number.' },
+  ]);
+  assert.equal(shapeOf({ oneOf: [{ enum: ['a'] }, { const: 'b' }] }, {}).kind, 'choice');
+});
+
+test('variants without constants are distinguished by their required members', () => {
+  const schema = {
+    type: 'object',
+    properties: { mail: { type: 'string' }, phone: { type: 'string' }, name: { type: 'string' } },
+    anyOf: [{ required: ['name'] }, { required: ['phone'] }, { required: ['name', 'mail'] }],
+  };
+  const { at, labels } = variants(schema);
+  assert.deepEqual(labels, ['with name', 'with phone', 'with name, mail']);
+  assert.equal(at({ phone: '1' }), 1);
+  assert.equal(at({ name: 'Ann' }), 0);
+  assert.equal(at({ name: 'Ann', mail: 'a@b' }), 2, 'the variant with the most required members');
+  assert.equal(at({}), 0, 'the first variant, if each lacks a member');
+  assert.deepEqual(problemsOf(schema, { phone: '1' }), []);
+  assert.deepEqual(problemsOf(schema, {}), [{ path: 'name', message: 'Required.' }]);
+});
+
+test('a value that is valid for any variant has no problem', () => {
+  const near = { type: 'object', required: ['n'], properties: { n: { type: 'integer', maximum: 5 } } };
+  const far = { type: 'object', required: ['n'], properties: { n: { type: 'integer', minimum: 100 } } };
+  const schema = { anyOf: [near, far] };
+  assert.deepEqual(problemsOf(schema, { n: 200 }), []);
+  assert.equal(variants(schema).at({ n: 200 }), 1);
+  assert.deepEqual(problemsOf(schema, { n: 50 }), [{ path: 'n', message: 'At most 5.' }]);
+  const text = { anyOf: [{ type: 'string', format: 'email' }, { type: 'string', format: 'uuid' }, { enum: [null] }] };
+  assert.deepEqual(problemsOf(text, '01a1e728-2cd3-7654-b4d4-69990d089f8c'), []);
+  assert.deepEqual(problemsOf(text, null), []);
+  assert.deepEqual(problemsOf({ anyOf: [{ type: 'string' }, { type: 'integer' }, { enum: [null] }] }, null), []);
+});
+
+test('`discriminator` names the member that selects the variant', () => {
+  const $defs = {
+    Cat: { type: 'object', required: ['pet', 'v'], properties: { v: { const: 2 }, pet: { const: 'cat' } } },
+    Dog: { type: 'object', required: ['pet', 'v'], properties: { v: { const: 2 }, pet: { enum: ['dog', 'wolf'] } } },
+    Bird: { type: 'object', required: ['pet'], properties: { label: { const: 'x' }, pet: { type: 'string' } } },
+  };
+  const schema = {
+    $defs,
+    discriminator: { propertyName: 'pet', mapping: { bird: '#/$defs/Bird', dog: 'Dog' } },
+    oneOf: [{ $ref: '#/$defs/Cat' }, { $ref: '#/$defs/Dog' }, { $ref: '#/$defs/Bird' }],
+  };
+  const { at, labels, first } = variants(schema);
+  assert.deepEqual(labels, ['cat', 'dog, wolf', 'bird']);
+  assert.deepEqual(first[2], { pet: 'bird' }, 'a mapped name is the first value');
+  assert.equal(at({ pet: 'wolf', v: 2 }), 1);
+  assert.equal(at({ pet: 'bird' }), 2);
+  // The other members are checked against the variant that is named.
+  assert.deepEqual(problemsOf(schema, { pet: 'wolf', v: 3 }), [
+    { path: 'v', message: 'Not one of the allowed values.' },
+  ]);
+  for (const discriminator of [7, {}, { propertyName: 7 }, { propertyName: 'pet', mapping: [1] }])
+    assert.equal(variants({ ...schema, discriminator }).at({ pet: 'cat', v: 2 }), 0, JSON.stringify(discriminator));
 });
 
 test('a brief value is a prefix of its JSON text', () => {

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /**
- * Returns serious and critical findings. The text of axe-core is evaluated, because the content security policy
- * blocks a script element.
+ * Returns all findings, also minor ones. The text of axe-core is evaluated, because the content security policy blocks
+ * a script element.
  * @param {import('playwright-core').Page} page
  * @returns {Promise<string[]>}
  */
@@ -18,13 +18,11 @@ export async function check(page) {
     await Promise.allSettled(finite.map((one) => one.finished));
   });
   const violations = await page.evaluate(async () => (await /** @type {any} */ (window).axe.run(document)).violations);
-  return violations
-    .filter((/** @type {any} */ found) => ['serious', 'critical'].includes(found.impact))
-    .map(
-      (/** @type {any} */ found) =>
-        `${found.id}: ${found.help}\n  ${found.nodes
-          .slice(0, 4)
-          .map((/** @type {any} */ node) => `${node.html}\n    ${node.failureSummary}`)
-          .join('\n  ')}`,
-    );
+  return violations.map(
+    (/** @type {any} */ found) =>
+      `${found.id} (${found.impact}): ${found.help}\n  ${found.nodes
+        .slice(0, 4)
+        .map((/** @type {any} */ node) => `${node.html}\n    ${node.failureSummary}`)
+        .join('\n  ')}`,
+  );
 }

@@ -129,7 +129,7 @@ export class Callback {
 }
 
 /**
- * Fails if axe has a serious finding in light or dark, or if the page scrolls sideways on a phone.
+ * Fails if axe has a finding in light or dark, or if the page scrolls sideways on a phone.
  * @param {Page} page
  * @param {string} what
  */

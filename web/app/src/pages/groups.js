@@ -104,6 +104,7 @@ function columnsOf(users, setOpen) {
   const members = {
     key: 'members',
     label: 'Members',
+    phone: /** @type {const} */ ('line'),
     cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />`,
   };
   return [
@@ -117,6 +118,7 @@ function columnsOf(users, setOpen) {
       key: 'created_at',
       label: 'Created',
       shrink: true,
+      phone: /** @type {const} */ ('aside'),
       cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />`,
     },
     {

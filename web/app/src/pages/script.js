@@ -222,7 +222,7 @@ function About({ script }) {
         <${KeyValue}
           items=${[
             ['Owner', script.owner === 'global' ? 'all users (global)' : 'you'],
-            ['sink', 'startup'].includes(script.kind) && ['Used by', html`<${UsedBy} script=${script} />`],
+            script.kind !== 'tool' && ['Used by', html`<${UsedBy} script=${script} />`],
             ['Created', html`<${Time} value=${script.created_at} exact />`],
             ['Changed', html`<${Time} value=${script.updated_at} />`],
             ['Id', html`<span class="mono small">${script.id}</span>`],

@@ -20,6 +20,7 @@ await loadStyles('scripts.css');
 
 /** @typedef {import('./scripts/kinds.js').Script} Script */
 
+/** @type {import('../ui/table.js').Column<Script>[]} */
 const COLUMNS = [
   {
     key: 'name',
@@ -37,6 +38,7 @@ const COLUMNS = [
     key: 'kind',
     label: 'Kind',
     shrink: true,
+    phone: 'aside',
     sort: (/** @type {Script} */ one) => one.kind,
     cell: (/** @type {Script} */ one) =>
       html`
@@ -47,19 +49,23 @@ const COLUMNS = [
     key: 'owner',
     label: 'Owner',
     shrink: true,
+    phone: 'line',
+    phoneLabel: true,
     cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
   },
   {
     key: 'lines',
     label: 'Lines',
-    align: /** @type {'right'} */ ('right'),
+    align: 'right',
     shrink: true,
+    phone: 'hidden',
     cell: (/** @type {Script} */ one) => one.source.trimEnd().split('\n').length,
   },
   {
     key: 'updated_at',
     label: 'Changed',
     shrink: true,
+    phone: 'line-aside',
     sort: (/** @type {Script} */ one) => one.updated_at,
     cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />`,
   },

@@ -93,28 +93,54 @@ function Filters({ query, shown }) {
 /** @param {{rows: Space[], isWhole: boolean}} props `isWhole`: all spaces are loaded, so the rows can be sorted */
 function Rows({ rows, isWhole }) {
   const sorting = useSorting();
+  /** @type {import('../ui/table.js').Column<Space>[]} */
   const columns = [
     { key: 'name', label: 'Space', mono: true, sort: (/** @type {Space} */ space) => space.name },
     {
       key: 'state',
       label: 'State',
+      phone: 'aside',
       sort: (/** @type {Space} */ space) => space.state,
       cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />`,
     },
-    { key: 'health', label: 'Health', cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />` },
-    { key: 'linked', label: 'Link', cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />` },
+    {
+      key: 'health',
+      label: 'Health',
+      phone: 'line',
+      phoneLabel: true,
+      cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />`,
+    },
+    // On a phone, the state and the registration show whether the link works.
+    {
+      key: 'linked',
+      label: 'Link',
+      phone: 'hidden',
+      cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />`,
+    },
     {
       key: 'registration',
       label: 'Registration',
+      phone: 'line-aside',
+      phoneLabel: true,
       cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />`,
     },
     ...(can('manage_spaces')
-      ? [{ key: 'owner', label: 'Owner', mono: true, sort: (/** @type {Space} */ space) => space.owner }]
+      ? [
+          {
+            key: 'owner',
+            label: 'Owner',
+            mono: true,
+            phone: /** @type {const} */ ('more'),
+            phoneLabel: true,
+            sort: (/** @type {Space} */ space) => space.owner,
+          },
+        ]
       : []),
     {
       key: 'created_at',
       label: 'Created',
       shrink: true,
+      phone: 'hidden',
       sort: (/** @type {Space} */ space) => space.created_at,
       cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />`,
     },

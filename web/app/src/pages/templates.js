@@ -116,6 +116,8 @@ function columnsOf(scripts, onDelete) {
     {
       key: 'ports',
       label: 'Ports',
+      phone: 'line',
+      phoneLabel: true,
       cell: (one) =>
         one.ports.length === 0
           ? none
@@ -128,18 +130,22 @@ function columnsOf(scripts, onDelete) {
     {
       key: 'startup',
       label: 'Startup script',
+      phone: 'hidden',
       cell: ({ startup_script_id: id }) =>
         id ? html`<a class="mono anywhere" href=${`/scripts/${id}`}>${scriptOf(id)}</a>` : none,
     },
     {
       key: 'check',
       label: 'Health check',
+      phone: 'more',
+      phoneLabel: true,
       cell: (one) =>
         one.health_check ? html`<span class="mono anywhere">${checkText(one.health_check)}</span>` : none,
     },
     {
       key: 'fields',
       label: 'Custom fields',
+      phone: 'hidden',
       cell: (one) => {
         const pairs = Object.entries(one.custom_fields);
         if (pairs.length === 0) return none;
@@ -151,6 +157,7 @@ function columnsOf(scripts, onDelete) {
       key: 'created_at',
       label: 'Created',
       shrink: true,
+      phone: 'aside',
       sort: (one) => one.created_at,
       cell: (one) => html`<${Time} value=${one.created_at} />`,
     },
@@ -161,6 +168,7 @@ function columnsOf(scripts, onDelete) {
             label: 'Actions',
             hideLabel: true,
             shrink: true,
+            phone: /** @type {const} */ ('line-aside'),
             cell: (/** @type {Template} */ one) => html`
               <${Button} size="small" aria-label=${`Delete ${one.name}`} onClick=${() => onDelete(one)}>
                 Delete

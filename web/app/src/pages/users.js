@@ -24,6 +24,7 @@ await loadStyles('users.css');
 
 /** @typedef {import('./users/directory.js').User} User */
 
+/** @type {import('../ui/table.js').Column<User>[]} */
 const COLUMNS = [
   {
     key: 'username',
@@ -39,16 +40,31 @@ const COLUMNS = [
     key: 'active',
     label: 'Status',
     shrink: true,
+    phone: 'aside',
     sort: (/** @type {User} */ one) => (one.active ? 'active' : 'inactive'),
     cell: (/** @type {User} */ one) =>
       html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>`,
   },
-  { key: 'roles', label: 'Roles', cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />` },
-  { key: 'groups', label: 'Groups', cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />` },
+  {
+    key: 'roles',
+    label: 'Roles',
+    phone: 'line',
+    phoneLabel: true,
+    cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />`,
+  },
+  {
+    key: 'groups',
+    label: 'Groups',
+    phone: 'more',
+    phoneLabel: true,
+    cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />`,
+  },
   {
     key: 'last_seen_at',
     label: 'Last seen',
     shrink: true,
+    phone: 'line-aside',
+    phoneLabel: true,
     sort: (/** @type {User} */ one) => one.last_seen_at ?? '',
     cell: (/** @type {User} */ one) => html`<${Time} value=${one.last_seen_at} none="never" />`,
   },
@@ -56,6 +72,7 @@ const COLUMNS = [
     key: 'created_at',
     label: 'Created',
     shrink: true,
+    phone: 'hidden',
     sort: (/** @type {User} */ one) => one.created_at,
     cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />`,
   },

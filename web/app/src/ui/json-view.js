@@ -72,7 +72,8 @@ function Tools({ value, label, text, onSearch, search }) {
   const count = search?.hasMore ? `first ${FOUND_MAX} matches` : plural(search?.found.length ?? 0, 'match', 'matches');
   return html`
     <div class="json-bar">
-      <${SearchInput} label=${`Search in ${label}`} placeholder="Key or value" value=${text} onSearch=${onSearch} />
+      <${SearchInput} label=${`Search in ${label}`} placeholder="Key or value" value=${text} onSearch=${onSearch}
+        landmark=${false} />
       <span class="muted small grow" role="status">${search && (first ? count : 'no match')}</span>
       <${IconButton} icon="download" size="small" label=${`Download ${label}`}
         onClick=${() => download(`${label.replace(/[^\w-]+/g, '-')}.json`, prettyJson(value))} />

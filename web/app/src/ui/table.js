@@ -19,7 +19,8 @@ import { Menu } from './menu.js';
  * @property {(row: T) => string | number | null | undefined} [sort] the value by which rows can be sorted
  * @property {'aside' | 'line' | 'line-aside' | 'more' | 'hidden'} [phone] position on a phone, in a row of two or three
  *   lines. `aside`: right of the first column. `line`: second line. `line-aside`: right end of the second line. `more`:
- *   third line. `hidden`: not shown.
+ *   third line. `hidden`: not shown. Buttons without a position are below these lines.
+ * @property {boolean} [phoneLabel] shows the label before the value on a phone, for values that need it, like "never"
  */
 
 /**
@@ -154,8 +155,11 @@ function ChooseAll({ choice, rows, keyOf }) {
   const keys = rows.filter((row) => choice.may?.(row) ?? true).map(keyOf);
   const all = keys.length > 0 && keys.every((key) => choice.keys.has(key));
   return html`
-    <input type="checkbox" aria-label="Choose all rows" checked=${all} disabled=${keys.length === 0}
-      onChange=${() => choice.onChange(new Set(all ? [] : keys))} />
+    <label class="choose-all">
+      <input type="checkbox" aria-label="Choose all rows" checked=${all} disabled=${keys.length === 0}
+        onChange=${() => choice.onChange(new Set(all ? [] : keys))} />
+      <span class="choose-all-text">Choose all</span>
+    </label>
   `;
 }
 
@@ -180,6 +184,7 @@ const cellClass = (column) =>
     column.shrink && 'shrink',
     column.hideLabel && 'cell-actions',
     column.phone && `phone-${column.phone}`,
+    column.phoneLabel && 'phone-label',
   ) || undefined;
 /** @param {any} row @param {Column<any>} column */
 const cellOf = (row, column) => (column.cell ? column.cell(row) : row[column.key]);

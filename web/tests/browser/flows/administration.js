@@ -49,11 +49,20 @@ async function templates(scene, page) {
   await dialog.getByLabel('Field 1 value').fill('blue');
   assert.deepEqual(await check(page), []);
   await page.screenshot({ path: `${scene.results}/new-template.png` });
+  // A reload keeps what was typed, and saving removes the draft.
+  await page.reload();
+  await see(dialog);
+  assert.equal(await dialog.getByLabel('Template name').inputValue(), 'web');
+  assert.equal(await dialog.getByLabel('Port 1 value').inputValue(), '8080');
+  assert.equal(await dialog.getByLabel('Field 1 value').inputValue(), 'blue');
   await dialog.getByRole('button', { name: 'Create template' }).click();
   const row = page.getByRole('table', { name: 'Templates' }).locator('tbody tr');
   await see(row.getByText('http 8080'));
   await see(row.getByText('tcp:8080'));
   await see(row.getByText('team=blue'));
+  await page.getByRole('button', { name: 'New template' }).click();
+  assert.equal(await dialog.getByLabel('Template name').inputValue(), '');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
 
   // A change keeps the other fields, and deletes the removed field.
   await row.getByRole('button', { name: 'web', exact: true }).click();

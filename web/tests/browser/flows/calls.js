@@ -197,6 +197,19 @@ async function recorded(scene, page, rows) {
   assert.deepEqual(await check(page), []);
   await page.screenshot({ path: `${scene.results}/recorded.png` });
 
+  // Another tab has not sent the call: "Call again" uses the recorded params.
+  const other = await scene.open(scene.facts.ann);
+  await other.goto('/calls?method=pay');
+  await other.getByRole('table', { name: 'Calls' }).locator('tbody tr').first().getByRole('button').click();
+  const again = other.getByRole('dialog', { name: 'pay' });
+  await see(again.getByText('Some values are not recorded: replace [redacted] before you call.'));
+  assert.deepEqual(await check(other), []);
+  await other.screenshot({ path: `${scene.results}/again.png` });
+  await again.getByRole('button', { name: 'Call again' }).click();
+  await seePage(other, 'pay');
+  await other.waitForFunction(() => document.querySelector('textarea')?.value.includes('"[redacted]"'));
+  assert.match(await other.getByLabel('Params as JSON').inputValue(), /"order": 12345678901234567890/);
+
   // A recorded call is compared with another one.
   await page.goto('/methods/pay');
   await page.getByLabel('Params as JSON').fill('{"card": "4111", "order": 7}');

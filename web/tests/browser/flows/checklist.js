@@ -1,4 +1,7 @@
-/** The checklist ticks only the user's own actions. It begins with a call if there are methods to call. */
+/**
+ * The checklist ticks only the user's own actions, and keeps the ticks. It begins with a call if there are methods to
+ * call.
+ */
 import assert from 'node:assert/strict';
 
 import { see, seePage } from '../scene.js';
@@ -26,4 +29,15 @@ export default async function checklist(scene) {
   assert.match(await steps.first().innerText(), /Call a method/);
   await scene.meanwhile('call a method');
   await see(steps.filter({ hasText: 'Call a method, done' }));
+
+  // The tick remains after a reload, even if the server reports no call anymore.
+  await page.route('**/api/stats', async (route) => {
+    const response = await route.fetch();
+    const stats = await response.json();
+    for (const minute of stats.minutes) minute.calls = 0;
+    await route.fulfill({ response, json: stats });
+  });
+  await page.reload();
+  await see(steps.filter({ hasText: 'Call a method, done' }));
+  await see(steps.filter({ hasText: 'Emit an event, to do' }));
 }

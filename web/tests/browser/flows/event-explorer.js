@@ -20,6 +20,9 @@ export default async function eventExplorer(scene) {
   await page.screenshot({ path: `${scene.results}/payload.png` });
   await page.getByLabel('Emitted by').fill('ben');
   await see(page.getByText('No event matches'));
+  await page.getByLabel('Emitted by').fill(ann.username);
+  await see(rows.getByText('"the first"'));
+  assert.equal(await rows.count(), 1);
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await see(page.getByText('Live'));
 
@@ -53,6 +56,20 @@ export default async function eventExplorer(scene) {
   await histogram(page);
   await page.goto('/events?range=own&until=2020-01-01T00:00:00Z');
   await see(page.getByText('No event matches'));
+  await olderEvents(scene);
+}
+
+/**
+ * A search continues with older events: the payloads of Ben's events are too large for one request.
+ * @param {import('../scene.js').Scene} scene
+ */
+async function olderEvents(scene) {
+  const page = await scene.open(scene.facts.ben);
+  await page.goto('/events?range=24h&text=needle');
+  await see(page.getByText('Nothing found so far'));
+  await page.getByRole('button', { name: 'Search older events' }).click();
+  await see(page.getByRole('table', { name: 'Events' }).locator('tbody tr').getByText('"a needle"'));
+  await see(page.getByText('Page 2, 1 event'));
 }
 
 /**
@@ -71,6 +88,16 @@ async function histogram(page) {
   await page.getByRole('button', { name: 'Show only the busiest part' }).click();
   assert.equal(new URL(page.url()).searchParams.get('range'), 'own');
   await see(page.getByRole('img', { name: /^Events from / }));
+  // The last bar has all events, because they were emitted a moment ago. A click on the bar shows only its time range.
+  await page.goto('/events?range=24h&pattern=custom.*');
+  await see(chart);
+  const { width, height } = (await chart.boundingBox()) ?? { width: 0, height: 0 };
+  await chart.click({ position: { x: width - 3, y: height - 10 } });
+  await page.waitForURL(/range=own/);
+  const range = new URL(page.url()).searchParams;
+  const length = Date.parse(range.get('until') ?? '') - Date.parse(range.get('since') ?? '');
+  assert.ok(length > 0 && length < 2 * 3_600_000, `${length} ms`);
+  await see(page.getByText('Page 1, 50 events'));
   // A search for text in payloads has no histogram, because the server does not count its events.
   await page.goto('/events?range=24h&text=the%20first');
   await see(page.getByText('Page 1, 1 event'));

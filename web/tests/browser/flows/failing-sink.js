@@ -1,4 +1,7 @@
-/** A failing sink is shown with the receiver's error message; after the receiver is repaired, a resend arrives. */
+/**
+ * A failing sink is shown with the receiver's error message; after the receiver is repaired, a resend arrives. Dropped
+ * events are shown in red until they are replayed.
+ */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -41,4 +44,50 @@ export default async function failingSink(scene) {
   await see(page.getByRole('main').getByText('active', { exact: true }));
   await page.goto('/');
   await see(page.getByText('No sink of yours fails'));
+  await dropped(page, scene, failing);
+}
+
+/**
+ * @param {import('playwright-core').Page} page that shows the overview
+ * @param {import('../scene.js').Scene} scene
+ * @param {import('playwright-core').Locator} failing the list of failing sinks on the overview
+ */
+async function dropped(page, scene, failing) {
+  const { sink } = scene.facts;
+  const red = page.locator('.stat-bad, .bad-number, .tone-bad');
+  const listed = page.getByRole('table', { name: 'Sinks' }).getByRole('row').filter({ hasText: sink.name });
+  const inNavigation = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: /^Sinks/ });
+  await scene.meanwhile('overfill the queue');
+  await page.goto('/');
+  await see(page.getByRole('link', { name: /^Sinks active/ }).locator('.stat-bad', { hasText: /^3 dropped$/ }));
+  await see(failing.locator('.tone-bad', { hasText: '3 dropped' }));
+  await see(inNavigation.locator('.nav-alert', { hasText: /^1$/ }));
+  await page.waitForFunction(() => document.title.startsWith('(1) '));
+  await page.goto('/sinks?state=failing');
+  await see(listed.locator('.tone-bad', { hasText: '3 dropped' }));
+  await see(listed.locator('.bad-number', { hasText: /^3$/ }));
+
+  // The page of the sink names the way out. Its dialog counts only the dropped events.
+  await listed.getByRole('link', { name: sink.name }).click();
+  await see(page.getByText('Not delivered and not sent again: 3 dropped.'));
+  await page.getByRole('button', { name: 'Replay', exact: true }).click();
+  const replay = page.getByRole('dialog', { name: 'Replay past events' });
+  assert.ok(await replay.getByLabel('Only events that were not delivered').isChecked());
+  await replay.getByRole('button', { name: 'Count' }).click();
+  await see(replay.getByText('3 events match'));
+  await replay.getByRole('button', { name: 'Replay', exact: true }).click();
+  await see(page.getByText('3 events queued'));
+  const last = page.getByRole('table', { name: 'Deliveries' }).getByRole('row').filter({ hasText: '#106' });
+  await see(last.getByText('delivered'));
+  await see(page.getByRole('main').getByText('active', { exact: true }));
+
+  await page.goto('/');
+  await see(page.getByText('No sink of yours fails'));
+  await see(page.getByText('3 events dropped in total.'));
+  assert.equal(await red.count(), 0, 'nothing is red');
+  assert.equal(await inNavigation.locator('.nav-alert').count(), 0);
+  await page.waitForFunction(() => !document.title.startsWith('('));
+  await page.goto('/sinks');
+  await see(listed.getByText('3', { exact: true }));
+  assert.equal(await red.count(), 0, 'nothing is red');
 }

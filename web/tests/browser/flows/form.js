@@ -73,4 +73,37 @@ export default async function form(scene) {
   });
   await params.getByRole('button', { name: 'payment: Invoice' }).click();
   await seeNo(params.getByLabel('days', { exact: true }));
+  await variantsAndTimes(scene);
+}
+
+/**
+ * A value selects the variant for which it is valid, and a picked variant stays. A time of day is entered in the local
+ * time zone.
+ * @param {import('../scene.js').Scene} scene
+ */
+async function variantsAndTimes(scene) {
+  const page = await scene.open(scene.facts.ann, { timezoneId: 'Asia/Kolkata' });
+  await page.goto('/methods/pay');
+  const params = page.getByRole('group', { name: 'Params' });
+  const text = page.getByLabel('Params as JSON');
+  const chosen = (/** @type {string} */ name) =>
+    params.getByLabel(name, { exact: true }).locator('option:checked').innerText();
+  await page.getByRole('button', { name: 'Fill example' }).click();
+  const example = JSON.parse(await text.inputValue());
+  const ship = { by: 'courier', zone: '7' };
+  await text.fill(JSON.stringify({ ...example, ship, contact: { phone: '1' }, alarm: '04:00:00Z' }));
+  assert.equal(await chosen('ship'), 'courier');
+  assert.equal(await chosen('contact'), 'with phone');
+  assert.equal(await params.getByLabel('alarm', { exact: true }).inputValue(), '09:30:00');
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('"courier"'));
+  assert.equal(await page.getByRole('list', { name: 'Problems' }).count(), 0, 'a valid value has no problems');
+
+  await params.getByLabel('alarm', { exact: true }).fill('10:45:30');
+  assert.equal(JSON.parse(await text.inputValue()).alarm, '05:15:30Z');
+  await params.getByLabel('contact', { exact: true }).selectOption({ label: 'with mail' });
+  await params.getByLabel('phone', { exact: true }).fill('2');
+  assert.equal(await chosen('contact'), 'with mail', 'the picked variant stays while the value matches it');
+  assert.deepEqual(JSON.parse(await text.inputValue()).contact, { mail: '', phone: '2' });
+  assert.deepEqual(await check(page), []);
 }

@@ -87,6 +87,21 @@ async function linked(page) {
   await seeNo(page.getByRole('region', { name: 'result', exact: true }));
   await page.getByRole('button', { name: 'Call', exact: true }).click();
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('"from a friend"'));
+
+  // The copied link opens the form with the params, here in another tab.
+  await text.fill('{"text": "50 % & more?", "n": 12345678901234567890}');
+  await page.getByRole('button', { name: 'Saved params and link' }).click();
+  await page.getByRole('menuitem', { name: 'Copy link with these params' }).click();
+  await see(page.getByText('Link copied'));
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  const other = await page.context().newPage();
+  await other.goto(link);
+  await see(other.getByText('These params come from a link'));
+  assert.equal(
+    await other.getByLabel('Params as JSON').inputValue(),
+    '{"text": "50 % & more?", "n": 12345678901234567890}',
+  );
+  await other.close();
 }
 
 /** On a phone the call button stays on the screen while the form is on the screen. @param {Page} page */

@@ -57,6 +57,7 @@ export default async function script(scene) {
   assert.equal(await source.inputValue(), `${RIGHT}# twice\n`);
   for (const lines of [2_000, 5_000]) await longScript(page, lines);
   await pastEvent(page, scene);
+  await usedBy(page, scene);
 }
 
 /** A problem is marked while the user types, and the mark goes when it is corrected. @param {Page} page */
@@ -80,6 +81,21 @@ async function pastEvent(page, scene) {
   await see(page.getByRole('region', { name: 'output', exact: true }).getByText('order A-17'));
   assert.equal(await page.getByLabel('Event type').count(), 0);
   assert.deepEqual(await check(page), []);
+}
+
+/**
+ * The page of a script names the templates and the scripts that use it.
+ * @param {Page} page
+ * @param {import('../scene.js').Scene} scene
+ */
+async function usedBy(page, scene) {
+  const main = page.getByRole('main');
+  await page.goto(`/scripts/${scene.facts.startup}`);
+  await main.getByRole('link', { name: 'small (template)' }).click();
+  await seePage(page, 'Templates');
+  await page.goto(`/scripts/${scene.facts.library}`);
+  await main.getByRole('link', { name: 'speak' }).click();
+  await seePage(page, 'speak');
 }
 
 /**

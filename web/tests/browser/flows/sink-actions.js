@@ -1,4 +1,4 @@
-/** Actions of a sink: test, edit, replay, rotate the secret, disable, delete. */
+/** Actions of a sink: test, keep requests, replay, rotate the secret, edit, disable, delete. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -12,6 +12,10 @@ export default async function sinkActions(scene) {
 
   await page.getByRole('button', { name: 'Test', exact: true }).click();
   const test = page.getByRole('dialog', { name: `Test ${sink.name}` });
+  // The events of the user are an order, which the patterns of the sink match, and an invoice.
+  const samples = test.getByLabel('Sample event').locator('option');
+  await samples.filter({ hasText: 'custom.order.shipped' }).waitFor({ state: 'attached' });
+  assert.equal(await samples.filter({ hasText: 'custom.invoice.sent' }).count(), 0);
   await test.getByRole('button', { name: 'Dry run' }).click();
   await see(test.getByRole('region', { name: 'body' }));
   await scene.meanwhile('nothing was sent');
@@ -20,10 +24,26 @@ export default async function sinkActions(scene) {
   await test.getByRole('button', { name: 'Close' }).last().click();
   await seeNo(test);
 
+  // The first delivery was made without its request and its response headers, the next one has them.
+  const deliveries = page.getByRole('table', { name: 'Deliveries' });
+  await deliveries.getByRole('button', { name: /shipped #1$/ }).click();
+  const first = page.getByRole('dialog', { name: 'Delivery #1' });
+  await see(first.getByText('Request, response headers and timing of these attempts were not kept.'));
+  await first.getByRole('button', { name: 'Keep them from now on' }).click();
+  await see(first.getByText('Requests and response headers are kept from the next attempt on.'));
+  await page.keyboard.press('Escape');
+  await seeNo(first);
+
   await page.getByRole('button', { name: 'Replay' }).click();
   await page.getByRole('dialog', { name: 'Replay past events' }).getByRole('button', { name: 'Replay' }).click();
   await see(page.getByText('1 event queued'));
-  await see(page.getByRole('table', { name: 'Deliveries' }).getByText('#2'));
+  await deliveries.getByRole('button', { name: /shipped #2$/ }).click();
+  const second = page.getByRole('dialog', { name: 'Delivery #2' });
+  await see(second.getByLabel('Headers of the response').getByText('content-length'));
+  await second.getByRole('tab', { name: 'Request' }).click();
+  await see(second.getByText(/^http:\/\/127\.0\.0\.1:\d+\/hook$/));
+  await page.keyboard.press('Escape');
+  await seeNo(second);
 
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Rotate secret' }).click();

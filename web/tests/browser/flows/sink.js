@@ -33,6 +33,7 @@ export default async function sink(scene) {
   await page.getByRole('radio', { name: 'Template' }).check({ force: true });
   await page.getByLabel('Body template').fill('{"parcel": ${{ event.data | tojson }}, "from": "shop"}');
   await see(page.getByRole('region', { name: 'preview' }).getByText('"shop"'));
+  await page.getByLabel('Keep requests and responses').check();
   await page.getByRole('button', { name: 'Create sink' }).click();
   const secret = page.getByRole('dialog', { name: 'Signing secret' });
   assert.match((await secret.getByRole('region', { name: 'secret', exact: true }).innerText()).trim(), /^whsec_/);
@@ -50,12 +51,19 @@ export default async function sink(scene) {
   await see(form.getByText(/line 1/i));
   assert.ok(await form.getByRole('button', { name: 'Emit event' }).isDisabled(), 'invalid JSON is not sent');
   await form.getByLabel('Payload').fill('{"order": "A-17"}');
+
+  // A reload keeps what was typed, and emitting removes the draft.
+  await page.reload();
+  await page.getByRole('button', { name: 'Emit event' }).click();
+  assert.equal(await form.getByLabel('Type').inputValue(), 'order.shipped');
+  assert.equal(await form.getByLabel('Payload').inputValue(), '{"order": "A-17"}');
   await form.getByRole('button', { name: 'Emit event' }).click();
 
   // The drawer of the new event lists its receivers.
   const drawer = page.getByRole('dialog', { name: 'custom.order.shipped' });
   await see(drawer.getByRole('link', { name: 'desk' }));
   await see(drawer.getByText('HTTP 200'));
+  assert.deepEqual(await drafts(page), []);
   const event = new URL(page.url()).searchParams.get('event');
   await scene.meanwhile('look at the receiver', event);
 
@@ -72,4 +80,23 @@ export default async function sink(scene) {
   await see(delivery.getByText('HTTP 200'));
   await page.keyboard.press('Escape');
   await seeNo(delivery);
+
+  // The setting is shown and can be changed.
+  const keeps = async () => {
+    const stored = await page.request.get(`/api/event-sinks/${address.split('/').at(-1)}`);
+    return (await stored.json()).delivery?.keep_exchanges;
+  };
+  assert.equal(await keeps(), true);
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  const keep = page.getByLabel('Keep requests and responses');
+  assert.ok(await keep.isChecked());
+  await keep.uncheck();
+  await page.getByRole('button', { name: 'Save changes' }).click();
+  await see(page.getByText('Sink saved'));
+  assert.equal((await keeps()) ?? false, false);
+}
+
+/** The names of the stored drafts. @param {import('playwright-core').Page} page */
+function drafts(page) {
+  return page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('svc.draft.')));
 }

@@ -29,6 +29,13 @@ async function source(page) {
   await form.getByRole('button', { name: 'Create source' }).click();
   await see(form.getByRole('alert').getByText('not a segment'));
   await form.getByLabel('Name').fill('github');
+
+  // A reload keeps what was typed, except the secret.
+  await form.getByLabel('Secret').fill('not stored');
+  await page.reload();
+  await see(form);
+  assert.equal(await form.getByLabel('Name').inputValue(), 'github');
+  assert.equal(await form.getByLabel('Secret').inputValue(), '');
   await expectUsable(page, 'the form of a source');
   await form.getByRole('button', { name: 'Create source' }).click();
 
@@ -37,6 +44,7 @@ async function source(page) {
   const secret = (await shown.getByRole('region', { name: 'secret' }).innerText()).trim();
   await shown.getByRole('button', { name: 'Done' }).click();
   assert.equal(await page.getByText(secret).count(), 0);
+  assert.deepEqual(await drafts(page), [], 'a created source has no draft');
 
   await page
     .getByRole('table', { name: 'Sources' })
@@ -90,8 +98,15 @@ async function schedule(page) {
   await form.getByLabel('Time zone').fill('Europe/Berlin');
   await see(form.getByRole('list', { name: 'Next runs' }).getByRole('listitem').nth(2));
   await form.getByLabel('Payload').fill('{"job": "backup"}');
+  await page.reload();
+  await see(form);
+  assert.equal(await form.getByLabel('Name').inputValue(), 'nightly');
+  assert.equal(await form.getByLabel('Payload').inputValue(), '{"job": "backup"}');
+  await see(form.getByRole('list', { name: 'Next runs' }).getByRole('listitem').nth(2));
   await expectUsable(page, 'the form of a schedule');
   await form.getByRole('button', { name: 'Create schedule' }).click();
+  await seeNo(form);
+  assert.deepEqual(await drafts(page), [], 'a created schedule has no draft');
 
   await page
     .getByRole('table', { name: 'Schedules' })
@@ -108,4 +123,9 @@ async function schedule(page) {
   const question = page.getByRole('dialog', { name: 'Delete this schedule?' });
   await question.getByRole('button', { name: 'Delete schedule' }).click();
   await see(page.getByText('No schedules yet'));
+}
+
+/** The names of the stored drafts. @param {Page} page */
+function drafts(page) {
+  return page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith('svc.draft.')));
 }

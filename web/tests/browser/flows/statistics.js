@@ -71,7 +71,8 @@ async function documentation(page) {
   await seePage(page, 'orders.total');
   await see(page.getByText('Available', { exact: true }));
   await see(page.getByRole('table', { name: 'Providers' }).getByText('ready'));
-  await see(page.getByText('The first amount').first());
+  const schema = page.getByRole('region', { name: 'Params schema' });
+  await see(schema.getByText('The first amount'));
   await page.getByRole('tab', { name: 'MCP' }).click();
   await see(page.getByRole('tabpanel').getByText('orders_total').first());
   assert.deepEqual(await check(page), []);

@@ -1,7 +1,7 @@
 //! Sinks, events and the audit log: actions of the pages take effect, and new events are shown.
 
 use serde_json::{Value, json};
-use svc_testkit::{Reply, TestReceiver};
+use svc_testkit::{Reply, TestReceiver, eventually};
 
 use super::{
     SOON,
@@ -53,9 +53,22 @@ async fn a_failing_sink_is_shown_and_its_events_are_resent_after_its_repair() {
     ann.emit("order.shipped", json!({"order": "A-18"})).await;
     sink.wait_for("delivered", 1, SOON).await;
     flow.go_on().await;
+
+    // The queue has room for 100 of these events.
+    flow.until("overfill the queue").await;
+    receiver.set("/hook", Reply::Hang);
+    for n in 0..103 {
+        ann.emit("order.shipped", json!({ "order": n })).await;
+    }
+    assert_eq!(sink.record().await["dropped"], 3);
+    receiver.set("/hook", Reply::Status(200));
+    eventually("the queue is empty", SOON, || async {
+        sink.record().await["queue_depth"] == 0
+    })
+    .await;
+    flow.go_on().await;
     flow.end().await;
-    sink.wait_for("delivered", 2, SOON).await;
-    assert_eq!(receiver.count("/hook"), before + 2);
+    receiver.wait_for("/hook", before + 105, SOON).await;
 }
 
 #[tokio::test]
@@ -87,8 +100,9 @@ async fn a_sink_is_tested_replayed_changed_and_deleted() {
     let ann = server.user("ann").await;
     let receiver = TestReceiver::start().await;
     let sink = ann
-        .webhook("desk", "custom.*", &receiver.url("/hook"))
+        .webhook("desk", "custom.order.*", &receiver.url("/hook"))
         .await;
+    ann.emit("invoice.sent", json!({"invoice": "R-4"})).await;
     ann.emit("order.shipped", json!({"order": "A-17"})).await;
     receiver.wait_for("/hook", 1, SOON).await;
     let facts = json!({"ann": credentials(&ann), "sink": {"id": sink.id, "name": "desk"}});
@@ -168,7 +182,15 @@ async fn past_events_are_found_by_time_actor_and_payload_however_many_there_are(
         ann.emit("order.shipped", json!({"order": n})).await;
     }
     ann.space("lab").await;
-    let facts = json!({"ann": credentials(&ann), "first": first});
+    // One request searches at most 8 MiB of payloads, so the search for `a needle` needs two.
+    let ben = server.user("ben").await;
+    ben.emit("parcel.packed", json!({"order": "a needle"}))
+        .await;
+    for _ in 0..36 {
+        let label = "x".repeat(250_000);
+        ben.emit("parcel.packed", json!({ "label": label })).await;
+    }
+    let facts = json!({"ann": credentials(&ann), "ben": credentials(&ben), "first": first});
     run(&browser, "event-explorer", &server, &facts).await;
 }
 

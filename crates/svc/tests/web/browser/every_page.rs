@@ -19,8 +19,13 @@ async fn look_at_shop(flow: &'static str, server: TestServerBuilder) {
 }
 
 #[tokio::test]
-async fn no_page_has_a_serious_finding_of_axe_or_an_error_in_its_console() {
+async fn no_page_has_a_finding_of_axe_or_an_error_in_its_console() {
     look_at_shop("axe", server()).await;
+}
+
+#[tokio::test]
+async fn no_page_has_a_finding_of_axe_on_a_phone() {
+    look_at_shop("axe-phone", server()).await;
 }
 
 #[tokio::test]

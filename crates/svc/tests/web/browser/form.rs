@@ -23,7 +23,15 @@ const SCHEMA: &str = "{ type = 'object', required = ['payment', 'email', 'day'],
     pin = { type = 'string', writeOnly = true }, \
     labels = { type = 'object', additionalProperties = { type = 'string' } }, \
     days = { type = 'array', uniqueItems = true, items = { enum = ['mon', 'tue', 'wed'] } }, \
-    old = { type = 'string', deprecated = true } }, \
+    old = { type = 'string', deprecated = true }, \
+    alarm = { type = 'string', format = 'time' }, \
+    ship = { oneOf = [ \
+        { type = 'object', required = ['by', 'days'], \
+          properties = { by = { enum = ['post'] }, days = { type = 'integer' } } }, \
+        { type = 'object', required = ['by', 'zone'], \
+          properties = { by = { enum = ['courier'] }, zone = { type = 'string' } } } ] }, \
+    contact = { type = 'object', properties = { mail = { type = 'string' }, phone = { type = 'string' } }, \
+        anyOf = [ { required = ['mail'] }, { required = ['phone'] } ] } }, \
     examples = [ { payment = { kind = 'invoice', days = 14 }, email = 'ann@example.org', day = '2026-11-17' } ] }";
 
 #[tokio::test]

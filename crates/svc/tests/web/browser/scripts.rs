@@ -23,7 +23,16 @@ async fn a_script_is_written_corrected_and_run() {
         "script": {"script_id": sink.id},
     });
     ann.post("/api/event-sinks", keeper).await.expect(201);
-    let facts = json!({"ann": credentials(&ann), "sink": sink.id});
+    let admin = server.admin().await;
+    let startup = admin.global_script("startup", "prepare", "x = 1\n").await;
+    let small = json!({"name": "small", "startup_script_id": startup.id});
+    admin.post("/api/templates", small).await.expect(201);
+    let words = ann.script("library", "words", "y = 2\n").await;
+    let speak = "from words import y\n\ndef main(params):\n    return y\n";
+    ann.script("tool", "speak", speak).await;
+    let facts = json!({
+        "ann": credentials(&ann), "sink": sink.id, "startup": startup.id, "library": words.id,
+    });
     run(&browser, "script", &server, &facts).await;
     let scripts = ann.list("/api/scripts", "scripts").await;
     let double = scripts.iter().find(|script| script["name"] == "double");

@@ -15,6 +15,7 @@ import { pendingOf } from '../../ui/error-notice.js';
 import { JsonView } from '../../ui/json-view.js';
 import { Time } from '../../ui/time.js';
 import { fillParams } from '../method/draft.js';
+import { againOf } from './again.js';
 import { CompareCalls, hasPayload } from './compare.js';
 import { Outcome } from './table.js';
 import { callerOf, nameOfMethod, omissionWords, outcomeWords, pageOfMethod, viaWords } from './words.js';
@@ -39,14 +40,15 @@ export function CallDrawer({ id, onClose }) {
 /** @param {{call: Call}} props */
 function Actions({ call }) {
   const page = pageOfMethod(call);
+  const { params, note } = againOf(call, readSent(call.trace_id));
   const again = () => {
     if (!page) return;
-    const sent = readSent(call.trace_id);
-    if (sent !== null) fillParams(nameOfMethod(call), sent);
+    if (params !== null) fillParams(nameOfMethod(call), params);
     navigate(page);
   };
   const filter = new URLSearchParams({ method: call.method, ...(call.owner ? { owner: call.owner } : {}) });
   return html`
+    ${page && note && html`<p class="muted small grow">${note}</p>`}
     <${Button} icon="filter" href=${`/calls?${filter}`}>Calls of this method</${Button}>
     ${page && html`<${Button} kind="primary" icon="play" onClick=${again}>Call again</${Button}>`}
   `;
@@ -96,18 +98,7 @@ function Details({ call }) {
       <${Payload} call=${call} name="params" omitted=${call.params_omitted} />
       <${Payload} call=${call} name=${failed ? 'error' : 'result'} omitted=${call.result_omitted} />
       ${hasPayload(call) && html`<${CompareCalls} call=${call} />`}
-      ${
-        page &&
-        html`
-          <p class="muted small">
-            ${
-              readSent(call.trace_id) === null
-                ? '“Call again” opens the form of the method, and you fill it in.'
-                : 'This tab made the call: “Call again” fills the form with the same params.'
-            }
-          </p>
-        `
-      }
+      ${page && html`<p class="muted small">${againOf(call, readSent(call.trace_id)).about}</p>`}
     </div>
   `;
 }

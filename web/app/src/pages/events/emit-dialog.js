@@ -1,6 +1,8 @@
 import { api } from '../../lib/api.js';
+import { useStoredDraft } from '../../lib/draft.js';
+import { hashOf } from '../../lib/hash.js';
 import { parseJson } from '../../lib/json.js';
-import { html, useMemo, useState } from '../../lib/preact.js';
+import { html, useMemo } from '../../lib/preact.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Dialog } from '../../ui/dialog.js';
 import { TextInput } from '../../ui/field.js';
@@ -12,8 +14,17 @@ import { toast } from '../../ui/toasts.js';
  * @param {{type?: string, payload?: string, onClose: () => void, onEmitted: (id: string) => void}} props
  */
 export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n  \n}', onClose, onEmitted }) {
-  const [type, setType] = useState(firstType);
-  const [payload, setPayload] = useState(firstPayload);
+  // The copy of another event has another draft.
+  const [draft, setDraft, forget] = useStoredDraft(`emit.${firstType}.${hashOf(firstPayload)}`, {
+    type: firstType,
+    payload: firstPayload,
+  });
+  const { type, payload } = draft;
+  const change = (/** @type {Partial<typeof draft>} */ part) => setDraft((old) => ({ ...old, ...part }));
+  const close = () => {
+    forget();
+    onClose();
+  };
   // A retry over a bad connection sends the same key; a changed event gets a new key.
   const key = useMemo(newKey, [type, payload]);
   const name = type.trim().replace(/^custom\./, '');
@@ -26,21 +37,23 @@ export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n 
     // Sent as text, because JavaScript would round large numbers.
     const body = `{"type":${JSON.stringify(name)},"payload":${payload.trim() || '{}'}}`;
     const emitted = await api.post('/api/events/emit', body, { headers: { 'Idempotency-Key': key } });
+    forget();
     toast(`Emitted ${emitted.event_type}`);
     onEmitted(emitted.event_id);
   };
   return html`
-    <${Dialog} title="Emit a custom event" onClose=${onClose} wide>
-      <${Form} submit="Emit event" onSubmit=${submit} onCancel=${onClose}
+    <${Dialog} title="Emit a custom event" onClose=${close} wide>
+      <${Form} submit="Emit event" onSubmit=${submit} onCancel=${close}
         disabled=${!name || Boolean(typeProblem || payloadProblem)}>
-        <${TextInput} label="Type" value=${type} onInput=${setType} mono required placeholder="build.done"
-          autocomplete="off" error=${typeProblem}
+        <${TextInput} label="Type" value=${type} mono required placeholder="build.done" autocomplete="off"
+          onInput=${(/** @type {string} */ text) => change({ type: text })} error=${typeProblem}
           hint=${
             name
               ? html`The event will have the type <code>custom.${name}</code>.`
               : html`<code>custom.</code> is added in front, so that events of the server cannot be faked.`
           } />
-        <${CodeEditor} label="Payload" language="json" value=${payload} onInput=${setPayload} rows=${8}
+        <${CodeEditor} label="Payload" language="json" value=${payload} rows=${8}
+          onInput=${(/** @type {string} */ text) => change({ payload: text })}
           hint="A JSON object of at most 256 KiB." error=${payloadProblem}
           errorLine=${parsed.ok ? null : parsed.line} />
       </${Form}>

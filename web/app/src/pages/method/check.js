@@ -2,7 +2,8 @@
 import { isNumber, kindOf, numberText, sameJson } from '../../lib/exact.js';
 import { briefJson } from '../../lib/json.js';
 import { formatError } from './formats.js';
-import { itemSchema, resolve, shapeOf, variantAt, variantsOf } from './schema.js';
+import { constantOf, itemSchema, memberOf, resolve, shapeOf, variantsOf } from './schema.js';
+import { variantsAt } from './variant-match.js';
 
 /** @typedef {import('./schema.js').Schema} Schema */
 
@@ -23,7 +24,7 @@ export function valueError({ kind, schema, nullable }, value, required, root = {
   if (kind === 'integer' || kind === 'number') return ofNumber(kind, schema, value);
   if (kind === 'array' || kind === 'set') return ofArray(schema, value);
   if (kind === 'variants')
-    return variantAt(variantsOf(schema, root), root, value) < 0 ? 'Matches none of the variants.' : '';
+    return variantsAt(variantsOf(schema, root), root, value).length > 0 ? '' : 'Matches none of the variants.';
   if (kind === 'map') return kindOf(value) === 'object' ? '' : `Is ${a(kindOf(value))}, should be an object.`;
   if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind)
     return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
@@ -131,6 +132,30 @@ export function typeText(part, root, depth = 0) {
     );
   const types = [schema.type].flat().filter((type) => typeof type === 'string');
   return types.join(' or ') || 'any';
+}
+
+/** Limit of characters of a label. */
+const LONGEST_LABEL = 80;
+
+/**
+ * The label of a variant: the title, or the constant that distinguishes the variants, or the type. An object without
+ * constants is named by its required members.
+ * @param {any} part
+ * @param {number} index
+ * @param {Schema} root
+ */
+export function variantLabel(part, index, root) {
+  const { schema } = shapeOf(part, root);
+  const names = resolve(memberOf(schema, schema.discriminator?.propertyName), root).enum;
+  const constants = Object.values(schema.properties ?? {}).map((one) => constantOf(resolve(one, root)));
+  const label = [schema.title, Array.isArray(names) && names.join(', '), ...constants].find(
+    (one) => typeof one === 'string' && one !== '',
+  );
+  if (label !== undefined) return label.slice(0, LONGEST_LABEL);
+  const type = typeText(part, root);
+  if (type !== 'any' && type !== 'object') return type;
+  const required = Array.isArray(schema.required) ? schema.required.filter((one) => typeof one === 'string') : [];
+  return required.length > 0 ? `with ${required.join(', ')}`.slice(0, LONGEST_LABEL) : `${type} ${index + 1}`;
 }
 
 /**

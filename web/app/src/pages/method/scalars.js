@@ -3,7 +3,7 @@ import { numberText, sameJson, typedNumber } from '../../lib/exact.js';
 import { localTime, utcTime } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Checkbox, Select, Textarea, TextInput } from '../../ui/field.js';
-import { formatError } from './formats.js';
+import { formatError, localTimeOfDay, utcTimeOfDay } from './formats.js';
 import { exampleOf, Hint } from './hint.js';
 
 /** @typedef {import('./fields.js').FieldProps & {isNull?: boolean}} Props */
@@ -39,6 +39,11 @@ export function StringField(props) {
     return html`
       <${TextInput} ...${common} type="datetime-local" step="1" value=${value ? localTime(value, 'seconds') : ''}
         onInput=${(/** @type {string} */ text) => change(utcTime(text) ?? '')} />
+    `;
+  if (schema.format === 'time' && (!value || localTimeOfDay(value)))
+    return html`
+      <${TextInput} ...${common} type="time" step="1" value=${localTimeOfDay(value ?? '')}
+        onInput=${(/** @type {string} */ text) => change(utcTimeOfDay(text))} />
     `;
   return several
     ? html`<${Textarea} ...${common} rows=${4} />`

@@ -2,7 +2,7 @@
  * Reads JSON Schema for forms and for display. Schemas come from other users and may be recursive, contradictory or
  * huge; the fallback is a field of raw JSON.
  */
-import { isExact, isNumber, kindOf, numberText, sameJson } from '../../lib/exact.js';
+import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 
 /** @typedef {Record<string, any>} Schema */
 /**
@@ -148,6 +148,15 @@ function hasChoices(schema, root) {
 /** Limit of variants that can be picked. */
 const MOST_VARIANTS = 50;
 
+/**
+ * The only value that a schema allows: `const`, or an `enum` of one value. Undefined if there is none.
+ * @param {Schema} schema
+ */
+export function constantOf(schema) {
+  if ('const' in schema) return schema.const;
+  return Array.isArray(schema.enum) && schema.enum.length === 1 ? schema.enum[0] : undefined;
+}
+
 /** @type {WeakMap<object, any[]>} */
 const known = new WeakMap();
 
@@ -162,39 +171,48 @@ export function variantsOf(schema, root) {
   const cached = known.get(schema);
   if (cached) return cached;
   const { anyOf, oneOf, title, description, default: _, examples, ...shared } = schema;
-  const variants = (anyOf ?? oneOf)
-    .slice(0, MOST_VARIANTS)
-    .map((/** @type {any} */ variant) => join(shared, resolve(variant, root)));
+  const variants = (anyOf ?? oneOf).slice(0, MOST_VARIANTS).map((/** @type {any} */ variant) => {
+    const whole = join(shared, resolve(variant, root));
+    const names = mappedNames(schema.discriminator, variant);
+    return names.length > 0 ? withChoices(whole, schema.discriminator.propertyName, names, root) : whole;
+  });
   known.set(schema, variants);
   return variants;
 }
 
 /**
- * The index of the first variant that the value matches; -1 if there is none. Only the type and the
- * constants are compared, also constants of members; a required constant must be present.
- * @param {any[]} variants
- * @param {Schema} root
- * @param {any} value
+ * The names that the `mapping` of a `discriminator` gives to a variant.
+ * @param {any} discriminator
+ * @param {any} variant
+ * @returns {string[]}
  */
-export function variantAt(variants, root, value) {
-  return variants.findIndex((part) => {
-    const { kind, schema, nullable } = shapeOf(part, root);
-    if (value === null) return nullable || schema.type === 'null';
-    if (kind === 'choice') return schema.enum.some((/** @type {any} */ one) => sameJson(one, value));
-    if (kind === 'integer' || kind === 'number') return isNumber(value);
-    if (kind === 'object' || kind === 'map') return kindOf(value) === 'object' && hasConstants(schema, root, value);
-    if (kind === 'array' || kind === 'set') return Array.isArray(value);
-    return kind === 'raw' || kind === 'variants' || kindOf(value) === kind;
-  });
+function mappedNames(discriminator, variant) {
+  if (typeof discriminator?.propertyName !== 'string' || !isObject(discriminator.mapping)) return [];
+  const ref = variant?.$ref;
+  if (typeof ref !== 'string') return [];
+  // A target is a reference, or the name of a schema.
+  return Object.entries(discriminator.mapping)
+    .filter(([, target]) => target === ref || ref.endsWith(`/${target}`))
+    .map(([name]) => name);
 }
 
-/** @param {Schema} schema @param {Schema} root @param {any} value */
-function hasConstants(schema, root, value) {
-  return propertiesOf(schema).every(([name, part, required]) => {
-    if (!Object.hasOwn(value, name)) return !required || !('const' in resolve(part, root));
-    const { const: constant } = resolve(part, root);
-    return constant === undefined || sameJson(constant, value[name]);
-  });
+/**
+ * The schema of an object in which one member must be one of the names, unless the schema already has constants for it.
+ * @param {Schema} schema
+ * @param {string} name
+ * @param {string[]} names
+ * @param {Schema} root
+ * @returns {Schema}
+ */
+function withChoices(schema, name, names, root) {
+  const member = resolve(memberOf(schema, name), root);
+  if ('const' in member || 'enum' in member) return schema;
+  return join(schema, { properties: Object.fromEntries([[name, { ...member, enum: names }]]) });
+}
+
+/** The schema of one member; undefined if it is not declared. @param {Schema} schema @param {string} name */
+export function memberOf(schema, name) {
+  return isObject(schema.properties) && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
 }
 
 /**
@@ -207,12 +225,11 @@ function hasConstants(schema, root, value) {
  */
 function shapeOfVariants(schema, variants, root, depth) {
   const { anyOf, oneOf, ...own } = schema;
-  const isNull = (/** @type {Schema} */ variant) =>
-    variant.type === 'null' || ('const' in variant && variant.const === null);
+  const isNull = (/** @type {Schema} */ variant) => variant.type === 'null' || constantOf(variant) === null;
   const others = variants.filter((variant) => !isNull(variant));
-  if (variants.length > 0 && variants.every((variant) => 'const' in variant)) {
-    return { kind: 'choice', schema: { ...own, enum: variants.map((variant) => variant.const) }, nullable: false };
-  }
+  const constants = variants.map(constantOf);
+  if (constants.length > 0 && constants.every((one) => one !== undefined))
+    return { kind: 'choice', schema: { ...own, enum: constants }, nullable: false };
   if (depth >= DEEPEST_VARIANT || variants.length === 0 || variants.length > MOST_VARIANTS)
     return { kind: 'raw', schema, nullable: false };
   if (others.length !== 1) return { kind: 'variants', schema, nullable: false };

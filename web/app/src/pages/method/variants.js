@@ -3,10 +3,12 @@ import { sameJson } from '../../lib/exact.js';
 import { html, useContext, useState } from '../../lib/preact.js';
 import { Select } from '../../ui/field.js';
 import { Icon } from '../../ui/icon.js';
-import { typeText } from './check.js';
+import { variantLabel } from './check.js';
 import { FormContext } from './form-context.js';
 import { Hint } from './hint.js';
-import { initialOf, resolve, variantAt, variantsOf } from './schema.js';
+import { bestVariant } from './problems.js';
+import { initialOf, resolve, variantsOf } from './schema.js';
+import { matchesVariant } from './variant-match.js';
 
 /** The user picks a schema by its label, and fills in its field. @param {import('./fields.js').FieldProps} props */
 export function VariantField({ name, path, shape, required, value, onChange, error }) {
@@ -15,16 +17,21 @@ export function VariantField({ name, path, shape, required, value, onChange, err
   const [picked, setPicked] = useState(-1);
   // The chosen variant stays selected while the value matches it. The JSON editor may change the value to another
   // variant.
-  const holds = picked >= 0 && (value === undefined || variantAt([variants[picked]], root, value) === 0);
-  const at = holds ? picked : value === undefined ? -1 : variantAt(variants, root, value);
+  const holds = picked >= 0 && (value === undefined || matchesVariant(variants[picked], root, value));
+  const at = holds ? picked : value === undefined ? -1 : bestVariant(variants, root, value);
   const pick = (/** @type {string} */ text) => {
     const index = text === '' ? -1 : Number(text);
     setPicked(index);
     onChange(index < 0 ? undefined : initialOf(variants[index], root));
   };
+  // Editing a field of a variant chooses the variant: otherwise, an incomplete value could select another one.
+  const edit = (/** @type {any} */ next) => {
+    setPicked(at);
+    onChange(next);
+  };
   const options = [
     { value: '', label: required ? 'Choose' : 'not set' },
-    ...variants.map((part, index) => ({ value: String(index), label: labelOf(part, index, root) })),
+    ...variants.map((part, index) => ({ value: String(index), label: variantLabel(part, index, root) })),
   ];
   return html`
     <div class="schema-variant">
@@ -34,28 +41,12 @@ export function VariantField({ name, path, shape, required, value, onChange, err
       ${
         at >= 0 &&
         html`
-          <${Field} key=${at} name=${`${name}: ${labelOf(variants[at], at, root)}`} path=${`${path}/${at}`}
-            part=${variants[at]} required value=${value} onChange=${onChange} />
+          <${Field} key=${at} name=${`${name}: ${variantLabel(variants[at], at, root)}`} path=${`${path}/${at}`}
+            part=${variants[at]} required value=${value} onChange=${edit} />
         `
       }
     </div>
   `;
-}
-
-/**
- * The title, or the constant that distinguishes the variants, or the type.
- * @param {any} part
- * @param {number} index
- * @param {import('./schema.js').Schema} root
- */
-function labelOf(part, index, root) {
-  const schema = resolve(part, root);
-  if (typeof schema.title === 'string' && schema.title !== '') return schema.title.slice(0, 80);
-  const constants = Object.values(schema.properties ?? {}).map((one) => resolve(one, root).const);
-  const known = constants.find((one) => typeof one === 'string');
-  if (typeof known === 'string') return known.slice(0, 80);
-  const type = typeText(part, root);
-  return type === 'any' || type === 'object' ? `${type} ${index + 1}` : type;
 }
 
 /** Checkboxes for a list of constants. @param {import('./fields.js').FieldProps} props */

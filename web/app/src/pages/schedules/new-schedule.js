@@ -1,6 +1,7 @@
 /** The form of a new schedule, with a preview of its next runs. */
 import { api } from '../../lib/api.js';
-import { html, useState } from '../../lib/preact.js';
+import { useStoredDraft } from '../../lib/draft.js';
+import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Dialog } from '../../ui/dialog.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
@@ -16,29 +17,40 @@ const MISSED = [
 
 /** @param {{onClose: () => void, onCreated: (schedule: import('../schedules.js').Schedule) => Promise<void>}} props */
 export function NewScheduleDialog({ onClose, onCreated }) {
-  const [name, setName] = useState('');
-  const [cron, setCron] = useState('0 2 * * *');
-  const [timezone, setTimezone] = useState(Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC');
-  const [payload, setPayload] = useState('');
-  const [missed, setMissed] = useState('once');
+  const [draft, setDraft, forget] = useStoredDraft('schedule-new', {
+    name: '',
+    cron: '0 2 * * *',
+    timezone: Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC',
+    payload: '',
+    missed: 'once',
+  });
+  const { name, cron, timezone, payload, missed } = draft;
+  const put = (/** @type {keyof typeof draft} */ member) => (/** @type {string} */ value) =>
+    setDraft((old) => ({ ...old, [member]: value }));
   const submit = async () => {
     const body = { name: name.trim(), cron, timezone, missed, payload: parsePayload(payload) };
-    await onCreated(await api.post('/api/schedules', body));
+    const created = await api.post('/api/schedules', body);
+    forget();
+    await onCreated(created);
+  };
+  const close = () => {
+    forget();
+    onClose();
   };
   return html`
-    <${Dialog} title="New schedule" onClose=${onClose}>
-      <${Form} submit="Create schedule" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Name" value=${name} onInput=${setName} placeholder="nightly" autocomplete="off"
+    <${Dialog} title="New schedule" onClose=${close}>
+      <${Form} submit="Create schedule" onSubmit=${submit} onCancel=${close}>
+        <${TextInput} label="Name" value=${name} onInput=${put('name')} placeholder="nightly" autocomplete="off"
           maxlength="48" required hint=${`Its events are schedule.${name.trim() || 'name'}`} />
-        <${TextInput} label="Cron expression" value=${cron} onInput=${setCron} mono required autocomplete="off"
+        <${TextInput} label="Cron expression" value=${cron} onInput=${put('cron')} mono required autocomplete="off"
           maxlength="128" hint="Minute, hour, day of month, month, day of week." />
-        <${TextInput} label="Time zone" value=${timezone} onInput=${setTimezone} required autocomplete="off"
+        <${TextInput} label="Time zone" value=${timezone} onInput=${put('timezone')} required autocomplete="off"
           maxlength="64" />
         <${Preview} cron=${cron} timezone=${timezone} />
-        <${Textarea} label="Payload" value=${payload} onInput=${setPayload} mono rows=${3} optional
+        <${Textarea} label="Payload" value=${payload} onInput=${put('payload')} mono rows=${3} optional
           placeholder='{"job": "backup"}' hint="A JSON object, in the data of each event." />
         <${Select} label="Runs that were missed while the server was down" value=${missed} options=${MISSED}
-          onInput=${setMissed} />
+          onInput=${put('missed')} />
       </${Form}>
     </${Dialog}>
   `;

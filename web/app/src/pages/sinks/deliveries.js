@@ -152,6 +152,7 @@ function columnsOf(resendButton) {
       key: 'state',
       label: 'State',
       shrink: true,
+      phone: /** @type {const} */ ('line'),
       cell: (/** @type {Delivery} */ one) =>
         html`
           <${Status} tone=${toneOf(stateOf(one))} pulse=${one.state === 'pending'}>${stateOf(one)}</${Status}>
@@ -166,20 +167,30 @@ function columnsOf(resendButton) {
       label: 'Attempts',
       align: /** @type {const} */ ('right'),
       shrink: true,
+      phone: /** @type {const} */ ('hidden'),
       cell: (/** @type {Delivery} */ one) => one.attempts.length,
     },
     {
       key: 'answer',
       label: 'Last answer',
+      phone: /** @type {const} */ ('more'),
       cell: (/** @type {Delivery} */ one) => html`<${LastAnswer} delivery=${one} />`,
     },
     {
       key: 'at',
       label: 'When',
       shrink: true,
+      phone: /** @type {const} */ ('aside'),
       cell: (/** @type {Delivery} */ one) => html`<${Time} value=${one.attempts.at(-1)?.at} none="waiting" />`,
     },
-    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, cell: resendButton },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      phone: /** @type {const} */ ('line-aside'),
+      cell: resendButton,
+    },
   ];
 }
 

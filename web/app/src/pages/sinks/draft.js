@@ -1,4 +1,5 @@
 /** The draft of a sink, and the requests made from it. */
+import { hashOf } from '../../lib/hash.js';
 import { patternsOf } from '../events/patterns.js';
 
 /** @typedef {import('./health.js').Sink} Sink */
@@ -14,6 +15,7 @@ import { patternsOf } from '../events/patterns.js';
  * @property {string} url
  * @property {Header[]} headers
  * @property {string} secret
+ * @property {boolean} keepExchanges the requests and responses of deliveries are kept
  * @property {boolean} templated the body comes from the template, not from the default
  * @property {string} template
  * @property {boolean} stored the sink runs a stored script, not its own source
@@ -50,6 +52,7 @@ export function newDraft(given) {
     url: '',
     headers: [],
     secret: '',
+    keepExchanges: false,
     templated: false,
     template: TEMPLATE,
     stored: false,
@@ -65,10 +68,8 @@ export function newDraft(given) {
  * @param {Sink} sink
  */
 export function draftName(sink) {
-  let hash = 0;
   const text = JSON.stringify(draftOf(sink), (key, value) => (key === 'headers' ? sink.webhook?.headers : value));
-  for (let at = 0; at < text.length; at++) hash = (hash * 31 + text.charCodeAt(at)) | 0;
-  return `sink.${sink.id}.${hash}`;
+  return `sink.${sink.id}.${hashOf(text)}`;
 }
 
 /** @param {Sink} sink @returns {Draft} */
@@ -83,6 +84,7 @@ export function draftOf(sink) {
     patterns: sink.patterns.join('\n'),
     url: sink.webhook?.url ?? '',
     headers: Object.entries(sink.webhook?.headers ?? {}).map(([name, value]) => newHeader(name, value)),
+    keepExchanges: sink.delivery?.keep_exchanges === true,
     templated: template !== null,
     template: template ?? TEMPLATE,
     stored: Boolean(sink.script?.script_id),
@@ -118,6 +120,7 @@ export function bodyOf(draft) {
     owner: draft.owner,
     active: draft.active,
     patterns: patternsOf(draft.patterns),
+    ...(draft.type === 'webhook' && draft.keepExchanges ? { delivery: { keep_exchanges: true } } : {}),
     ...part,
   };
 }
@@ -137,6 +140,7 @@ export function patchOf(before, after) {
   }
   const [was, is] = [patternsOf(before.patterns), patternsOf(after.patterns)];
   if (was.join() !== is.join()) patch.patterns = is;
+  if (before.keepExchanges !== after.keepExchanges) patch.delivery = { keep_exchanges: after.keepExchanges };
   const [[key, old]] = Object.entries(partOf(before));
   const part = diff(old, partOf(after)[key]);
   if (Object.keys(part).length > 0) patch[key] = part;

@@ -73,6 +73,14 @@ export function SinkEditor({ draft, change, onSubmit, submit, onDiscard, disable
             }
             ${draft.type === 'script' && html`<${ScriptField} ...${editing} />`}
             ${
+              draft.type === 'webhook' &&
+              html`
+                <${Checkbox} label="Keep requests and responses" checked=${draft.keepExchanges}
+                  onChange=${(/** @type {boolean} */ keepExchanges) => change({ keepExchanges })}
+                  hint="Stored with each attempt. The stored bytes count towards the quota of event bytes." />
+              `
+            }
+            ${
               isNew &&
               draft.type === 'webhook' &&
               html`

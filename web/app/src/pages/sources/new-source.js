@@ -1,6 +1,7 @@
 /** The form of a new source, and its URL and secret afterwards. */
 import { api } from '../../lib/api.js';
-import { html, useState } from '../../lib/preact.js';
+import { useStoredDraft } from '../../lib/draft.js';
+import { html } from '../../lib/preact.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Select, TextInput } from '../../ui/field.js';
@@ -32,35 +33,44 @@ const SECRET_HINTS = {
 
 /** @param {{onClose: () => void, onCreated: (source: Source) => void}} props */
 export function NewSourceDialog({ onClose, onCreated }) {
-  const [name, setName] = useState('');
-  const [type, setType] = useState('github');
-  const [secret, setSecret] = useState('');
-  const [header, setHeader] = useState('');
-  const [prefix, setPrefix] = useState('');
+  const [draft, setDraft, forget] = useStoredDraft(
+    'source-new',
+    { name: '', type: 'github', secret: '', header: '', prefix: '' },
+    { omit: ['secret'] },
+  );
+  const { name, type, secret, header, prefix } = draft;
+  const put = (/** @type {keyof typeof draft} */ member) => (/** @type {string} */ value) =>
+    setDraft((old) => ({ ...old, [member]: value }));
   const submit = async () => {
     const hmac = type === 'hmac' ? { header: header.trim(), prefix: prefix || undefined } : {};
     const verify = { type, secret: type === 'none' ? undefined : secret || undefined, ...hmac };
-    onCreated(await api.post('/api/sources', { name: name.trim(), verify }));
+    const created = await api.post('/api/sources', { name: name.trim(), verify });
+    forget();
+    onCreated(created);
+  };
+  const close = () => {
+    forget();
+    onClose();
   };
   return html`
-    <${Dialog} title="New source" onClose=${onClose}>
-      <${Form} submit="Create source" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Name" value=${name} onInput=${setName} placeholder="github" autocomplete="off"
+    <${Dialog} title="New source" onClose=${close}>
+      <${Form} submit="Create source" onSubmit=${submit} onCancel=${close}>
+        <${TextInput} label="Name" value=${name} onInput=${put('name')} placeholder="github" autocomplete="off"
           maxlength="48" required hint=${`Its events are source.${name.trim() || 'name'}.…`} />
-        <${Select} label="Sender" value=${type} options=${TYPES} onInput=${setType} />
+        <${Select} label="Sender" value=${type} options=${TYPES} onInput=${put('type')} />
         ${
           type === 'hmac' &&
           html`
-            <${TextInput} label="Header of the signature" value=${header} onInput=${setHeader} mono required
+            <${TextInput} label="Header of the signature" value=${header} onInput=${put('header')} mono required
               placeholder="X-Signature" autocomplete="off" />
-            <${TextInput} label="Text before the signature" value=${prefix} onInput=${setPrefix} mono optional
+            <${TextInput} label="Text before the signature" value=${prefix} onInput=${put('prefix')} mono optional
               placeholder="sha256=" autocomplete="off" hint="Other settings: svc source create --help" />
           `
         }
         ${
           type !== 'none' &&
           html`
-            <${TextInput} label="Secret" value=${secret} onInput=${setSecret} mono optional autocomplete="off"
+            <${TextInput} label="Secret" value=${secret} onInput=${put('secret')} mono optional autocomplete="off"
               hint=${SECRET_HINTS[type] ?? 'Leave it empty to get a new one for the sender.'} />
           `
         }

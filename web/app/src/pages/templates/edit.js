@@ -1,5 +1,7 @@
 /** The dialog that creates or changes a template. */
 import { api } from '../../lib/api.js';
+import { useStoredDraft } from '../../lib/draft.js';
+import { hashOf } from '../../lib/hash.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button, IconButton } from '../../ui/button.js';
@@ -12,9 +14,30 @@ import { checkOf, draftOfCheck, HealthFields, NO_CHECK, StartupField } from '../
 /** @typedef {import('../templates.js').Template} Template */
 /** @typedef {{key: number, name: string, value: string}} Pair */
 
-let lastKey = 0;
-/** @param {string} [name] @param {string} [value] @returns {Pair} */
-const newPair = (name = '', value = '') => ({ key: ++lastKey, name, value });
+/** @param {Template | null} template */
+function draftOf(template) {
+  return {
+    name: template?.name ?? '',
+    script: template?.startup_script_id ?? '',
+    check: draftOfCheck(template?.health_check ?? NO_CHECK),
+    ports: pairsOf((template?.ports ?? []).map((one) => [one.name, String(one.port)])),
+    fields: pairsOf(Object.entries(template?.custom_fields ?? {})),
+  };
+}
+
+/** @param {[string, string][]} rows @returns {Pair[]} */
+const pairsOf = (rows) => rows.map(([name, value], index) => ({ key: index + 1, name, value }));
+
+/** A new row; its key differs from the keys of the other rows. @param {Pair[]} pairs @returns {Pair} */
+const newPair = (pairs) => ({ key: Math.max(0, ...pairs.map((pair) => pair.key)) + 1, name: '', value: '' });
+
+/**
+ * The name of the stored draft. It has a hash of the settings of the template: a draft of older settings would undo the
+ * changes of other users.
+ * @param {Template | null} template
+ */
+const draftName = (template) =>
+  template ? `template.${template.id}.${hashOf(JSON.stringify(draftOf(template)))}` : 'template-new';
 
 /**
  * @param {{template: Template | null, onDone: () => Promise<any>, onClose: () => void}} props `template`: null for a
@@ -22,13 +45,15 @@ const newPair = (name = '', value = '') => ({ key: ++lastKey, name, value });
  */
 export function EditTemplate({ template, onDone, onClose }) {
   const scripts = useResource('/api/scripts?kind=startup&limit=1000').data?.scripts ?? [];
-  const [name, setName] = useState(template?.name ?? '');
-  const [script, setScript] = useState(template?.startup_script_id ?? '');
-  const [check, setCheck] = useState(() => draftOfCheck(template?.health_check ?? NO_CHECK));
-  const [ports, setPorts] = useState(() => (template?.ports ?? []).map((one) => newPair(one.name, String(one.port))));
-  const [fields, setFields] = useState(() =>
-    Object.entries(template?.custom_fields ?? {}).map(([key, value]) => newPair(key, value)),
-  );
+  const [stored] = useState(() => draftName(template));
+  const [draft, setDraft, forget] = useStoredDraft(stored, draftOf(template));
+  const { name, script, check, ports, fields } = draft;
+  const put = (/** @type {keyof typeof draft} */ member) => (/** @type {any} */ value) =>
+    setDraft((old) => ({ ...old, [member]: value }));
+  const close = () => {
+    forget();
+    onClose();
+  };
   const submit = async () => {
     const body = {
       name: name.trim(),
@@ -39,20 +64,22 @@ export function EditTemplate({ template, onDone, onClose }) {
     };
     if (template) await api.patch(`/api/templates/${template.id}`, changesOf(template, body));
     else await api.post('/api/templates', body);
+    forget();
     await onDone();
     toast(template ? 'Template saved' : `Template ${body.name} created`);
     onClose();
   };
   return html`
-    <${Dialog} title=${template ? `Edit ${template.name}` : 'New template'} onClose=${onClose}>
-      <${Form} submit=${template ? 'Save template' : 'Create template'} onSubmit=${submit} onCancel=${onClose}>
+    <${Dialog} title=${template ? `Edit ${template.name}` : 'New template'} onClose=${close}>
+      <${Form} submit=${template ? 'Save template' : 'Create template'} onSubmit=${submit} onCancel=${close}>
         <${TextInput} label="Template name" required maxlength="64" autocomplete="off" value=${name}
-          onInput=${setName} />
-        <${Pairs} label="Ports" one="Port" pairs=${ports} onChange=${setPorts} sample=${['http', '8080']} number />
-        <${StartupField} scripts=${scripts} value=${script} onInput=${setScript}
+          onInput=${put('name')} />
+        <${Pairs} label="Ports" one="Port" pairs=${ports} onChange=${put('ports')} sample=${['http', '8080']} number />
+        <${StartupField} scripts=${scripts} value=${script} onInput=${put('script')}
           hint="The agents of new spaces run it when they start." />
-        <${HealthFields} check=${check} onChange=${setCheck} />
-        <${Pairs} label="Custom fields" one="Field" pairs=${fields} onChange=${setFields} sample=${['team', 'blue']} />
+        <${HealthFields} check=${check} onChange=${put('check')} />
+        <${Pairs} label="Custom fields" one="Field" pairs=${fields} onChange=${put('fields')}
+          sample=${['team', 'blue']} />
       </${Form}>
     </${Dialog}>
   `;
@@ -116,7 +143,7 @@ function Pairs({ label, one, pairs, onChange, sample, number = false }) {
         `,
       )}
       <div>
-        <${Button} size="small" icon="plus" onClick=${() => onChange([...pairs, newPair()])}>
+        <${Button} size="small" icon="plus" onClick=${() => onChange([...pairs, newPair(pairs)])}>
           Add ${one.toLowerCase()}
         </${Button}>
       </div>

@@ -27,22 +27,27 @@ export function tokenColumns(onRevoke) {
       sort: (token) => token.name,
       cell: (token) => html`<span class="strong">${token.name}</span>`,
     },
-    { key: 'scopes', label: 'Reaches', cell: (token) => html`<${Scopes} scopes=${token.scopes} />` },
+    { key: 'scopes', label: 'Reaches', phone: 'line', cell: (token) => html`<${Scopes} scopes=${token.scopes} />` },
     {
       key: 'last_used_at',
       label: 'Last used',
+      phone: 'more',
+      phoneLabel: true,
       sort: (token) => token.last_used_at,
       cell: (token) => html`<${Time} value=${token.last_used_at} none="never" />`,
     },
     {
       key: 'created_at',
       label: 'Created',
+      phone: 'hidden',
       sort: (token) => token.created_at,
       cell: (token) => html`<${Time} value=${token.created_at} />`,
     },
     {
       key: 'expires_at',
       label: 'Expires',
+      phone: 'aside',
+      phoneLabel: true,
       sort: (token) => token.expires_at,
       cell: (token) => html`<${Expiry} at=${token.expires_at} />`,
     },
@@ -51,6 +56,7 @@ export function tokenColumns(onRevoke) {
       label: 'Actions',
       hideLabel: true,
       shrink: true,
+      phone: 'line-aside',
       cell: (token) =>
         html`
           <${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>
