@@ -286,7 +286,10 @@ impl Parser<'_> {
 
     fn statement_end(&self, at: usize) -> Result<usize, Fault> {
         if self.depth(at) > 0 {
-            return Err((at, "this statement must not be inside `()`, `[]` or `{}`".to_owned()));
+            return Err((
+                at,
+                "this statement must not be inside `()`, `[]` or `{}`".to_owned(),
+            ));
         }
         let end = self.code[at..].find(';').map(|end| at + end);
         end.ok_or_else(|| (at, "this statement has no `;`".to_owned()))

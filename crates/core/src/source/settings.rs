@@ -123,7 +123,9 @@ pub enum SettingsError {
     OnlyHmac(&'static str),
     #[error("the type `hmac` needs `verify.header`, the header of the signature")]
     NoHeader,
-    #[error("`{member}` is `{value}`, which is not the name of a header of at most {TEXT_MAX} bytes")]
+    #[error(
+        "`{member}` is `{value}`, which is not the name of a header of at most {TEXT_MAX} bytes"
+    )]
     Header { member: &'static str, value: String },
     #[error(
         "`verify.signed` is `{0}`; it must end with `{{body}}`, contain it once, and contain `{{timestamp}}` or `{{id}}` exactly if their headers are set"

@@ -22,7 +22,9 @@ pub enum SpaceError {
     Conflict(String),
     #[error("{0}")]
     Invalid(String),
-    #[error("only a user with the permission `manage_spaces` may own a space that runs on the server")]
+    #[error(
+        "only a user with the permission `manage_spaces` may own a space that runs on the server"
+    )]
     LocalDenied,
     #[error(
         "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`"

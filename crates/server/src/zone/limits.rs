@@ -87,7 +87,10 @@ pub(super) async fn run(
             Ok(()) => {}
             Err(StoreError::Closed) => return,
             Err(error) => {
-                super::log_failure("cannot exchange reports about used limits with the other servers", &error);
+                super::log_failure(
+                    "cannot exchange reports about used limits with the other servers",
+                    &error,
+                );
                 exchange.limits.divide(exchange.servers);
             }
         }

@@ -141,7 +141,11 @@ async fn addresses(host: &Config) -> Result<Vec<Option<IpAddr>>, ConnectError> {
     // The port is not used: the options have it.
     let found = timeout(CONNECT_MAX, lookup_host((name, 0)))
         .await
-        .map_err(|_| failed(format!("the lookup of the host name `{name}` took too long")))?
+        .map_err(|_| {
+            failed(format!(
+                "the lookup of the host name `{name}` took too long"
+            ))
+        })?
         .map_err(|error| failed(error.to_string()))?;
     let found: Vec<_> = found
         .map(|one| Some(one.ip()))

@@ -47,8 +47,12 @@ fn is_of_a_run(data_dir: &Path) -> bool {
 /// process is frozen. On other systems, [`obey`] ends this process.
 fn end_with_parent() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
-        .map_err(|error| Failure::failed("cannot arrange that this process ends together with `svc prove`").why(error))?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(
+        |error| {
+            Failure::failed("cannot arrange that this process ends together with `svc prove`")
+                .why(error)
+        },
+    )?;
     Ok(())
 }
 

@@ -190,7 +190,9 @@ fn through_agent(environment: &Environment) -> Option<Connection> {
 pub fn find_agent_socket(environment: &Environment) -> Option<PathBuf> {
     let (socket, untrusted) = look_for_agent(environment);
     for untrusted in untrusted {
-        eprintln!("warning: {untrusted}; set SVC_AGENT_SOCKET to choose an agent without this check");
+        eprintln!(
+            "warning: {untrusted}; set SVC_AGENT_SOCKET to choose an agent without this check"
+        );
     }
     socket
 }

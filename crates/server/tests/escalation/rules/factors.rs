@@ -11,7 +11,9 @@ impl Judge<'_> {
         let (model, subject) = (self.model, self.caller.subject);
         match act {
             FactorAct::BeginApp { right } => self.proof(*right, "the setup of an app was begun"),
-            FactorAct::BeginPasskey { right } => self.proof(*right, "the setup of a passkey was begun"),
+            FactorAct::BeginPasskey { right } => {
+                self.proof(*right, "the setup of a passkey was begun")
+            }
             FactorAct::RenewCodes { right } => self.proof(*right, "recovery codes were renewed"),
             FactorAct::ConfirmApp { right, .. } => {
                 self.require(*right, "credential.enrolment", || {

@@ -36,7 +36,9 @@ pub async fn log_in(
     })?;
     let port = listener
         .local_addr()
-        .map_err(|error| Failure::failed("cannot determine the port for the answer of the browser").why(error))?
+        .map_err(|error| {
+            Failure::failed("cannot determine the port for the answer of the browser").why(error)
+        })?
         .port();
     let redirect_uri = format!("http://127.0.0.1:{port}/callback");
     let (verifier, state) = (random_text()?, random_text()?);

@@ -208,10 +208,10 @@ pub async fn wait_for_method(shared: &Shared, token: &str, limit: Duration) -> R
         let client = client(address, token).map_err(Failure::failed)?;
         while !call(&client, &shared.calls).await {
             if begun.elapsed() > limit {
-                return Err(
-                    Failure::failed(format!("the server at {address} does not offer the method of the run"))
-                        .hint("the log of the agent, agent.log in the folder, says why"),
-                );
+                return Err(Failure::failed(format!(
+                    "the server at {address} does not offer the method of the run"
+                ))
+                .hint("the log of the agent, agent.log in the folder, says why"));
             }
             sleep(PACE).await;
         }

@@ -159,7 +159,11 @@ async fn scripts_that_cannot_work_are_not_stored() {
     }
     let schema = json!({"name": "x", "kind": "sink", "source": "", "params_schema": {}});
     refused(&ann, schema, 400, "invalid_schema", "only a tool").await;
-    assert_eq!(names(&ann, "").await, [""; 0], "a refused script is not stored");
+    assert_eq!(
+        names(&ann, "").await,
+        [""; 0],
+        "a refused script is not stored"
+    );
 }
 
 /// Scripts import a library by its name, and a library cannot hide a built-in module.

@@ -35,7 +35,11 @@ impl Calls {
             let answer = user.call_raw(request).await;
             match answer.status {
                 200 => {
-                    assert_eq!(answer.json()["result"], json!({}), "an accepted call returns its result");
+                    assert_eq!(
+                        answer.json()["result"],
+                        json!({}),
+                        "an accepted call returns its result"
+                    );
                     self.accepted.fetch_add(1, Ordering::SeqCst);
                     *self.last_accepted.lock().unwrap() = Some(Instant::now());
                 }

@@ -111,7 +111,8 @@ async fn callers_can_see_what_is_recorded_of_a_method() {
     assert_eq!(one().await.get("journal_redact"), None);
 
     let registered = agent.register(payloads()).await.expect(0);
-    let note = "note: `echo`: after this registration, params, results and errors of calls are recorded";
+    let note =
+        "note: `echo`: after this registration, params, results and errors of calls are recorded";
     assert!(registered.stderr.contains(note), "{}", registered.stderr);
     let again = agent.register(payloads()).await.expect(0);
     assert!(!again.stderr.contains("note:"), "{}", again.stderr);
