@@ -116,7 +116,8 @@ def compiler(binary: Path) -> str:
 
 def machine_paths(binary: Path) -> list[str]:
     """The folders of the build machine whose paths are in the binary. A release build has none."""
-    found = re.findall(rb"(?<![\w.])(/[\w.+-]+/[\w.+-]+/)[\w.+/-]+\.(?:rs|c|h)\b", binary.read_bytes())
+    # No slash before the first one: the licence texts in the binary contain addresses such as https://example.com/a.rs.
+    found = re.findall(rb"(?<![\w./])(/[\w.+-]+/[\w.+-]+/)[\w.+/-]+\.(?:rs|c|h)\b", binary.read_bytes())
     # Names that the build gives to folders, and the folder of Rust's own library.
     given = ("/svc/", "/cargo/", "/rust/", "/rustc/")
     return sorted({path.decode() for path in found if not path.decode().startswith(given)})
