@@ -12,6 +12,8 @@ from common.project import ROOT, TARGETS, PackagingError, Target, host_target
 
 # The oldest glibc that a release supports, if the build uses zig as its linker (`cargo zigbuild`).
 GLIBC_FLOOR = "2.17"
+# The libraries of glibc that a program may need, beside the loader.
+LIBC6 = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"}
 
 
 def cargo_command(target: Target) -> list[str]:
@@ -106,6 +108,31 @@ def glibc_floor(binary: Path) -> tuple[int, int]:
 
 def needed_libraries(binary: Path) -> list[str]:
     return sorted(re.findall(r"\(NEEDED\).*\[(.+)\]", _output(["readelf", "-dW", str(binary)])))
+
+
+def debian_packages(binary: Path) -> list[str]:
+    """The Debian packages with the shared libraries that the binary needs."""
+    packages = set()
+    for library in needed_libraries(binary):
+        if library == "libgcc_s.so.1":
+            packages.add("libgcc-s1")
+        elif library.startswith("ld-linux-") or library in LIBC6:
+            packages.add("libc6")
+        else:
+            raise PackagingError(f"`{binary}` needs `{library}`: add its Debian package to packaging/common/binary.py")
+    return sorted(packages)
+
+
+def libunwind(binary: Path) -> str:
+    """The version of LLVM's libunwind in the binary; empty if it uses libgcc_s. zig links it, in zig's version of LLVM."""
+    if "libgcc_s.so.1" in needed_libraries(binary):
+        return ""
+    match = re.search(r"Linker: LLD (\d+\.\d+\.\d+)", _output(["readelf", "-p", ".comment", str(binary)]))
+    if not match:
+        raise PackagingError(
+            f"`{binary}` needs no libgcc_s and was not linked by zig: which library unwinds its stack?"
+        )
+    return match.group(1)
 
 
 def compiler(binary: Path) -> str:
