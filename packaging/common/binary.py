@@ -63,6 +63,11 @@ def build(target: Target, epoch: int) -> Path:
         )
     if "auditable" not in command:
         print("note: cargo-auditable is not installed: the binary has no list of its dependencies", file=sys.stderr)
+    # The packages need the sources of all crates, also of crates that this build does not compile. Without them, the list of
+    # contents would fail after the long build.
+    fetched = subprocess.run(["cargo", "fetch", "--locked"], cwd=ROOT, check=False)
+    if fetched.returncode != 0:
+        raise PackagingError(f"`cargo fetch --locked` failed with exit code {fetched.returncode}")
     print("+ " + " ".join(command), file=sys.stderr)
     result = subprocess.run(command, cwd=ROOT, env={**os.environ, **build_environment(epoch)}, check=False)
     if result.returncode != 0:
