@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from common.project import PACKAGING, ROOT, PackagingError
-from tests import first_call
+from tests import documents, first_call
 from tests.case import MINUTE, Case, need, wait_until
 from tests.machine import Machine
 
@@ -24,6 +24,7 @@ READY = ["svc", "server", "health", "--url", "http://127.0.0.1:12200"]
 def check(case: Case, binary: Path, older: Path | None) -> None:
     package = case.package(f"svc_*_{case.target.deb}.deb")
     case.sizes(package)
+    documents.expect(case, package)
     need(lintian="lintian")
     _lint(case, package)
     older = older.resolve() if older else _build_older(case, binary)

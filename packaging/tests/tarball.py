@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from tests import first_call
+from tests import documents, first_call
 from tests.case import Case
 
 
@@ -23,7 +23,8 @@ def check(case: Case) -> None:
     case.say("the checksums are right")
     with tarfile.open(archive) as opened:
         names = [name.split("/", 1)[-1] for name in opened.getnames()]
-    for part in ("svc", "LICENSE", "THIRD-PARTY.txt", "sbom.cdx.json", "man/svc.1", "completions/svc.bash"):
+    documents.expect(case, archive)
+    for part in ("svc", "man/svc.1", "completions/svc.bash"):
         case.expect(part in names, f"the archive has {part}")
 
     url = _serve(case.out.resolve())
