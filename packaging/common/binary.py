@@ -111,6 +111,11 @@ def glibc_floor(binary: Path) -> tuple[int, int]:
     return max((int(major), int(minor)) for major, minor in found)
 
 
+def has_crate_list(binary: Path) -> bool:
+    """Whether cargo-auditable has added the list of crates."""
+    return ".dep-v0" in _output(["readelf", "-SW", str(binary)])
+
+
 def needed_libraries(binary: Path) -> list[str]:
     return sorted(re.findall(r"\(NEEDED\).*\[(.+)\]", _output(["readelf", "-dW", str(binary)])))
 
