@@ -59,7 +59,10 @@ def _control(release: Release, tree: archive.Tree, size: int) -> archive.Tree:
         "MAINTAINER": release.names["maintainer"],
         "HOMEPAGE": release.names["repository"],
         "SUMMARY": release.names["summary"][0].lower() + release.names["summary"][1:],
-        "GLIBC": f"{major}.{minor}",
+        "LIBRARIES": ", ".join(
+            f"{package} (>= {major}.{minor})" if package == "libc6" else package
+            for package in binary.debian_packages(release.binary)
+        ),
         "SIZE": -(-size // 1024),
     }
     control = archive.Tree()

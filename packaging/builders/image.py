@@ -15,6 +15,7 @@ from common.project import FILES, ROOT, PackagingError, Release, fill
 USER = 65532
 PORT = 12200
 DATA = "var/lib/svc"
+# The Debian packages that the image may have files of.
 LICENSES = {
     "libc6": "LGPL-2.1-or-later",
     "libgcc-s1": "GPL-3.0-or-later WITH GCC-exception-3.1",
@@ -77,7 +78,7 @@ def _base(release: Release) -> archive.Tree:
     tree.file("etc/nsswitch.conf", "hosts: files dns\n")
     tree.folder("tmp", 0o1777)
     tree.folder(DATA, 0o700, USER)
-    for package in LICENSES:
+    for package in _packages(release):
         tree.file(f"usr/share/doc/{package}/copyright", _read(root, f"/usr/share/doc/{package}/copyright"))
     return tree
 
@@ -137,17 +138,22 @@ def _config(release: Release, layers: list[bytes]) -> dict:
     }
 
 
+def _packages(release: Release) -> list[str]:
+    """The names of the Debian packages that the image has files of."""
+    return [*binary.debian_packages(release.binary), "ca-certificates"]
+
+
 def _debian_packages(release: Release) -> list[sbom.Library]:
     status = _read(release.libraries, "/var/lib/dpkg/status").decode()
     found = []
-    for package, license_name in LICENSES.items():
+    for package in _packages(release):
         block = re.search(rf"^Package: {re.escape(package)}\n(?:.+\n)*", status, re.MULTILINE)
         version = re.search(r"^Version: (.+)$", block.group(0), re.MULTILINE) if block else None
         if not version:
             raise PackagingError(f"package `{package}` is not installed in `{release.libraries}`")
         number = version.group(1)
         found.append(
-            sbom.Library(package, number, license_name, f"pkg:deb/debian/{package}@{number.replace('+', '%2B')}")
+            sbom.Library(package, number, LICENSES[package], f"pkg:deb/debian/{package}@{number.replace('+', '%2B')}")
         )
     return found
 

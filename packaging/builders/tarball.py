@@ -11,8 +11,13 @@ def archive_name(triple: str) -> str:
     return f"svc-{triple}.tar.gz"
 
 
+def top_folder(version: str, triple: str) -> str:
+    """The folder that contains all files of the archive. `bin-dir` in crates/svc/Cargo.toml contains this name too."""
+    return f"svc-{version}-{triple}"
+
+
 def build(release: Release) -> list[Path]:
-    top = f"svc-{release.version}-{release.target.triple}"
+    top = top_folder(release.version, release.target.triple)
     tree = archive.Tree()
     tree.file(f"{top}/svc", release.binary.read_bytes(), 0o755)
     for name in ("LICENSE", "README.md", "CHANGELOG.md"):

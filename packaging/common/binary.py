@@ -12,6 +12,8 @@ from common.project import ROOT, TARGETS, PackagingError, Target, host_target
 
 # The oldest glibc that a release supports, if the build uses zig as its linker (`cargo zigbuild`).
 GLIBC_FLOOR = "2.17"
+# The libraries of glibc that a program may need, beside the loader.
+LIBC6 = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"}
 
 
 def cargo_command(target: Target) -> list[str]:
@@ -61,6 +63,11 @@ def build(target: Target, epoch: int) -> Path:
         )
     if "auditable" not in command:
         print("note: cargo-auditable is not installed: the binary has no list of its dependencies", file=sys.stderr)
+    # The packages need the sources of all crates, also of crates that this build does not compile. Without them, the list of
+    # contents would fail after the long build.
+    fetched = subprocess.run(["cargo", "fetch", "--locked"], cwd=ROOT, check=False)
+    if fetched.returncode != 0:
+        raise PackagingError(f"`cargo fetch --locked` failed with exit code {fetched.returncode}")
     print("+ " + " ".join(command), file=sys.stderr)
     result = subprocess.run(command, cwd=ROOT, env={**os.environ, **build_environment(epoch)}, check=False)
     if result.returncode != 0:
@@ -104,8 +111,38 @@ def glibc_floor(binary: Path) -> tuple[int, int]:
     return max((int(major), int(minor)) for major, minor in found)
 
 
+def has_crate_list(binary: Path) -> bool:
+    """Whether cargo-auditable has added the list of crates."""
+    return ".dep-v0" in _output(["readelf", "-SW", str(binary)])
+
+
 def needed_libraries(binary: Path) -> list[str]:
     return sorted(re.findall(r"\(NEEDED\).*\[(.+)\]", _output(["readelf", "-dW", str(binary)])))
+
+
+def debian_packages(binary: Path) -> list[str]:
+    """The Debian packages with the shared libraries that the binary needs."""
+    packages = set()
+    for library in needed_libraries(binary):
+        if library == "libgcc_s.so.1":
+            packages.add("libgcc-s1")
+        elif library.startswith("ld-linux-") or library in LIBC6:
+            packages.add("libc6")
+        else:
+            raise PackagingError(f"`{binary}` needs `{library}`: add its Debian package to packaging/common/binary.py")
+    return sorted(packages)
+
+
+def libunwind(binary: Path) -> str:
+    """The version of LLVM's libunwind in the binary; empty if it uses libgcc_s. zig links it, in zig's version of LLVM."""
+    if "libgcc_s.so.1" in needed_libraries(binary):
+        return ""
+    match = re.search(r"Linker: LLD (\d+\.\d+\.\d+)", _output(["readelf", "-p", ".comment", str(binary)]))
+    if not match:
+        raise PackagingError(
+            f"`{binary}` needs no libgcc_s and was not linked by zig: which library unwinds its stack?"
+        )
+    return match.group(1)
 
 
 def compiler(binary: Path) -> str:
@@ -116,7 +153,8 @@ def compiler(binary: Path) -> str:
 
 def machine_paths(binary: Path) -> list[str]:
     """The folders of the build machine whose paths are in the binary. A release build has none."""
-    found = re.findall(rb"(?<![\w.])(/[\w.+-]+/[\w.+-]+/)[\w.+/-]+\.(?:rs|c|h)\b", binary.read_bytes())
+    # No slash before the first one: the licence texts in the binary contain addresses such as https://example.com/a.rs.
+    found = re.findall(rb"(?<![\w./])(/[\w.+-]+/[\w.+-]+/)[\w.+/-]+\.(?:rs|c|h)\b", binary.read_bytes())
     # Names that the build gives to folders, and the folder of Rust's own library.
     given = ("/svc/", "/cargo/", "/rust/", "/rustc/")
     return sorted({path.decode() for path in found if not path.decode().startswith(given)})

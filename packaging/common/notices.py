@@ -33,12 +33,13 @@ def make() -> str:
             found = [_standard_text(crate)]
         for body in found:
             users.setdefault(body, []).append(f"{key} ({crate.license})")
-    for library in sbom.c_libraries(linked.values()):
+    for library in [*sbom.c_libraries(linked.values()), *sbom.web_libraries()]:
         users.setdefault(_clean(library.text.read_text()), []).append(
             f"{library.name}@{library.version} ({library.license})"
         )
-    # Without a version: it depends on the compiler of the build.
+    # Without a version: it depends on the compiler and the linker of the build.
     users.setdefault(_clean(sbom.RUST_STD.read_text()), []).append(f"rust-std ({sbom.RUST_STD_LICENSE})")
+    users.setdefault(_clean(sbom.LIBUNWIND.read_text()), []).append(f"llvm-libunwind ({sbom.LIBUNWIND_LICENSE})")
     parts = [
         "Third-party software in svc\n\n"
         "svc contains the software named below. The texts are those of the published sources. Where a licence is\n"

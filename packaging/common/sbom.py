@@ -9,12 +9,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from common import binary, crates
-from common.project import FILES, PackagingError, Release
+from common.project import FILES, ROOT, PackagingError, Release
 
 TEXTS = FILES / "licenses"
 # Rust's standard library: its licence texts and its licence.
 RUST_STD = TEXTS / "rust-std.txt"
 RUST_STD_LICENSE = "MIT OR Apache-2.0"
+# LLVM's libunwind, which a build with zig links instead of libgcc_s.
+LIBUNWIND = TEXTS / "llvm-libunwind.txt"
+LIBUNWIND_LICENSE = "Apache-2.0 WITH LLVM-exception"
+
+VENDOR = ROOT / "web/app/vendor"
+# The libraries of the web interface: for each npm package its files in `VENDOR` and the file of its licence text.
+WEB_LIBRARIES = {
+    "@preact/signals": ({"signals.js"}, "LICENSE.signals.txt"),
+    "@preact/signals-core": ({"signals-core.js"}, "LICENSE.signals-core.txt"),
+    "htm": ({"htm.js"}, "LICENSE.htm.txt"),
+    "preact": ({"preact.js", "hooks.js"}, "LICENSE.preact.txt"),
+}
 
 
 @dataclass(frozen=True)
@@ -30,8 +42,12 @@ class Library:
 
 
 def embedded_libraries(release: Release) -> list[Library]:
-    """C code inside crates, and Rust's standard library."""
-    found = c_libraries(crates.linked_crates(release.target))
+    """C code inside crates, the libraries of the web interface, libunwind, and Rust's standard library."""
+    found = [*c_libraries(crates.linked_crates(release.target)), *web_libraries()]
+    unwind = binary.libunwind(release.binary)
+    if unwind:
+        purl = f"pkg:generic/llvm-libunwind@{unwind}"
+        found.append(Library("llvm-libunwind", unwind, LIBUNWIND_LICENSE, purl, LIBUNWIND))
     rust = binary.compiler(release.binary)
     if rust:
         found.append(Library("rust-std", rust, RUST_STD_LICENSE, f"pkg:generic/rust-std@{rust}", RUST_STD))
@@ -48,6 +64,23 @@ def c_libraries(linked: Iterable[crates.Crate]) -> list[Library]:
         if crate.name == "libmimalloc-sys":
             found.append(_mimalloc(crate.folder))
     return found
+
+
+def web_libraries() -> list[Library]:
+    """The libraries of the web interface, which the binary contains."""
+    known = set().union(*(files for files, _ in WEB_LIBRARIES.values()))
+    found = {path.name for path in VENDOR.glob("*.js")}
+    if found != known:
+        raise PackagingError(
+            f"web/app/vendor has other files than before ({', '.join(sorted(found ^ known))}): change packaging/common/sbom.py"
+        )
+    packages = json.loads((ROOT / "web/package-lock.json").read_text())["packages"]
+    libraries = []
+    for name, (_, text) in WEB_LIBRARIES.items():
+        package = packages[f"node_modules/{name}"]
+        purl = f"pkg:npm/{name.replace('@', '%40')}@{package['version']}"
+        libraries.append(Library(name, package["version"], package["license"], purl, VENDOR / text))
+    return libraries
 
 
 def _mimalloc(folder: Path) -> Library:

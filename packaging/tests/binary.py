@@ -4,8 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
+from builders import tarball
 from common import binary
 from common.archive import sha256
 from common.project import ROOT, PackagingError, source_epoch
@@ -30,6 +32,12 @@ def check(case: Case) -> None:
         digests.append(sha256(built.read_bytes()))
         shutil.rmtree(copy)
     case.expect(digests[0] == digests[1], f"two builds, one hash: {digests[0]}")
+    archive = case.out / tarball.archive_name(case.target.triple)
+    if archive.exists():
+        with tarfile.open(archive) as opened:
+            name = f"{tarball.top_folder(case.version, case.target.triple)}/svc"
+            packaged = sha256(opened.extractfile(name).read())
+        case.expect(digests[0] == packaged, f"{archive.name} has the same binary")
 
 
 def copy_sources(case: Case, folder: Path) -> Path:

@@ -23,6 +23,8 @@ class Case:
     # The version that the packages must have.
     version: str
     names: dict
+    # The packages are for a release, so the binary must be a release build with all tools.
+    release: bool = False
     target: Target = field(default_factory=host_target)
 
     def package(self, pattern: str) -> Path:

@@ -1,5 +1,6 @@
 """The Debian package on a booted Debian: installed, used, killed, upgraded, removed, purged."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -8,24 +9,28 @@ import time
 from pathlib import Path
 
 from common.project import PACKAGING, ROOT, PackagingError
-from tests import first_call
+from tests import documents, first_call
 from tests.case import MINUTE, Case, need, wait_until
 from tests.machine import Machine
 
 # The highest allowed exposure level of `systemd-analyze security`, times ten.
 EXPOSURE = 11
 OLD_VERSION = "0.0.9"
+# A data folder of svc 0.1.0, with the credentials in it.
+OLD_DATA = ROOT / "crates/testkit/fixtures/svc-0.1.0"
+MIGRATION = "migrating the database: "
 READY = ["svc", "server", "health", "--url", "http://127.0.0.1:12200"]
 
 
 def check(case: Case, binary: Path, older: Path | None) -> None:
     package = case.package(f"svc_*_{case.target.deb}.deb")
     case.sizes(package)
+    documents.expect(case, package)
     need(lintian="lintian")
     _lint(case, package)
     older = older.resolve() if older else _build_older(case, binary)
     with Machine(case) as machine:
-        before, accounts = machine.files(), machine.run("getent", "passwd")
+        before, accounts = machine.files(), _accounts(machine)
         for file in (older, package):
             shutil.copy(file, machine.root / "root")
         _install(case, machine, older.name)
@@ -34,7 +39,9 @@ def check(case: Case, binary: Path, older: Path | None) -> None:
         _harden(case, machine)
         _listen_on_443(case, machine)
         _kill(case, machine)
+        _hang(case, machine)
         _upgrade(case, machine, package.name)
+        _upgrade_old_data(case, machine, older.name, package.name)
         _remove(case, machine, before, accounts)
 
 
@@ -141,6 +148,28 @@ def _kill(case: Case, machine: Machine) -> None:
     )
 
 
+def _hang(case: Case, machine: Machine) -> None:
+    """Stops the process of the server with a shorter watchdog time than that of the unit."""
+    folder = machine.root / "etc/systemd/system/svc.service.d"
+    folder.mkdir()
+    (folder / "watchdog.conf").write_text("[Service]\nWatchdogSec=3\n")
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", "svc")
+    wait_until(lambda: machine.succeeds(*READY), 30, "the server is ready")
+    old, started = _property(machine, "MainPID"), time.monotonic()
+    machine.run("systemctl", "kill", "-s", "STOP", "--kill-whom=main", "svc")
+    wait_until(lambda: _property(machine, "MainPID") not in (old, "0"), 90, "systemd restarts the stopped server")
+    wait_until(lambda: machine.succeeds(*READY), 30, "the server is ready again")
+    case.expect(
+        "Watchdog timeout" in _journal(machine),
+        f"the watchdog restarts a stopped server; ready again within {time.monotonic() - started:.1f} s",
+    )
+    shutil.rmtree(folder)
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", "svc")
+    wait_until(lambda: machine.succeeds(*READY), 30, "the server is ready with the usual watchdog time")
+
+
 def _upgrade(case: Case, machine: Machine, file: str) -> None:
     config = machine.root / "etc/svc/svc.toml"
     config.write_text(config.read_text() + "grace_seconds = 29.0\n")
@@ -159,19 +188,45 @@ def _upgrade(case: Case, machine: Machine, file: str) -> None:
     machine.run("systemctl", "start", "svc")
 
 
-def _remove(case: Case, machine: Machine, before: set[str], accounts: str) -> None:
+def _upgrade_old_data(case: Case, machine: Machine, older: str, file: str) -> None:
+    """Upgrades a machine whose data folder was made by svc 0.1.0."""
+    machine.run("apt-get", "install", "-y", "--no-install-recommends", "--allow-downgrades", f"/root/{older}")
+    machine.run("systemctl", "stop", "svc")
+    data, known = machine.root / "var/lib/svc", json.loads((OLD_DATA / "known.json").read_text())
+    for path in data.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.copy(OLD_DATA / "svc.db", data)
+    (data / "secret.key").write_text(known["secret_key"] + "\n")
+    machine.run("chown", "svc:svc", "/var/lib/svc/svc.db", "/var/lib/svc/secret.key")
+    machine.run("chmod", "600", "/var/lib/svc/svc.db", "/var/lib/svc/secret.key")
+    # The start with a new database logs the same steps, so only new lines count.
+    before, started = _journal(machine).count(MIGRATION), time.monotonic()
+    machine.run("apt-get", "install", "-y", "--no-install-recommends", f"/root/{file}")
+    wait_until(lambda: machine.succeeds(*READY), 30, "the server is ready after the migration")
+    steps = _journal(machine).count(MIGRATION) - before
+    case.expect(steps > 0, f"upgrade of data of svc 0.1.0: {steps} migrations, {time.monotonic() - started:.1f} s")
+    variables = [f"SVC_URL={READY[-1]}", f"SVC_TOKEN={known['ann_token']}"]
+    listed = machine.run("env", *variables, "svc", "space", "list", "-o", "json")
+    case.expect(known["space_id"] in listed, "the space of svc 0.1.0 is listed after the migration")
+
+
+def _remove(case: Case, machine: Machine, before: set[str], accounts: dict[str, str]) -> None:
     machine.run("apt-get", "remove", "-y", "svc")
     case.expect(not machine.succeeds("systemctl", "is-active", "svc"), "removal stops the server")
     case.expect((machine.root / "var/lib/svc/svc.db").exists(), "removal keeps the data")
     machine.run("apt-get", "purge", "-y", "svc")
     for user in ("tester", "newcomer"):
         machine.run("userdel", "--remove", user)
-    left = sorted(path for path in machine.files() - before if "svc" in path)
+    left = sorted(machine.files() - before)
     case.expect(not left, "purge leaves no file" + (f" {left}" if left else ""))
-    case.expect(machine.run("getent", "passwd") == accounts, "purge leaves no user")
+    case.expect(_accounts(machine) == accounts, "purge leaves no user and no group")
     case.expect(
         machine.run("systemctl", "is-system-running").strip() == "running", "the machine is `running` at the end"
     )
+
+
+def _accounts(machine: Machine) -> dict[str, str]:
+    return {kind: machine.run("getent", kind) for kind in ("passwd", "group")}
 
 
 def _setup_link(machine: Machine) -> str:

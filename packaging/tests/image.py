@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from common.project import ROOT, PackagingError
-from tests import first_call
+from tests import documents, first_call
 from tests.case import Case, need, need_root, wait_until
 
 USER = 65532
@@ -34,8 +34,8 @@ def check(case: Case) -> None:
         file.stat().st_size for file in (bundle / "rootfs").rglob("*") if file.is_file() and not file.is_symlink()
     )
     case.say(f"unpacked: {size / 1e6:.1f} MB")
-    for part in ("LICENSE", "THIRD-PARTY.txt", "sbom.cdx.json"):
-        case.expect((bundle / "rootfs/usr/share/doc/svc" / part).exists(), f"the image has {part}")
+    documents.expect(case, archive)
+    documents.expect_debian_packages(case, archive, bundle / "rootfs/usr/bin/svc")
     test = _image_config(layout)["Healthcheck"]["Test"]
     _configure(case, bundle)
     _run(case, bundle, test[1:])

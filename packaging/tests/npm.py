@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from tests import first_call
+from tests import documents, first_call
 from tests.case import Case, need, wait_until
 
 
@@ -17,6 +17,8 @@ def check(case: Case) -> None:
     main = case.package(f"{name}-[0-9]*.tgz")
     platform = case.package(f"{name}-linux-{case.target.npm_cpu}-*.tgz")
     case.sizes(main, platform)
+    documents.expect(case, platform)
+    documents.expect(case, main, with_binary=False)
     env = case.empty_home()
     folder = case.work / "project"
     folder.mkdir()

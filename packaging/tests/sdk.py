@@ -5,6 +5,7 @@ import shutil
 import sys
 
 from common.project import ROOT
+from tests import documents
 from tests.case import Case
 
 
@@ -12,6 +13,7 @@ def check(case: Case) -> None:
     files = [case.package("svc_script_sdk-*.whl"), case.package("svc_script_sdk-*.tar.gz")]
     for number, file in enumerate(files):
         case.say(f"{file.name}: {file.stat().st_size:,} bytes")
+        documents.expect(case, file, with_binary=False)
         venv = case.work / f"venv{number}"
         case.run(sys.executable, "-m", "venv", venv)
         # The source archive needs setuptools, which pip gets from its index.

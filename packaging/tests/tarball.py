@@ -10,7 +10,10 @@ import threading
 import time
 from pathlib import Path
 
-from tests import first_call
+from builders import tarball
+from common import binary, binstall
+from common.project import PackagingError
+from tests import documents, first_call
 from tests.case import Case
 
 
@@ -21,10 +24,16 @@ def check(case: Case) -> None:
     case.run("sha256sum", "--check", "--quiet", f"{archive.name}.sha256", cwd=case.out.resolve())
     case.run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=case.out.resolve())
     case.say("the checksums are right")
+    documents.expect(case, archive)
+    top = tarball.top_folder(case.version, case.target.triple)
     with tarfile.open(archive) as opened:
-        names = [name.split("/", 1)[-1] for name in opened.getnames()]
-    for part in ("svc", "LICENSE", "THIRD-PARTY.txt", "sbom.cdx.json", "man/svc.1", "completions/svc.bash"):
-        case.expect(part in names, f"the archive has {part}")
+        names = opened.getnames()
+        for part in ("svc", "man/svc.1", "completions/svc.bash"):
+            case.expect(f"{top}/{part}" in names, f"the archive has {part}")
+        program = binstall.download(case.version, case.target.triple).program
+        case.expect(program in names, f"cargo binstall finds {program}")
+        (case.work / "program").write_bytes(opened.extractfile(f"{top}/svc").read())
+    check_build(case, case.work / "program")
 
     url = _serve(case.out.resolve())
     shells = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
@@ -42,6 +51,28 @@ def check(case: Case) -> None:
     pages = case.work / "elsewhere/share/man/man1"
     case.expect((pages / "svc-server-start.1").exists(), f"it installs {len(list(pages.iterdir()))} manual pages")
     _check_refusals(case, script, archive)
+
+
+def check_build(case: Case, program: Path) -> None:
+    """A release build used zig and cargo-auditable. Other builds get a note (see `--release` of packaging/test)."""
+    floor = binary.glibc_floor(program)
+    limit = tuple(int(part) for part in binary.GLIBC_FLOOR.split("."))
+    paths = binary.machine_paths(program)
+    faults = {
+        f"needs glibc {floor[0]}.{floor[1]}, newer than {binary.GLIBC_FLOOR}: build it with cargo-zigbuild": floor
+        > limit,
+        "has no list of its crates (section .dep-v0): build it with cargo-auditable": not binary.has_crate_list(
+            program
+        ),
+        f"contains paths of its build machine ({', '.join(paths[:3])}): build it with packaging/build": bool(paths),
+    }
+    found = [message for message, is_fault in faults.items() if is_fault]
+    if found and case.release:
+        raise PackagingError("the binary is not for a release: it " + "; it ".join(found))
+    for message in found:
+        case.say(f"note: not for a release: the binary {message}")
+    if not found:
+        case.say(f"a release build: glibc {floor[0]}.{floor[1]}, a list of crates, no path of its build machine")
 
 
 def _check_refusals(case: Case, script: Path, archive: Path) -> None:

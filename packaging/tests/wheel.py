@@ -3,10 +3,9 @@
 import os
 import sys
 import time
-import zipfile
 
 from common.wheels import wheel_name
-from tests import first_call
+from tests import documents, first_call
 from tests.case import Case
 
 
@@ -14,9 +13,7 @@ def check(case: Case) -> None:
     name = case.names["pypi"]
     wheel = case.package(f"{wheel_name(name)}-*.whl")
     case.sizes(wheel)
-    paths = zipfile.ZipFile(wheel).namelist()
-    for part in ("licenses/LICENSE", "licenses/THIRD-PARTY.txt", "sboms/svc.cdx.json"):
-        case.expect(any(path.endswith(part) for path in paths), f"the wheel has {part}")
+    documents.expect(case, wheel)
 
     env = case.empty_home("pip")
     started = time.monotonic()

@@ -343,6 +343,7 @@ async fn the_licences_of_third_party_software_are_in_the_program() {
         "Third-party software in svc",
         "rustls@",
         "sqlite@",
+        "preact@",
         "rust-std",
     ] {
         assert!(text.contains(part), "`{part}` is missing");
