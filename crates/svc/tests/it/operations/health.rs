@@ -87,7 +87,7 @@ async fn health_rejects_answers_of_other_programs_and_waits_for_a_limited_time()
     let check = ["server", "health", "--url", &url];
     let said = server.anonymous_cli().run(&check).await.expect(1);
     assert!(
-        said.stderr.contains("not as a svc server does"),
+        said.stderr.contains("not in the form of an svc server"),
         "{}",
         said.stderr
     );
