@@ -84,7 +84,8 @@ async function otherTabs(scene) {
   await seePage(other, 'Scripts');
   await endSession(page);
   for (const tab of [page, other]) {
-    await tab.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Tokens' }).click();
+    // A tab reloads its list by itself, so the dialog may already cover the link: a click of the pointer would wait.
+    await tab.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Tokens' }).dispatchEvent('click');
     await see(tab.getByRole('dialog', { name: 'Your session has ended' }));
   }
   const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
