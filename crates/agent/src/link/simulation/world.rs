@@ -22,7 +22,7 @@ use crate::{
     policy::Policy,
     registration::{
         RegistrationError,
-        simulation::bench::{Bench, CallLimit, TIMEOUT, register_file},
+        simulation::bench::{Bench, CallLimit, draw_patience, register_file},
     },
 };
 
@@ -224,29 +224,16 @@ impl World {
     /// Starts a call, if the server has a registration. Some callers give up before the timeout.
     fn call(&mut self) -> bool {
         let call = self.calls + 1;
-        let Some((link, mut end)) = self.server.call(call, &mut self.random) else {
+        let Some((link, end)) = self.server.call(call, &mut self.random) else {
             return false;
         };
         self.calls = call;
-        let patience = match self.random.is_chance(10) {
-            true => self.random.time_below(TIMEOUT),
-            false => TIMEOUT,
-        };
+        let patience = draw_patience(&mut self.random);
         let bench = Arc::clone(&self.bench);
         self.callers.spawn(async move {
-            if let Ok(end) = timeout(patience, &mut end).await {
-                return end.expect("the ledger keeps the call");
-            }
-            bench.ledger.cancels(call);
-            link.cancel(call);
-            match timeout(LINK_LOST_MAX, end).await {
-                Ok(end) => end.expect("the ledger keeps the call"),
-                Err(_) => {
-                    let text = format!("in time: the cancel of call {call} was not answered");
-                    bench.trace.break_promise(text);
-                    CallEnd::LinkLost
-                }
-            }
+            bench
+                .wait_for_end(call, end, patience, || link.cancel(call), LINK_LOST_MAX)
+                .await
         });
         true
     }

@@ -8,7 +8,10 @@ use svc_core::{SpaceId, SpaceName, UserName};
 use svc_link::SpaceIdentity;
 use svc_protocol::agent_api::RegisterFile;
 use svc_simulation::{Random, Trace};
-use tokio::sync::watch;
+use tokio::{
+    sync::{oneshot, watch},
+    time::timeout,
+};
 
 use crate::{
     backoff::{Backoff, seeded},
@@ -18,7 +21,7 @@ use crate::{
     log::SpaceLog,
     method_server::{
         Services,
-        simulated::{Ledger, Programs},
+        simulated::{CallEnd, Ledger, Programs},
     },
     outbox::Outbox,
     policy::Policy,
@@ -95,12 +98,34 @@ impl Bench {
         }
     }
 
+    /// Waits for the end of a call. A caller who gives up cancels the call, and the cancel must be
+    /// answered within `answer_max`.
+    pub async fn wait_for_end(
+        &self,
+        call: u64,
+        mut end: oneshot::Receiver<CallEnd>,
+        patience: Duration,
+        cancel: impl FnOnce(),
+        answer_max: Duration,
+    ) -> CallEnd {
+        if let Ok(end) = timeout(patience, &mut end).await {
+            return end.expect("the ledger keeps the call");
+        }
+        self.ledger.cancels(call);
+        cancel();
+        match timeout(answer_max, end).await {
+            Ok(end) => end.expect("the ledger keeps the call"),
+            Err(_) => {
+                let text = format!("in time: the cancel of call {call} was not answered");
+                self.trace.break_promise(text);
+                CallEnd::LinkLost
+            }
+        }
+    }
+
     /// Stops all method servers, and checks all calls.
     pub async fn finish(&self) {
-        if tokio::time::timeout(STOP_MAX, self.registrar.stop())
-            .await
-            .is_err()
-        {
+        if timeout(STOP_MAX, self.registrar.stop()).await.is_err() {
             let text = format!("in time: the method servers did not stop within {STOP_MAX:?}");
             self.trace.break_promise(text);
         }
@@ -114,6 +139,14 @@ pub fn space() -> SpaceIdentity {
         name: SpaceName::parse("lab").expect("valid"),
         owner: UserName::parse("ann").expect("valid"),
         urls: Default::default(),
+    }
+}
+
+/// The time after which a caller gives up. Most callers wait until the timeout of the call.
+pub fn draw_patience(random: &mut Random) -> Duration {
+    match random.is_chance(10) {
+        true => random.time_below(TIMEOUT),
+        false => TIMEOUT,
     }
 }
 

@@ -6,12 +6,13 @@ use svc_link::FrameKind;
 use svc_simulation::{Random, Trace};
 use tokio::{
     task::JoinSet,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 
 use super::{
     bench::{
-        Bench, CANCEL_ANSWER_MAX, CallLimit, Fault, TIMEOUT, call_payload, register_file, space,
+        Bench, CANCEL_ANSWER_MAX, CallLimit, Fault, call_payload, draw_patience, register_file,
+        space,
     },
     server::{DirectServer, LINK},
 };
@@ -113,30 +114,18 @@ impl World {
         self.calls += 1;
         let (call, bench) = (self.calls, Arc::clone(&self.bench));
         let payload = call_payload(accepted.generation, call, &mut self.random);
-        let patience = match self.random.is_chance(10) {
-            true => self.random.time_below(TIMEOUT),
-            false => TIMEOUT,
-        };
+        let patience = draw_patience(&mut self.random);
         self.callers.spawn(async move {
-            let mut end = bench.ledger.sends(call, accepted.number);
+            let end = bench.ledger.sends(call, accepted.number);
             let caller = Caller {
                 link: LINK,
                 frame: call,
             };
             bench.registrar.routes.call(caller, payload, true);
-            if let Ok(end) = timeout(patience, &mut end).await {
-                return end.expect("the ledger keeps the call");
-            }
-            bench.ledger.cancels(call);
-            bench.registrar.routes.cancel(caller);
-            match timeout(CANCEL_ANSWER_MAX, end).await {
-                Ok(end) => end.expect("the ledger keeps the call"),
-                Err(_) => {
-                    let text = format!("in time: the cancel of call {call} was not answered");
-                    bench.trace.break_promise(text);
-                    CallEnd::LinkLost
-                }
-            }
+            let cancel = || bench.registrar.routes.cancel(caller);
+            bench
+                .wait_for_end(call, end, patience, cancel, CANCEL_ANSWER_MAX)
+                .await
         });
     }
 
