@@ -101,16 +101,21 @@ impl StoreClock {
             return Ok(());
         }
         let now = self.now();
+        let mut moved = None;
         in_transaction(connection, |tx| {
             let seen = meta::find(tx, CLOCK_SEEN)?.and_then(|text| text.parse::<i64>().ok());
             let ahead = seen.unwrap_or_default() - now.0;
             if ahead < JUMP_MIN.as_millis() as i64 {
                 return Ok(());
             }
-            tracing::warn!(target: crate::LOG_TARGET, seconds = ahead / 1_000, "the system clock was set back since the last start; the times of waiting deliveries were moved by the same amount");
+            moved = Some(ahead);
             lanes::shift_times(tx, -ahead)?;
             meta::set(tx, CLOCK_SEEN, &now.0.to_string())
-        })
+        })?;
+        if let Some(ahead) = moved {
+            tracing::warn!(target: crate::LOG_TARGET, seconds = ahead / 1_000, "the system clock was set back since the last start; the times of waiting deliveries were moved by the same amount");
+        }
+        Ok(())
     }
 }
 
