@@ -18,10 +18,12 @@ use std::{
     },
 };
 
-use rustix::process::Signal;
-
 use self::{install::Installation, keeper::Keeper};
-use crate::{process::signal_all, server::fixture_file, skip::found_or_skipped};
+use crate::{
+    process::{resume_all, suspend_all},
+    server::fixture_file,
+    skip::found_or_skipped,
+};
 
 const USER: &str = "svc";
 /// A database that every cluster has, for commands that may run in any database.
@@ -245,14 +247,14 @@ impl TestPostgres {
     /// the network dropped all packets.
     pub fn freeze(&self) {
         if let Some(id) = self.server {
-            signal_all(id, Signal::STOP);
+            suspend_all(id);
         }
     }
 
     /// SIGCONT: resumes a frozen cluster.
     pub fn thaw(&self) {
         if let Some(id) = self.server {
-            signal_all(id, Signal::CONT);
+            resume_all(id);
         }
     }
 

@@ -14,7 +14,7 @@ use rustix::process::{
 
 use crate::wait::eventually;
 
-/// How long a process may take to end after SIGTERM.
+/// How long a process may take to end after SIGTERM, or to stop after SIGSTOP.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
 pub struct Process {
@@ -204,12 +204,47 @@ impl Drop for Process {
     }
 }
 
-/// Sends a signal to a process and to the descendants that it has now. A parent gets the signal
-/// before its children.
-pub(crate) fn signal_all(id: u32, signal: Signal) {
+/// Suspends a process and all its descendants. Returns their ids, each parent before its children.
+/// The children of a process are listed after it has stopped, because until then it may start
+/// another one.
+pub(crate) fn suspend_all(id: u32) -> Vec<u32> {
+    let mut stopped = vec![id];
+    let mut next = 0;
+    while let Some(&id) = stopped.get(next) {
+        signal_if_running(id, Signal::STOP);
+        wait_until_stopped(id);
+        stopped.extend(children_of(id));
+        next += 1;
+    }
+    stopped
+}
+
+/// Resumes a suspended process and all its descendants.
+pub(crate) fn resume_all(id: u32) {
     for id in std::iter::once(id).chain(descendants_of(id)) {
-        // The process may have just ended by itself.
-        let _ = kill_process(pid(id), signal);
+        signal_if_running(id, Signal::CONT);
+    }
+}
+
+/// Kills a process and all its descendants.
+pub(crate) fn kill_all(id: u32) {
+    for id in suspend_all(id) {
+        signal_if_running(id, Signal::KILL);
+    }
+}
+
+/// Sends a signal to a process that may have just ended by itself.
+fn signal_if_running(id: u32, signal: Signal) {
+    let _ = kill_process(pid(id), signal);
+}
+
+/// Waits until a process that got SIGSTOP has stopped or ended. A process may finish a system call
+/// first.
+fn wait_until_stopped(id: u32) {
+    let begun = Instant::now();
+    while stat(id).is_some_and(|(state, _)| !matches!(state, 'T' | 't' | 'Z')) {
+        assert!(begun.elapsed() < STOP_LIMIT, "process {id} does not stop");
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

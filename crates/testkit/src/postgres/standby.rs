@@ -6,10 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::Signal;
-
 use super::{ANY_DATABASE, Keeper, TestDatabase, TestPostgres, USER};
-use crate::process::signal_all;
+use crate::process::kill_all;
 
 /// The name by which the primary knows its standby.
 const NAME: &str = "standby";
@@ -72,7 +70,7 @@ impl TestPostgres {
     pub fn kill9(&mut self) {
         let Some(id) = self.server else { return };
         let note = std::fs::read_to_string(self.folder().join("data/postmaster.pid"));
-        signal_all(id, Signal::KILL);
+        kill_all(id);
         self.stop();
         // A killed server leaves its main segment of shared memory behind.
         let note = note.unwrap_or_default();
