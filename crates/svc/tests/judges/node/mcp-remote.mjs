@@ -24,7 +24,8 @@ async function call() {
   let said = '';
   transport.stderr.on('data', (chunk) => {
     said += chunk;
-    const asked = said.match(/by visiting:\s+(\S+)\s/);
+    // The bridge prints the address before it listens at the callback, where an early answer would be lost.
+    const asked = said.match(/by visiting:\s+(\S+)\s.*Waiting for authorization/s);
     if (!asked) return;
     said = '';
     logins += 1;
