@@ -12,6 +12,7 @@
 //! the server had to wait for the body ([`Admission`]); and, on routes that return data, before
 //! the answer is sent. Changes are also checked in their transaction (`identity::authority`).
 
+mod admit;
 mod identify;
 mod last_token;
 mod origin;
@@ -24,9 +25,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{Extensions, HeaderMap, Method, Uri, request::Parts};
-use svc_core::{Permission, Scopes};
 
 use self::{
+    admit::admit,
     identify::{catch_up, identify, presents_agent_token},
     origin::reject_foreign_write,
 };
@@ -43,7 +44,7 @@ use super::{
 };
 use crate::{
     app::App,
-    identity::{AccessDenied, Caller, Credential},
+    identity::{AccessDenied, Caller},
 };
 
 const MCP_PATH: &str = "/mcp";
@@ -327,32 +328,6 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     admit(gate, caller, rule, head).map(Some)
 }
 
-/// Decides whether a known caller may use a route.
-fn admit(
-    gate: &Gate,
-    caller: Caller,
-    rule: Option<Rule>,
-    head: Head<'_>,
-) -> Result<Caller, ApiError> {
-    let path = head.uri.path();
-    let (needs, agents) = match rule {
-        Some((needs, agents)) => (Some(needs), agents),
-        None => (None, Agents::AsOwner),
-    };
-    check_scopes(&caller, head.method, path)
-        .map_err(|error| challenge(gate, head, error, Some("insufficient_scope")))?;
-    check_enrolment(&caller, needs)?;
-    check_agent(&caller, needs, agents, path)?;
-    let caller = caller.with_needs(permissions_of(needs));
-    // The agent of a stopped space may open its link. The link is then refused with a reason, so
-    // that the agent waits.
-    if !matches!(needs, Some(Needs::Agent)) {
-        // No challenge: a new token of the same user would lack the permission too.
-        caller.check_admission()?;
-    }
-    Ok(caller)
-}
-
 /// Adds `WWW-Authenticate` to a refusal of `/mcp`. MCP clients read from this header how to get a
 /// token, or a token with another scope.
 fn challenge(gate: &Gate, head: Head<'_>, refusal: ApiError, error: Option<&str>) -> ApiError {
@@ -361,89 +336,6 @@ fn challenge(gate: &Gate, head: Head<'_>, refusal: ApiError, error: Option<&str>
     }
     let request = (&gate.app, head.peer, head.headers);
     oauth::challenge(refusal, request, head.uri, error)
-}
-
-fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
-    let Some(scopes) = caller.credential.scopes() else {
-        return Ok(());
-    };
-    if scopes.permit(method.as_str(), path) {
-        return Ok(());
-    }
-    let held = join_scopes(scopes);
-    Err(ApiError::forbidden(
-        "scope_denied",
-        format!("this token is limited to {held} and does not reach {method} {path}"),
-    ))
-}
-
-/// If a role requires a second factor and the session has none, the session may only set one up.
-fn check_enrolment(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError> {
-    let is_enrolling = matches!(caller.credential, Credential::Enrolment { .. });
-    if !is_enrolling
-        || matches!(
-            needs,
-            Some(Needs::Nothing | Needs::Loopback | Needs::Enrolling)
-        )
-    {
-        return Ok(());
-    }
-    Err(ApiError::forbidden(
-        "second_factor_required",
-        "a role of yours requires a second factor; sign in with a browser and set one up first",
-    ))
-}
-
-fn join_scopes(scopes: &Scopes) -> String {
-    scopes
-        .as_slice()
-        .iter()
-        .map(|scope| format!("`{scope}`"))
-        .collect::<Vec<_>>()
-        .join(" and ")
-}
-
-fn check_agent(
-    caller: &Caller,
-    needs: Option<Needs>,
-    agents: Agents,
-    path: &str,
-) -> Result<(), ApiError> {
-    let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
-    if caller.credential == Credential::Script && agents != Agents::AsOwner {
-        return Err(ApiError::forbidden(
-            "script_denied",
-            "a script on the server may not use this route; use an API token",
-        ));
-    }
-    match (&caller.credential, needs) {
-        (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
-        (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
-        (Credential::Agent { space_id, .. }, _) => match agents {
-            Agents::AsOwner => Ok(()),
-            Agents::Never => denied("an agent token may not use this route; use an API token"),
-            Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),
-            Agents::OwnSpace => denied("an agent token manages its own space only"),
-        },
-        _ => Ok(()),
-    }
-}
-
-/// The permissions of a route. A caller needs only one of them.
-fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
-    match needs {
-        Some(Needs::Any(permissions)) => permissions,
-        Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
-        Some(
-            Needs::Nothing
-            | Needs::AnySite
-            | Needs::Loopback
-            | Needs::Caller
-            | Needs::Enrolling
-            | Needs::Agent,
-        )
-        | None => &[],
-    }
 }
 
 fn is_api(path: &str) -> bool {

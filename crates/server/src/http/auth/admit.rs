@@ -1,0 +1,123 @@
+//! Decides whether a known caller may use a route: scopes of the token, second factor, agents and
+//! scripts, permissions.
+
+use http::Method;
+use svc_core::{Permission, Scopes};
+
+use super::{Gate, Head, Rule, challenge};
+use crate::{
+    http::{
+        error::ApiError,
+        router::{Agents, Needs},
+    },
+    identity::{Caller, Credential},
+};
+
+/// Decides whether a known caller may use a route.
+pub(super) fn admit(
+    gate: &Gate,
+    caller: Caller,
+    rule: Option<Rule>,
+    head: Head<'_>,
+) -> Result<Caller, ApiError> {
+    let path = head.uri.path();
+    let (needs, agents) = match rule {
+        Some((needs, agents)) => (Some(needs), agents),
+        None => (None, Agents::AsOwner),
+    };
+    check_scopes(&caller, head.method, path)
+        .map_err(|error| challenge(gate, head, error, Some("insufficient_scope")))?;
+    check_enrolment(&caller, needs)?;
+    check_agent(&caller, needs, agents, path)?;
+    let caller = caller.with_needs(permissions_of(needs));
+    // The agent of a stopped space may open its link. The link is then refused with a reason, so
+    // that the agent waits.
+    if !matches!(needs, Some(Needs::Agent)) {
+        // No challenge: a new token of the same user would lack the permission too.
+        caller.check_admission()?;
+    }
+    Ok(caller)
+}
+
+fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
+    let Some(scopes) = caller.credential.scopes() else {
+        return Ok(());
+    };
+    if scopes.permit(method.as_str(), path) {
+        return Ok(());
+    }
+    let held = join_scopes(scopes);
+    Err(ApiError::forbidden(
+        "scope_denied",
+        format!("this token is limited to {held} and does not reach {method} {path}"),
+    ))
+}
+
+/// If a role requires a second factor and the session has none, the session may only set one up.
+fn check_enrolment(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError> {
+    let is_enrolling = matches!(caller.credential, Credential::Enrolment { .. });
+    if !is_enrolling
+        || matches!(
+            needs,
+            Some(Needs::Nothing | Needs::Loopback | Needs::Enrolling)
+        )
+    {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(
+        "second_factor_required",
+        "a role of yours requires a second factor; sign in with a browser and set one up first",
+    ))
+}
+
+fn join_scopes(scopes: &Scopes) -> String {
+    scopes
+        .as_slice()
+        .iter()
+        .map(|scope| format!("`{scope}`"))
+        .collect::<Vec<_>>()
+        .join(" and ")
+}
+
+fn check_agent(
+    caller: &Caller,
+    needs: Option<Needs>,
+    agents: Agents,
+    path: &str,
+) -> Result<(), ApiError> {
+    let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
+    if caller.credential == Credential::Script && agents != Agents::AsOwner {
+        return Err(ApiError::forbidden(
+            "script_denied",
+            "a script on the server may not use this route; use an API token",
+        ));
+    }
+    match (&caller.credential, needs) {
+        (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
+        (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
+        (Credential::Agent { space_id, .. }, _) => match agents {
+            Agents::AsOwner => Ok(()),
+            Agents::Never => denied("an agent token may not use this route; use an API token"),
+            Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),
+            Agents::OwnSpace => denied("an agent token manages its own space only"),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The permissions of a route. A caller needs only one of them.
+fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
+    match needs {
+        Some(Needs::Any(permissions)) => permissions,
+        Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
+        Some(
+            Needs::Nothing
+            | Needs::AnySite
+            | Needs::Loopback
+            | Needs::Caller
+            | Needs::Enrolling
+            | Needs::Agent,
+        )
+        | None => &[],
+    }
+}
