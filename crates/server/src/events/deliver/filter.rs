@@ -9,7 +9,7 @@ use svc_core::{SpaceId, UserId, event::Event};
 use svc_store::sinks::SinkRow;
 use svc_template::{Scope, expression::Expression};
 
-use super::{Deliverers, TemplateContext};
+use super::{Deliverers, render::TemplateContext};
 use crate::{events::lanes::FilterResult, fair_pool::Cancelled};
 
 /// Time limit of one batch of filter evaluations, because users share the threads. At least one
