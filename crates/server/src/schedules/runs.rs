@@ -166,7 +166,7 @@ impl Schedules {
         reason: String,
     ) -> Handled {
         let (id, advance) = (row.id, advance(row, due, next));
-        warn!(schedule.id = %id, user.id = %row.owner_id, "a run of a schedule made no event: {reason}");
+        let shown = reason.clone();
         let written = self.store.write(move |tx| {
             let is_advanced = schedules::advance(tx, &advance)?;
             if is_advanced {
@@ -178,6 +178,7 @@ impl Schedules {
             Ok(is_advanced) => {
                 // Otherwise another server has handled this run.
                 if is_advanced {
+                    warn!(schedule.id = %id, user.id = %row.owner_id, "a run of a schedule made no event: {shown}");
                     self.metrics.sources.count_run("failed");
                 }
                 Handled::Done

@@ -286,6 +286,9 @@ async fn a_schedule_shows_that_its_owner_lost_the_permission_and_recovers() {
     fixture.set_clock(2);
     fixture.expect_runs(&["10:02"]).await;
     assert_eq!(fixture.schedule().await.failure, None);
+    let metrics = app.metrics.encode(0);
+    let failed = "svc_schedule_runs_total{outcome=\"failed\"} 1";
+    assert!(metrics.contains(failed), "{metrics}");
     fixture.stop().await;
 }
 
