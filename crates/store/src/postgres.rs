@@ -1,9 +1,9 @@
 //! The engine for PostgreSQL, which the servers of a zone share.
 //!
 //! Parts: [`Server`] opens connections. Each [`Connection`] is used by one thread. `address` parses
-//! the URL, `connect` finds the host that accepts writes, `presence` and `heartbeat` notice a
-//! database that does not answer, `types` converts values, `listen` receives the notifications of
-//! other servers.
+//! the URL, `connect` finds the host that accepts writes, `timeline` recognises a former primary,
+//! `presence` and `heartbeat` notice a database that does not answer, `types` converts values,
+//! `listen` receives the notifications of other servers.
 //!
 //! A transaction that writes begins with the advisory lock of the zone. So such transactions run
 //! one after the other, as in SQLite, and rules that read before they write need no other lock. The
@@ -21,6 +21,7 @@ mod open;
 mod presence;
 mod proving;
 mod server;
+mod timeline;
 mod types;
 
 use std::{

@@ -19,6 +19,7 @@ use super::{
     CONNECT_MAX,
     address::{DatabaseUrl, display_host},
     error,
+    timeline::{Timeline, Timelines},
 };
 
 /// The maximum number of addresses of one host name that are tried.
@@ -48,6 +49,7 @@ pub(super) struct Connector {
     /// The host that was used last. It is tried first, so that connections after a failover do not
     /// wait for a host that does not answer.
     preferred: AtomicUsize,
+    timelines: Timelines,
 }
 
 impl Connector {
@@ -55,6 +57,7 @@ impl Connector {
         Self {
             url,
             preferred: AtomicUsize::new(0),
+            timelines: Timelines::default(),
         }
     }
 
@@ -94,24 +97,35 @@ impl Connector {
             if let Some(address) = address {
                 config.hostaddr(address);
             }
-            let opening = async {
-                match &self.url.tls {
-                    Some(tls) => open(&config, tls.clone()).await,
-                    None => open(&config, NoTls).await,
-                }
-            };
-            match timeout(CONNECT_MAX, opening).await {
+            match timeout(CONNECT_MAX, self.open_current(&config)).await {
                 Ok(Ok(opened)) => return Ok(opened),
-                Ok(Err(error)) => {
-                    last = ConnectError {
-                        why: error::text(&error),
-                        has_answered: error::is_refusal(&error),
-                    }
-                }
+                Ok(Err(error)) => last = error,
                 Err(_) => last = no_answer(),
             }
         }
         Err(last)
+    }
+
+    /// Opens a connection to one address. With several hosts, a former primary counts as
+    /// unreachable. With one host, the timeline does not matter: there is no other host to choose.
+    async fn open_current(&self, config: &Config) -> Result<(Client, Messages), ConnectError> {
+        let opening = match &self.url.tls {
+            Some(tls) => open(config, tls.clone()).await,
+            None => open(config, NoTls).await,
+        };
+        let (client, mut messages) = opening.map_err(|error| ConnectError {
+            why: error::text(&error),
+            has_answered: error::is_refusal(&error),
+        })?;
+        if self.url.hosts.len() > 1
+            && let Some(found) = Timeline::find(&client, &mut messages).await
+        {
+            self.timelines.check(found).map_err(|error| ConnectError {
+                why: error.to_string(),
+                has_answered: false,
+            })?;
+        }
+        Ok((client, messages))
     }
 }
 

@@ -1,5 +1,5 @@
 //! A standby becomes the primary. The servers of the zone find the new primary among the hosts of
-//! their database URL, and no acknowledged event is lost.
+//! their database URL, never use the former primary again, and lose no acknowledged event.
 
 use std::time::{Duration, Instant};
 
@@ -79,6 +79,51 @@ async fn after_a_crash_of_the_primary_the_promoted_standby_has_every_acknowledge
 #[tokio::test(flavor = "multi_thread")]
 async fn a_primary_that_does_not_respond_is_replaced_by_the_promoted_standby() {
     fail_over(Loss::Silent).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_former_primary_that_accepts_writes_is_not_used_again() {
+    let Some(primary) = TestPostgres::own() else {
+        return;
+    };
+    let standby = primary.synchronous_standby();
+    let database = primary.database().at_both(&standby);
+    let zone = TestZone::start_on(database, 1, reaching_tests).await;
+    let server = zone.server(0);
+    let ann = server.user("ann").await;
+    let body = json!({"type": "outage.x", "payload": {}});
+    let emit_until = async |key: &str, status: u16| {
+        eventually(&format!("the emit gets {status}"), 2 * SOON, || async {
+            let answer = ann.emit_with_key(key, &body).await;
+            answer.is_ok_and(|answer| answer.status == status)
+        })
+        .await;
+    };
+    emit_until("before", 202).await;
+    primary.freeze();
+    emit_until("outage", 503).await;
+    standby.promote();
+    emit_until("promoted", 202).await;
+
+    // The former primary comes back, and would acknowledge writes without a standby.
+    primary.thaw();
+    let name = &zone.database().name;
+    primary.sql(name, "ALTER SYSTEM SET synchronous_standby_names = ''");
+    primary.sql(name, "SELECT pg_reload_conf()");
+    standby.freeze();
+    eventually("the former primary is refused", 2 * SOON, || async {
+        server.log().contains("former primary")
+    })
+    .await;
+    emit_until("frozen", 503).await;
+    standby.thaw();
+    emit_until("frozen", 202).await;
+    // Repeated emits of the same keys are not stored again.
+    for key in ["before", "promoted", "frozen"] {
+        emit_until(key, 202).await;
+    }
+    let stored = standby.sql(name, load::COUNT_EVENTS);
+    assert_eq!(stored, "3", "one event for each acknowledged key");
 }
 
 #[tokio::test]
