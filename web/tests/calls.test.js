@@ -1,8 +1,8 @@
-// Statistics of recorded calls: durations, calls over time, percentiles and callers.
+// Statistics of recorded calls: durations, calls over time, percentiles and credentials.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { callersOf, durationColumns, percentile, timeColumns } from '../app/src/pages/calls/summary.js';
+import { credentialWords, durationColumns, percentile, timeColumns } from '../app/src/pages/calls/summary.js';
 
 /** @param {number} ms @param {{at?: number, caller?: string | null, outcome?: string}} [given] */
 const call = (ms, { at = 0, caller = 'ann', outcome = 'ok' } = {}) => ({
@@ -51,20 +51,19 @@ test('a percentile is a duration that occurred', () => {
   assert.equal(percentile([], 0.5), null);
 });
 
-test('callers are listed once, with their last call and their failures', () => {
-  const calls = [
-    call(1, { at: 9, caller: 'ben' }),
-    call(1, { at: 8 }),
-    call(1, { at: 7, outcome: 'timeout' }),
-    call(1, { at: 6, caller: null }),
-  ];
-  const rows = callersOf(calls, failed);
-  assert.deepEqual(
-    rows.map((row) => [row.caller, row.calls, row.failed, Date.parse(row.last)]),
-    [
-      ['ann', 2, 1, 8],
-      ['ben', 1, 0, 9],
-      [null, 1, 0, 6],
-    ],
-  );
+test('credentials have names: own ones by name, those of other users by the end of their id', () => {
+  const names = new Map([['0197a1b2-0000-7000-8000-00000000000a', 'editor']]);
+  const words = (/** @type {string} */ caller, /** @type {string} */ kind, /** @type {string | null} */ id) => {
+    const group = { caller_id: caller, caller, credential: { kind, id }, calls: 1, failed: 0, last_at: '' };
+    const { kind: label, name } = credentialWords(group, names, 'me');
+    return `${label}: ${name}`;
+  };
+  assert.equal(words('me', 'token', '0197a1b2-0000-7000-8000-00000000000a'), 'token: editor');
+  assert.equal(words('me', 'app', '0197a1b2-0000-7000-8000-00000000000b'), 'connected app: revoked');
+  assert.equal(words('me', 'session', '0197a1b2-0000-7000-8000-00000000000c'), 'browser: this interface');
+  assert.equal(words('you', 'token', '0197a1b2-0000-7000-8000-00000000000d'), 'token: …0000000d');
+  assert.equal(words('you', 'session', '0197a1b2-0000-7000-8000-00000000000e'), 'browser: …0000000e');
+  assert.equal(words('you', 'script', null), 'script: without an id');
+  const hidden = { caller_id: 'you', caller: null, credential: null, calls: 1, failed: 0, last_at: '' };
+  assert.equal(credentialWords(hidden, names, 'me').name, 'unknown');
 });

@@ -138,31 +138,41 @@ async fn pages(engine: &str, admin: &TestUser, owner: &TestUser) -> anyhow::Resu
         .context("a recorded call has no time")?
         .to_owned();
     for (reader, name, query) in [
-        (admin, "newest 100 of all owners", "limit=100".to_owned()),
+        (admin, "newest 100 of all owners", "?limit=100".to_owned()),
         (
             admin,
             "one method of all owners",
-            "method=m7&limit=100".to_owned(),
+            "?method=m7&limit=100".to_owned(),
         ),
         (
             admin,
             "one method of one owner",
-            "method=m7&owner=owner3&limit=100".to_owned(),
+            "?method=m7&owner=owner3&limit=100".to_owned(),
         ),
-        (admin, "one caller", "caller=owner5&limit=100".to_owned()),
-        (admin, "before a time", format!("until={at}&limit=100")),
+        (admin, "one caller", "?caller=owner5&limit=100".to_owned()),
+        (admin, "before a time", format!("?until={at}&limit=100")),
         (
             owner,
             "own calls of one method",
-            "method=m9&limit=100".to_owned(),
+            "?method=m9&limit=100".to_owned(),
         ),
         (
             admin,
             "a filter without matches",
-            "outcome=timeout&limit=100".to_owned(),
+            "?outcome=timeout&limit=100".to_owned(),
+        ),
+        (
+            admin,
+            "a summary of all callers",
+            "/summary?by=caller".to_owned(),
+        ),
+        (
+            owner,
+            "a summary of one method of one owner",
+            "/summary?by=credential&method=m9".to_owned(),
         ),
     ] {
-        let path = format!("/api/calls?{query}");
+        let path = format!("/api/calls{query}");
         let mut times = Vec::with_capacity(REQUESTS);
         for _ in 0..REQUESTS {
             let began = Instant::now();

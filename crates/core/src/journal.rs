@@ -75,6 +75,23 @@ text_enum! {
     }
 }
 
+impl CallEnd {
+    /// Whether the call failed. A notification and a call whose caller left have no answer. They
+    /// count as not failed.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Self::Ok | Self::Notification | Self::Cancelled)
+    }
+}
+
+text_enum! {
+    /// How a summary groups calls.
+    CallGrouping {
+        Caller = "caller",
+        /// By caller and credential.
+        Credential = "credential",
+    }
+}
+
 text_enum! {
     /// The kind of credential that a caller used.
     CallCredentialKind {

@@ -34,7 +34,10 @@ pub use audit::{AuditEntry, AuditQuery};
 pub use auth::{
     AuthState, ChangePassword, CredentialQuery, Login, Me, SESSION_COOKIES, Session, Setup, SignIn,
 };
-pub use calls::{CALLS_PATH, Call, CallCredential, CallDetail, CallQuery, Calls};
+pub use calls::{
+    CALL_SUMMARY_PATH, CALLS_PATH, Call, CallCredential, CallDetail, CallGroup, CallQuery,
+    CallSummary, CallSummaryQuery, Calls, OtherCallGroups,
+};
 pub use diagnostics::{Check, CheckStatus, Diagnostics};
 pub use events::{
     Emit, EmittedEvent, EventDeliveries, EventDelivery, EventDeliveryState, EventHistogram,

@@ -1,9 +1,10 @@
-//! Reads the call journal: lists, single calls and streams of new calls. [`access`] decides which
-//! calls and fields a user sees.
+//! Reads the call journal: lists, single calls, summaries and streams of new calls. [`access`] decides
+//! which calls and fields a user sees.
 
 mod access;
 mod detail;
 mod stream;
+mod summary;
 
 pub use stream::{CallStream, CallStreamItem};
 

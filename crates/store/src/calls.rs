@@ -3,10 +3,12 @@
 mod maintenance;
 mod payloads;
 mod scan;
+mod search;
 
 pub use maintenance::{KeepRule, maintain, prune};
 pub use payloads::{append as append_payloads, find as find_payload};
-pub use scan::{CallFilter, CallPage, FoundCall, Reach, find, list};
+pub use scan::{CallPage, Coverage, FoundCall, find, list, visit};
+pub use search::{CallFilter, Reach};
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! Requests about the call journal.
 
 use http::{HeaderMap, HeaderValue, header};
-use svc_core::Id;
+use svc_core::{Id, journal::CallGrouping};
 use svc_protocol::api;
 
 use super::{
@@ -23,6 +23,17 @@ impl Client {
     /// One call, with its recorded params and answer.
     pub async fn recorded_call(&self, id: Id) -> Result<api::CallDetail, Error> {
         self.get(&format!("{}/{id}", api::CALLS_PATH)).await
+    }
+
+    /// The number of calls of each caller or of each credential.
+    pub async fn recorded_call_summary(
+        &self,
+        by: CallGrouping,
+        query: &api::CallQuery,
+    ) -> Result<api::CallSummary, Error> {
+        let by = api::CallSummaryQuery { by };
+        let path = with_query(api::CALL_SUMMARY_PATH, &by);
+        self.get(&with_query(&path, query)).await
     }
 
     /// A stream of new calls.

@@ -5,11 +5,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, value::RawValue};
 use svc_core::{
     Id, SpaceId, SpaceName, Timestamp, UserId, UserName,
-    journal::{CallCredentialKind, CallEnd, CallVia, PayloadOmission},
+    journal::{CallCredentialKind, CallEnd, CallGrouping, CallVia, PayloadOmission},
 };
 
 /// Path of the call journal.
 pub const CALLS_PATH: &str = "/api/calls";
+/// Path of the summary of the call journal.
+pub const CALL_SUMMARY_PATH: &str = "/api/calls/summary";
 
 /// A call in the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -137,6 +139,51 @@ pub struct CallQuery {
     pub until: Option<Timestamp>,
     /// Only calls that took at least this many milliseconds.
     pub min_duration_ms: Option<u32>,
+}
+
+/// `GET /api/calls/summary`: the number of calls of each caller or of each credential.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CallSummary {
+    /// Most calls first, at most 200.
+    pub groups: Vec<CallGroup>,
+    /// The sum of all groups that are not in `groups`; null if there are none.
+    pub other: Option<OtherCallGroups>,
+    /// Whether all matching calls are counted. One request reads a limited part of the journal.
+    pub is_complete: bool,
+    /// If `is_complete` is false: all calls since this time are counted, and no older calls. Null if
+    /// calls of any time may be missing, because too many owners have calls of the same time.
+    pub counted_since: Option<Timestamp>,
+}
+
+/// The calls of one caller or of one credential.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CallGroup {
+    pub caller_id: UserId,
+    /// Null if the user was deleted.
+    pub caller: Option<UserName>,
+    /// Only the caller and users with `view_audit` see it. Null with `by=caller`, and for calls that
+    /// deliver events.
+    pub credential: Option<CallCredential>,
+    pub calls: u64,
+    /// Calls with another outcome than `ok`, `notification` and `cancelled`.
+    pub failed: u64,
+    /// The end of the newest call.
+    pub last_at: Timestamp,
+}
+
+/// The sum of several groups of calls.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OtherCallGroups {
+    /// The number of groups.
+    pub groups: u64,
+    pub calls: u64,
+    pub failed: u64,
+}
+
+/// The query parameter of `GET /api/calls/summary` besides those of `GET /api/calls`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CallSummaryQuery {
+    pub by: CallGrouping,
 }
 
 #[cfg(test)]

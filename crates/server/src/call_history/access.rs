@@ -6,8 +6,11 @@
 //! | the owner of the method | of their methods | the credential of the caller |
 //! | a user with `view_audit` | all | recorded params and answers |
 
-use svc_core::{Id, Permission, UserId};
-use svc_protocol::api::{Call, CallCredential};
+use svc_core::{
+    Id, Permission, UserId,
+    journal::{CallCredential, CallRow},
+};
+use svc_protocol::api::{self, Call};
 use svc_store::calls::{FoundCall, Reach};
 
 use super::SpaceNames;
@@ -27,6 +30,15 @@ pub(super) fn sees_payloads(reader: UserId, call: &FoundCall) -> bool {
     call.owner == reader || call.row.caller == reader
 }
 
+/// The credential of a call, if a reader with this reach sees it.
+pub(super) fn visible_credential(reach: Reach, call: &CallRow) -> Option<CallCredential> {
+    let is_visible = match reach {
+        Reach::All => true,
+        Reach::Of(reader) => call.caller == reader,
+    };
+    call.credential.filter(|_| is_visible)
+}
+
 /// A call as the reader sees it, without params and answer.
 pub(super) fn show(
     reader: &Caller,
@@ -35,20 +47,16 @@ pub(super) fn show(
     call: &FoundCall,
 ) -> Call {
     let FoundCall { owner, row } = call;
-    let sees_all = reader.may(Permission::ViewAudit);
-    let sees_credential = sees_all || row.caller == reader.user.id;
-    let space_id = row.space.filter(|_| sees_all || *owner == reader.user.id);
-    let credential = row.credential.filter(|_| sees_credential);
+    let reach = reach(reader);
+    let sees_space = reach == Reach::All || *owner == reader.user.id;
+    let space_id = row.space.filter(|_| sees_space);
     let name = |user: UserId| directory.find_user(user).map(|user| user.name.clone());
     Call {
         id: row.id(),
         at: row.at,
         caller_id: row.caller,
         caller: name(row.caller),
-        credential: credential.map(|credential| CallCredential {
-            kind: credential.kind,
-            id: Some(Id(credential.id)).filter(|id| *id != Id::NIL),
-        }),
+        credential: visible_credential(reach, row).map(show_credential),
         via: row.via,
         method: row.method.to_string(),
         owner_id: *owner,
@@ -63,6 +71,13 @@ pub(super) fn show(
         params_bytes: row.params_bytes,
         result_bytes: row.result_bytes,
         trace_id: (row.trace != 0).then(|| format!("{:032x}", row.trace)),
+    }
+}
+
+pub(super) fn show_credential(credential: CallCredential) -> api::CallCredential {
+    api::CallCredential {
+        kind: credential.kind,
+        id: Some(Id(credential.id)).filter(|id| *id != Id::NIL),
     }
 }
 

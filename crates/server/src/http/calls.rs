@@ -3,7 +3,7 @@
 use axum::response::sse::Event as Line;
 use futures_util::stream;
 use svc_core::Id;
-use svc_protocol::api::{CallDetail, CallQuery, Calls};
+use svc_protocol::api::{CallDetail, CallQuery, CallSummary, CallSummaryQuery, Calls};
 use svc_store::PageRequest;
 
 use super::{
@@ -20,6 +20,15 @@ pub async fn list(
     page: PageRequest,
 ) -> ApiResult<Json<Calls>> {
     Ok(Json(app.call_history.list(&caller, query, page).await?))
+}
+
+pub async fn summary(
+    app: App,
+    caller: Caller,
+    Query(query): Query<CallQuery>,
+    Query(CallSummaryQuery { by }): Query<CallSummaryQuery>,
+) -> ApiResult<Json<CallSummary>> {
+    Ok(Json(app.call_history.summarize(&caller, query, by).await?))
 }
 
 pub async fn get(app: App, caller: Caller, PathId(id): PathId<Id>) -> ApiResult<Json<CallDetail>> {

@@ -187,6 +187,7 @@ pub fn routes() -> Vec<Route> {
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),
         get("/api/methods/{name}/stats",        Caller,    AsOwner,  stats::method),
         get("/api/calls",                       Caller,    AsOwner,  calls::list),
+        get("/api/calls/summary",               Caller,    AsOwner,  calls::summary),
         get("/api/calls/stream",                Caller,    AsOwner,  calls::stream),
         get("/api/calls/{id}",                  Caller,    AsOwner,  calls::get),
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),

@@ -53,6 +53,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/methods/{name}/stats", method_stats),
     ("/api/openrpc.json", |_| fixed("/api/openrpc.json")),
     ("/api/calls", |_| fixed("/api/calls")),
+    ("/api/calls/summary", |_| fixed("/api/calls/summary?by=credential")),
     ("/api/events", |_| fixed("/api/events")),
     ("/api/events/histogram", |_| fixed("/api/events/histogram")),
     ("/api/events/{id}", |draft| event(draft, "")),
@@ -331,6 +332,13 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
         "/api/calls" => {
             each("calls", &|record| {
                 own(record) || record["caller_id"] == id || all("view_audit")
+            });
+        }
+        "/api/calls/summary" => {
+            // Owners see who called their methods, but not with which credential. The model does not
+            // keep deleted methods, whose calls stay in the journal.
+            each("groups", &|record| {
+                record["credential"].is_null() || record["caller_id"] == id || all("view_audit")
             });
         }
         "/api/methods/{name}/stats" => each("", &|record| own(record) || all("view_audit")),

@@ -1,6 +1,7 @@
 //! The call journal, on both engines.
 
 mod payloads;
+mod visit;
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     PageRequest, Store, StoreError, Tx,
-    calls::{self, CallFilter, CallPage, KeepRule, Reach},
+    calls::{self, CallFilter, CallPage, Coverage, KeepRule, Reach},
     engines::{TestEngine, on_each_engine},
     sql::values,
     users::{self, UserRow},
@@ -134,6 +135,8 @@ async fn pages_and_filters_find_every_call_once(engine: &TestEngine) {
                     "{filter:?}"
                 );
             }
+            let visited = visit::visit(&store, reach, &filter).await;
+            assert_eq!(visited, (expected, Coverage::All), "{filter:?}");
         };
     let none = CallFilter::default;
     check(Reach::All, none(), &|_, _| true).await;

@@ -1,14 +1,15 @@
-//! `svc calls`: lists recorded calls and follows new ones.
+//! `svc calls`: lists and counts recorded calls, and follows new ones.
 
+mod summary;
 mod tail;
 
 use clap::Subcommand;
 use serde_json::value::RawValue;
 use svc_core::{
     Id, SpaceId, Timestamp,
-    journal::{CallEnd, CallVia, PayloadOmission},
+    journal::{CallEnd, CallGrouping, CallVia, PayloadOmission},
 };
-use svc_protocol::api::{Call, CallDetail, CallQuery, Calls, Space};
+use svc_protocol::api::{Call, CallCredential, CallDetail, CallQuery, Calls, Space};
 
 use super::{
     Shell,
@@ -31,14 +32,23 @@ pub enum Command {
     List {
         #[command(flatten)]
         filter: Filter,
-        /// Only calls since this time, such as 2h for 2 hours ago, or 2026-11-17T08:00:00Z
-        #[arg(long, value_name = "TIME", value_parser = parse_time)]
-        since: Option<Timestamp>,
-        /// Only calls until this time
-        #[arg(long, value_name = "TIME", value_parser = parse_time)]
-        until: Option<Timestamp>,
+        #[command(flatten)]
+        times: Times,
         #[command(flatten)]
         page: ListArgs,
+    },
+    /// Count recorded calls by caller or by credential, most calls first
+    #[command(
+        before_help = "  svc calls summary --method notes.find --since 7d\n  svc calls summary --by credential --via mcp"
+    )]
+    Summary {
+        /// caller or credential
+        #[arg(long, default_value = "caller", value_parser = parse_grouping)]
+        by: CallGrouping,
+        #[command(flatten)]
+        filter: Filter,
+        #[command(flatten)]
+        times: Times,
     },
     /// Show a call
     #[command(before_help = "  svc calls get 0197a1b2-…")]
@@ -84,6 +94,22 @@ pub struct Filter {
     min_ms: Option<u32>,
 }
 
+/// The time range of the calls.
+#[derive(clap::Args, Debug)]
+pub struct Times {
+    /// Only calls since this time, such as 2h for 2 hours ago, or 2026-11-17T08:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    since: Option<Timestamp>,
+    /// Only calls until this time
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    until: Option<Timestamp>,
+}
+
+fn parse_grouping(text: &str) -> Result<CallGrouping, String> {
+    let words = CallGrouping::ALL.iter().map(|by| by.as_str());
+    CallGrouping::parse(text).ok_or_else(|| one_of(words))
+}
+
 fn parse_end(text: &str) -> Result<CallEnd, String> {
     CallEnd::parse(text).ok_or_else(|| one_of(CallEnd::ALL.iter().map(|end| end.as_str())))
 }
@@ -101,26 +127,30 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List {
             filter,
-            since,
-            until,
+            times,
             page,
         } => {
-            let query = CallQuery {
-                since,
-                until,
-                ..read_filter(shell, filter).await?
-            };
+            let query = read_filter(shell, filter, Some(times)).await?;
             list(shell, &query, page).await
+        }
+        Command::Summary { by, filter, times } => {
+            let query = read_filter(shell, filter, Some(times)).await?;
+            summary::run(shell, by, &query).await
         }
         Command::Get { id } => get(shell, id).await,
         Command::Tail { filter } => {
-            let query = read_filter(shell, filter).await?;
+            let query = read_filter(shell, filter, None).await?;
             tail::run(shell, &query).await
         }
     }
 }
 
-async fn read_filter(shell: &Shell, filter: Filter) -> Result<CallQuery, Failure> {
+async fn read_filter(
+    shell: &Shell,
+    filter: Filter,
+    times: Option<Times>,
+) -> Result<CallQuery, Failure> {
+    let (since, until) = times.map_or((None, None), |times| (times.since, times.until));
     let space_id: Option<SpaceId> = match &filter.space {
         Some(reference) => {
             let client = shell.client()?;
@@ -136,8 +166,8 @@ async fn read_filter(shell: &Shell, filter: Filter) -> Result<CallQuery, Failure
         outcome: filter.outcome,
         code: filter.code,
         via: filter.via,
-        since: None,
-        until: None,
+        since,
+        until,
         min_duration_ms: filter.min_ms,
     })
 }
@@ -191,10 +221,7 @@ async fn get(shell: &Shell, id: Id) -> Outcome {
 
 fn fields(detail: &CallDetail) -> Fields {
     let call = &detail.call;
-    let credential = call.credential.as_ref().map(|credential| {
-        let id = credential.id.map_or(String::new(), |id| format!(" {id}"));
-        format!("{}{id}", credential.kind)
-    });
+    let credential = call.credential.as_ref().map(credential_words);
     let mut fields = vec![
         ("id", call.id.to_string()),
         ("at", call.at.to_string()),
@@ -219,6 +246,12 @@ fn fields(detail: &CallDetail) -> Fields {
         fields.extend(payload(json.as_deref(), omitted).map(|text| (name, text)));
     }
     fields
+}
+
+/// The kind of the credential and, except for a script, its id.
+fn credential_words(credential: &CallCredential) -> String {
+    let id = credential.id.map_or(String::new(), |id| format!(" {id}"));
+    format!("{}{id}", credential.kind)
 }
 
 /// Recorded params, or a recorded result or error, or the reason why they were omitted. `None` if

@@ -19,6 +19,7 @@ export default async function calls(scene) {
   await callAgain(scene, page, rows);
   await recorded(scene, page, rows);
   await ofOneMethod(scene, page);
+  await callersOfManyCalls(scene, page);
 
   // A caller who does not own the method sees only their own calls, and no space.
   const other = await scene.open(ben);
@@ -261,4 +262,34 @@ async function ofOneMethod(scene, page) {
   await page.getByRole('tab', { name: 'Calls' }).click();
   await page.getByRole('tab', { name: 'Try it' }).click();
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('42'));
+}
+
+/**
+ * All calls of 7 days are counted for the callers, not only the calls that the page has loaded.
+ * @param {import('../scene.js').Scene} scene @param {Page} page
+ */
+async function callersOfManyCalls(scene, page) {
+  await scene.meanwhile('call often');
+  await page.goto('/methods/total');
+  await page.getByRole('tab', { name: 'Calls' }).click();
+  await see(page.getByText('The newest 500 calls, since'));
+  const callers = page.getByRole('table', { name: 'Callers' }).locator('tbody tr');
+  await see(callers.first().getByText('671 calls'));
+  await see(callers.filter({ hasText: 'ben' }).getByText('1 call', { exact: true }));
+  await see(page.getByText('Who called this method in the last 7 days, most calls first.', { exact: true }));
+
+  // The page says which calls and callers a summary lacks.
+  await page.route('**/api/calls/summary?*', async (route) => {
+    const answer = await route.fetch();
+    const part = {
+      is_complete: false,
+      counted_since: new Date().toISOString(),
+      other: { groups: 3, calls: 9, failed: 0 },
+    };
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), ...part } });
+  });
+  await page.reload();
+  await see(page.getByText(/Calls before .* are not counted: there are too many\. 3 more callers made 9 calls\./));
+  await page.unroute('**/api/calls/summary?*');
+  assert.deepEqual(await check(page), []);
 }

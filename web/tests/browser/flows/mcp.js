@@ -63,4 +63,29 @@ export default async function mcp(scene) {
   await see(clients.filter({ hasText: 'editor' }).getByText('1 call'));
   await see(clients.filter({ hasText: 'editor' }).getByText('token'));
   await expectUsable(page, 'MCP');
+  await ofAllUsers(scene, page, clients);
+}
+
+/**
+ * A user with `view_audit` sees the clients of all users, other users only their own.
+ * @param {import('../scene.js').Scene} scene @param {import('playwright-core').Page} page
+ * @param {import('playwright-core').Locator} clients
+ */
+async function ofAllUsers(scene, page, clients) {
+  await see(page.getByText('Clients of all users that called methods through MCP in the last 7 days.'));
+  const ofDana = clients.filter({ hasText: 'dana' });
+  await see(ofDana.getByText('1 call'));
+  await see(ofDana.getByText(/^…[0-9a-f]{8}$/));
+  await ofDana.getByRole('link', { name: 'dana' }).click();
+  await page.waitForURL('**/calls?via=mcp&caller=dana');
+  await see(page.getByRole('table', { name: 'Calls' }).getByText('user.ben.greet'));
+
+  const other = await scene.open(scene.facts.dana);
+  await other.goto('/tools');
+  const table = other.getByRole('table', { name: 'Connected clients' });
+  await see(table.locator('tbody tr').getByText('test'));
+  await see(other.getByText('Who called methods as you through MCP in the last 7 days.'));
+  assert.equal(await table.locator('tbody tr').count(), 1);
+  assert.equal(await table.getByText('User', { exact: true }).count(), 0);
+  await expectUsable(other, 'MCP without permissions');
 }

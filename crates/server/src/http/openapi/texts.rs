@@ -228,6 +228,7 @@ const TEXTS: &[Text] = &[
     ("POST", "/api/methods/call", "Call a method, or a batch of methods", &[RATE_LIMITED]),
     ("GET", "/api/methods/{name}/stats", "Calls, errors and latencies of a method", &[]),
     ("GET", "/api/calls", "List calls, newest first", &[]),
+    ("GET", "/api/calls/summary", "Count calls by caller or by credential", &[]),
     ("GET", "/api/calls/stream", "Calls as they end", &[TOO_MANY_STREAMS]),
     ("GET", "/api/calls/{id}", "Read a call", &[]),
     ("GET", "/api/openrpc.json", "The methods that the caller sees, as OpenRPC", COMPUTED),

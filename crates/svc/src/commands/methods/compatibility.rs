@@ -1,24 +1,22 @@
 //! Compares a new registration with the current methods of the space. Names the recent callers of
 //! each method that the new registration breaks.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use svc_client::Client;
 use svc_core::{
-    journal::JournalLevel,
+    journal::{CallGrouping, JournalLevel},
     registration::{CheckedMethod, MethodSchemas, breaking_changes},
 };
 use svc_protocol::{
     agent_api::Status,
-    api::{CallQuery, Method, MethodQuery, PAGE_MAX, PageQuery},
+    api::{CallQuery, Method, MethodQuery},
 };
 
 use crate::exit::{Exit, Failure};
 
 /// How far back calls are counted.
 const CALLS_SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The maximum number of pages of calls that are read for one method.
-const PAGES_MAX: usize = 10;
 /// The maximum number of callers that are named for one method.
 const CALLERS_MAX: usize = 10;
 
@@ -114,38 +112,28 @@ async fn describe_callers(api: &Client, method: &Method) -> String {
         since: Some(svc_clock::now().minus(CALLS_SINCE)),
         ..CallQuery::default()
     };
-    let mut page = PageQuery {
-        limit: Some(PAGE_MAX),
-        cursor: None,
+    let Ok(summary) = api
+        .recorded_call_summary(CallGrouping::Caller, &query)
+        .await
+    else {
+        return "cannot read who called it".to_owned();
     };
-    let mut callers = BTreeMap::<String, u64>::new();
-    for _ in 0..PAGES_MAX {
-        let Ok(found) = api.recorded_calls(&page, &query).await else {
-            return "cannot read who called it".to_owned();
-        };
-        for call in found.calls {
-            let name = call.caller.map(|name| name.to_string());
-            *callers
-                .entry(name.unwrap_or_else(|| "a deleted user".to_owned()))
-                .or_default() += 1;
-        }
-        page.cursor = found.next_cursor;
-        if page.cursor.is_none() {
-            break;
-        }
-    }
-    if callers.is_empty() {
+    if summary.groups.is_empty() && summary.is_complete {
         return "no recorded calls in the last 7 days".to_owned();
     }
-    let more = callers.len().saturating_sub(CALLERS_MAX);
-    let named = callers.iter().take(CALLERS_MAX);
+    let others = summary.other.map_or(0, |other| other.groups);
+    let more = summary.groups.len().saturating_sub(CALLERS_MAX) as u64 + others;
+    let named = summary.groups.iter().take(CALLERS_MAX);
     let mut named: Vec<_> = named
-        .map(|(name, calls)| format!("{name} ({calls})"))
+        .map(|group| match &group.caller {
+            Some(name) => format!("{name} ({})", group.calls),
+            None => format!("a deleted user ({})", group.calls),
+        })
         .collect();
     if more > 0 {
         named.push(format!("{more} more users"));
     }
-    if page.cursor.is_some() {
+    if !summary.is_complete {
         named.push("perhaps others: older calls were not read".to_owned());
     }
     format!("called in the last 7 days by {}", named.join(", "))

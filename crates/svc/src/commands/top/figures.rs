@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use serde::Serialize;
-use svc_core::{Timestamp, UserId, journal::CallEnd};
+use svc_core::{Timestamp, UserId};
 use svc_protocol::api::{Call, Method, PAGE_MAX};
 
 /// One method that the user sees, or another name that was called.
@@ -90,7 +90,10 @@ fn measured_seconds(calls: &[Call], now: Timestamp, window: Duration) -> f64 {
 }
 
 fn load(calls: &[&Call], seconds: f64) -> Load {
-    let failed = calls.iter().filter(|call| is_failure(call.outcome)).count();
+    let failed = calls
+        .iter()
+        .filter(|call| call.outcome.is_failure())
+        .count();
     let mut took: Vec<f64> = calls.iter().map(|call| call.duration_ms).collect();
     took.sort_by(f64::total_cmp);
     let percentile =
@@ -101,13 +104,6 @@ fn load(calls: &[&Call], seconds: f64) -> Load {
         p50_ms: percentile(50).copied(),
         p95_ms: percentile(95).copied(),
     }
-}
-
-fn is_failure(end: CallEnd) -> bool {
-    !matches!(
-        end,
-        CallEnd::Ok | CallEnd::Notification | CallEnd::Cancelled
-    )
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod access;
 mod callers;
 mod durable;
 mod payloads;
+mod summary;
 mod top;
 
 use serde_json::{Value, json};

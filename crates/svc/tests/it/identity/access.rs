@@ -140,6 +140,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),
     ("GET",    "/api/methods/{name}/stats",     "1111 33 oo o o"),
     ("GET",    "/api/calls",                    "1111 33 oo o o"),
+    ("GET",    "/api/calls/summary",            "1111 33 oo o o"),
     ("GET",    "/api/calls/stream",             "1111 33 oo o o"),
     ("GET",    "/api/calls/{id}",               "1111 33 oo o o"),
     ("GET",    "/api/openrpc.json",             "1111 33 oo o o"),

@@ -1,9 +1,10 @@
 //! The call journal: the page of calls, and the calls of a method.
 
-use serde_json::json;
-use svc_testkit::{fixture, method};
+use serde_json::{Value, json};
+use svc_testkit::{TestUser, fixture, get_eventually, method};
 
 use super::{
+    SOON,
     flow::{Flow, credentials},
     install::Browser,
     site::server,
@@ -46,5 +47,21 @@ async fn calls_are_followed_filtered_opened_and_made_again() {
     flow.until("call while it pauses").await;
     ann.call("missing", json!({})).await;
     flow.go_on().await;
+    flow.until("call often").await;
+    call_often(&ann).await;
+    flow.go_on().await;
     flow.end().await;
+}
+
+/// Calls `total` 600 times, and waits until the calls are recorded.
+async fn call_often(user: &TestUser) {
+    let call =
+        |n: u32| json!({"jsonrpc": "2.0", "id": n, "method": "total", "params": {"a": n, "b": 2}});
+    let batch: Vec<_> = (0..600).map(call).collect();
+    user.call_raw(Value::from(batch)).await.expect(200);
+    get_eventually("the calls are recorded", SOON, || async {
+        let batched = user.list("/api/calls?via=batch", "calls").await;
+        (batched.len() == 600).then_some(())
+    })
+    .await;
 }

@@ -1,7 +1,9 @@
 //! The way from an empty server to the first call, and tokens that users create in the pages.
 
-use serde_json::json;
-use svc_testkit::{Cli, TempDir, error_code, fixture, get_eventually, method, result};
+use serde_json::{Value, json};
+use svc_testkit::{
+    Answer, Cli, TempDir, TestUser, error_code, fixture, get_eventually, method, result,
+};
 
 use super::{
     SOON,
@@ -74,34 +76,37 @@ async fn a_client_is_configured_with_a_token_of_the_page() {
     let Some(browser) = Browser::find() else {
         return;
     };
-    let site = Site::shop(server()).await;
+    let mut site = Site::shop(server()).await;
+    let dana = site.server.user("dana").await;
+    site.facts["dana"] = credentials(&dana);
     let mut flow = Flow::start(&browser, "mcp", &site.server, &site.facts);
     let token = flow.until("use the token").await;
     let client = site.ann.with_token(token.as_str().unwrap());
-    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
-    let request = client
-        .request("POST", "/mcp")
-        .header("content-type", "application/json")
-        .header("accept", "application/json, text/event-stream")
-        .body(list.to_string().into_bytes().into())
-        .unwrap();
-    let answer = client.http().send(request).await.expect(200);
-    assert!(answer.text().contains("orders_create"));
+    let listed = post_mcp(&client, "tools/list", json!({})).await;
+    assert!(listed.text().contains("orders_create"));
     client.get("/api/methods").await.expect(403);
-    let params = json!({"name": "orders_total", "arguments": {"a": 40, "b": 2}});
-    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
-    let request = client
-        .request("POST", "/mcp")
-        .header("content-type", "application/json")
-        .header("accept", "application/json, text/event-stream")
-        .body(call.to_string().into_bytes().into())
-        .unwrap();
-    client.http().send(request).await.expect(200);
-    get_eventually("the call is recorded", SOON, || async {
+    let sum = json!({"name": "orders_total", "arguments": {"a": 40, "b": 2}});
+    post_mcp(&client, "tools/call", sum).await;
+    // A client of a user without permissions.
+    let client = dana.scoped(&["mcp"]).await;
+    let greeting = json!({"name": "user_ben_greet", "arguments": {}});
+    post_mcp(&client, "tools/call", greeting).await;
+    get_eventually("the calls are recorded", SOON, || async {
         let calls = site.ann.list("/api/calls?via=mcp", "calls").await;
-        (!calls.is_empty()).then_some(())
+        (calls.len() == 2).then_some(())
     })
     .await;
     flow.go_on().await;
     flow.end().await;
+}
+
+async fn post_mcp(client: &TestUser, method: &str, params: Value) -> Answer {
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let request = client
+        .request("POST", "/mcp")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .body(message.to_string().into_bytes().into())
+        .unwrap();
+    client.http().send(request).await.expect(200)
 }

@@ -1,4 +1,4 @@
-/** Statistics of a list of recorded calls: durations, calls over time, callers. */
+/** Statistics of recorded calls: durations, calls over time, calls of callers and credentials. */
 
 /** @typedef {Pick<import('./words.js').Call, 'at' | 'caller' | 'outcome' | 'duration_ms'>} SummedCall */
 
@@ -53,20 +53,45 @@ export function percentile(calls, part) {
 }
 
 /**
- * Who made the calls, most calls first. The calls of all deleted users are one row.
- * @template {SummedCall} C
- * @param {C[]} calls newest first
- * @param {(call: C) => boolean} isFailure
- * @returns {{caller: string | null, calls: number, failed: number, last: string}[]}
+ * The calls of one caller, or of one credential.
+ * @typedef {object} CallGroup
+ * @property {string} caller_id
+ * @property {string | null} caller null if the user was deleted
+ * @property {{kind: string, id: string | null} | null} credential null for a caller, and for a hidden credential
+ * @property {number} calls
+ * @property {number} failed
+ * @property {string} last_at
  */
-export function callersOf(calls, isFailure) {
-  /** @type {Map<string | null, {caller: string | null, calls: number, failed: number, last: string}>} */
-  const found = new Map();
-  for (const call of calls) {
-    const row = found.get(call.caller) ?? { caller: call.caller, calls: 0, failed: 0, last: call.at };
-    row.calls += 1;
-    if (isFailure(call)) row.failed += 1;
-    found.set(call.caller, row);
-  }
-  return [...found.values()].sort((a, b) => b.calls - a.calls);
+/**
+ * The answer of `/api/calls/summary`.
+ * @typedef {object} CallSummary
+ * @property {CallGroup[]} groups most calls first
+ * @property {{groups: number, calls: number, failed: number} | null} other the sum of further groups
+ * @property {boolean} is_complete
+ * @property {string | null} counted_since if calls are missing: older calls are not counted
+ */
+
+/** The label of each kind of credential in the journal. @type {Record<string, string>} */
+const KINDS = { token: 'token', app: 'connected app', session: 'browser', agent: 'agent', script: 'script' };
+
+/**
+ * The kind and the name of a credential. The names of other users' tokens and apps are unknown, so the name is the end
+ * of the id.
+ * @param {CallGroup} group
+ * @param {Map<string, string>} names of the reader's tokens and apps, by id
+ * @param {string | undefined} readerId
+ */
+export function credentialWords({ caller_id: callerId, credential }, names, readerId) {
+  if (!credential) return { kind: 'unknown', name: 'unknown' };
+  const { kind, id } = credential;
+  const isOwn = callerId === readerId;
+  const label = KINDS[kind] ?? kind;
+  if (!id) return { kind: label, name: 'without an id' };
+  const known = names.get(id);
+  if (known !== undefined) return { kind: label, name: known };
+  // A token or an app of the reader without a name no longer exists.
+  if (isOwn && (kind === 'token' || kind === 'app')) return { kind: label, name: 'revoked' };
+  if (isOwn && kind === 'session') return { kind: label, name: 'this interface' };
+  // The start of an id is a time, which similar ids share.
+  return { kind: label, name: `…${id.slice(-8)}` };
 }

@@ -13,9 +13,9 @@ import { Bars, ChartCard } from '../../ui/chart.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
 import { CallDrawer } from '../calls/drawer.js';
-import { callersOf, durationColumns, percentile, timeColumns } from '../calls/summary.js';
+import { COUNT_COLUMNS, callerName, missingWords } from '../calls/groups.js';
+import { durationColumns, percentile, timeColumns } from '../calls/summary.js';
 import { CallTable } from '../calls/table.js';
 import { isFailure } from '../calls/words.js';
 import { RangeCharts } from '../charts/range-charts.js';
@@ -23,10 +23,11 @@ import { RangeCharts } from '../charts/range-charts.js';
 await loadStyles('calls.css');
 
 /** @typedef {import('../calls/words.js').Call} Call */
+/** @typedef {import('../calls/summary.js').CallGroup} CallGroup */
 /** @typedef {import('./types.js').Method} Method */
 
 const WEEK_MS = 7 * 86_400_000;
-/** The maximum number of calls that are loaded for the charts and for the list of callers. */
+/** The maximum number of calls that are loaded for the charts and for the list. */
 const READ_MAX = 500;
 const SHOWN = 20;
 const EVERY_MS = 15_000;
@@ -44,8 +45,8 @@ export function MethodCalls({ method }) {
   const query = useQuery();
   // Memoised: a moving start would change the request at every render.
   const since = useMemo(() => Date.now() - WEEK_MS, []);
-  const filter = { method: method.name, owner: method.owner_id };
-  const address = withQuery('/api/calls', { ...filter, since: new Date(since).toISOString(), limit: READ_MAX });
+  const filter = { method: method.name, owner: method.owner_id, since: new Date(since).toISOString() };
+  const address = withQuery('/api/calls', { ...filter, limit: READ_MAX });
   const loaded = useResource(address, { every: EVERY_MS });
   const pending = pendingOf(loaded);
   if (pending) return pending;
@@ -64,7 +65,7 @@ export function MethodCalls({ method }) {
         calls.length > 0 &&
         html`
           <div class="columns">
-            ${seesAll ? html`<${Callers} calls=${calls} />` : html`<${OutcomeChart} calls=${calls} />`}
+            ${seesAll ? html`<${Callers} filter=${filter} />` : html`<${OutcomeChart} calls=${calls} />`}
             <${DurationChart} calls=${calls} />
           </div>
         `
@@ -169,46 +170,24 @@ function rangeWords({ from, to }) {
   return from === 0 ? `under ${formatDuration(to)}` : `${formatDuration(from)} to ${formatDuration(to)}`;
 }
 
-/** @param {{calls: Call[]}} props */
-function Callers({ calls }) {
-  const rows = callersOf(calls, isFailure);
+/** @param {{filter: Record<string, string>}} props */
+function Callers({ filter }) {
+  const loaded = useResource(withQuery('/api/calls/summary', { by: 'caller', ...filter }), { every: EVERY_MS });
   const [all, setAll] = useState(false);
-  const columns = [
-    {
-      key: 'caller',
-      label: 'Caller',
-      mono: true,
-      cell: (/** @type {any} */ row) => row.caller ?? html`<span class="muted">deleted users</span>`,
-    },
-    {
-      key: 'calls',
-      label: 'Calls',
-      align: 'right',
-      phone: 'line-aside',
-      cell: (/** @type {any} */ row) => plural(row.calls, 'call'),
-    },
-    {
-      key: 'failed',
-      label: 'Failed',
-      align: 'right',
-      phone: 'line',
-      cell: (/** @type {any} */ row) =>
-        row.failed > 0
-          ? html`<span class="tone-bad chart-bad">${formatNumber(row.failed)} failed</span>`
-          : html`<span class="muted">none failed</span>`,
-    },
-    {
-      key: 'last',
-      label: 'Last call',
-      shrink: true,
-      phone: 'aside',
-      cell: (/** @type {any} */ row) => html`<${Time} value=${row.last} />`,
-    },
-  ];
+  const summary = /** @type {import('../calls/summary.js').CallSummary | null} */ (loaded.data);
+  const rows = summary?.groups ?? [];
+  const missing = summary ? missingWords(summary, 'caller') : '';
   return html`
-    <${Card} title="Callers" flush description="Who called this method, most calls first.">
-      <${Table} label="Callers" columns=${columns} rows=${all ? rows : rows.slice(0, SHOWN)}
-        rowKey=${(/** @type {any} */ row) => row.caller ?? ''} />
+    <${Card} title="Callers" flush
+      description=${`Who called this method in the last 7 days, most calls first. ${missing}`.trim()}>
+      ${
+        pendingOf(loaded) ??
+        html`
+          <${ErrorNotice} error=${loaded.error} title="Not up to date" />
+          <${Table} label="Callers" columns=${CALLER_COLUMNS} rows=${all ? rows : rows.slice(0, SHOWN)}
+            rowKey=${(/** @type {CallGroup} */ row) => row.caller_id} />
+        `
+      }
       ${
         rows.length > SHOWN &&
         !all &&
@@ -221,3 +200,6 @@ function Callers({ calls }) {
     </${Card}>
   `;
 }
+
+/** @type {import('../../ui/table.js').Column<CallGroup>[]} */
+const CALLER_COLUMNS = [{ key: 'caller', label: 'Caller', mono: true, cell: callerName }, ...COUNT_COLUMNS];
