@@ -67,7 +67,7 @@ pub use recovery::{
 };
 pub use schedules::{NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 pub use scripts::{
-    CheckScript, NewScript, RunScript, Script, ScriptCheck, ScriptFault, ScriptKind, ScriptOwner,
+    CheckScript, NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptFault, ScriptKind, ScriptOwner,
     ScriptPatch, ScriptQuery, ScriptRunResult,
 };
 pub use second_factor::{
