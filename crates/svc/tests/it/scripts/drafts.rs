@@ -181,7 +181,11 @@ async fn a_new_script_runs_only_for_a_user_who_may_store_it() {
     let raised = json!({"quotas": {"scripts": 2}});
     admin.patch(&path, raised).await.expect(200);
     run_new(&ann, source).await.expect(200);
-    let ran = run_new(&ann, "import words\ndef main(params):\n    return words.WHOSE\n").await;
+    let ran = run_new(
+        &ann,
+        "import words\ndef main(params):\n    return words.WHOSE\n",
+    )
+    .await;
     assert_eq!(ran.expect(200).json()["result"], "anns");
 
     // Tokens with scopes cannot run scripts (spec 5).
