@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { parseExact } from '../app/src/lib/exact.js';
 import { briefJson } from '../app/src/lib/json.js';
 import { shellQuote } from '../app/src/lib/shell.js';
-import { isFast, matches, valueError, variantLabel } from '../app/src/pages/method/check.js';
+import { isFast, limitsOf, matches, typeText, valueError, variantLabel } from '../app/src/pages/method/check.js';
+import { keyError, partOfKey } from '../app/src/pages/method/free-keys.js';
 import { bestVariant, problemsOf } from '../app/src/pages/method/problems.js';
 import { initialOf, resolve, shapeOf, variantsOf } from '../app/src/pages/method/schema.js';
 import { cliOf, curlOf, pythonLiteral, typescriptOf } from '../app/src/pages/method/snippets.js';
@@ -187,6 +188,84 @@ test('`discriminator` names the member that selects the variant', () => {
   ]);
   for (const discriminator of [7, {}, { propertyName: 7 }, { propertyName: 'pet', mapping: [1] }])
     assert.equal(variants({ ...schema, discriminator }).at({ pet: 'cat', v: 2 }), 0, JSON.stringify(discriminator));
+});
+
+test('a variant without a title or a constant member is named by its values or its type', () => {
+  const { labels } = variants({
+    oneOf: [{ enum: ['low', 'high'] }, { const: 7 }, { const: null }, { type: 'integer' }, { type: 'object' }],
+  });
+  assert.deepEqual(labels, ['low, high', '7', 'null', 'integer', 'object 5']);
+  const many = { oneOf: [{ enum: Array.from({ length: 1_000 }, (_, n) => `value ${n}`) }, { type: 'null' }, {}] };
+  assert.equal(variants(many).labels[0].length, 80);
+});
+
+test('the schema of a free key depends on the patterns that match it', () => {
+  const [number, short, other] = [{ type: 'integer' }, { maximum: 9 }, { type: 'string' }];
+  const schema = { patternProperties: { '^n': number, _s$: short }, additionalProperties: other };
+  assert.equal(partOfKey(schema, 'n1'), number);
+  assert.deepEqual(partOfKey(schema, 'n_s'), { allOf: [number, short] });
+  assert.equal(partOfKey(schema, 'x'), other);
+  assert.deepEqual(partOfKey({ patternProperties: { '(a|b)+': number } }, 'x'), {}, 'a slow pattern is not tested');
+  const many = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`^k${n}$`, number]));
+  assert.deepEqual(partOfKey({ patternProperties: many, additionalProperties: other }, 'k59'), {}, 'nor is the 60th');
+  assert.deepEqual(partOfKey({}, 'x'), {});
+});
+
+test('free keys are checked', () => {
+  const names = { $defs: { name: { pattern: '^[a-z]+$', maxLength: 3 } }, propertyNames: { $ref: '#/$defs/name' } };
+  assert.equal(keyError(names, 'abc', names), '');
+  assert.equal(keyError(names, 'A', names), 'Does not match the pattern.');
+  assert.equal(keyError(names, 'abcd', names), 'At most 3 characters.');
+  assert.equal(keyError({ propertyNames: { enum: ['a'] } }, 'b', {}), 'Not one of the allowed values.');
+  assert.equal(keyError({ propertyNames: false }, 'a', {}), 'The schema allows no keys.');
+  const closed = { additionalProperties: false, patternProperties: { '^x-': {} } };
+  assert.equal(keyError(closed, 'x-1', {}), '');
+  assert.equal(keyError(closed, 'y', {}), 'Matches no pattern of the keys.');
+  assert.equal(keyError({ additionalProperties: false }, 'y', {}), 'The schema does not allow this key.');
+  assert.equal(keyError({ additionalProperties: false, patternProperties: { '(a|b)': {} } }, 'y', {}), '');
+  assert.equal(keyError({}, 'y', {}), '');
+});
+
+test('objects with free keys are maps, or have free keys beside their fields', () => {
+  const of = (/** @type {any} */ schema) => shapeOf({ type: 'object', ...schema }, {});
+  for (const free of [{ additionalProperties: true }, { additionalProperties: {} }, { patternProperties: { a: {} } }])
+    assert.equal(of(free).kind, 'map', JSON.stringify(free));
+  assert.equal(of({ additionalProperties: false, patternProperties: { a: {} } }).kind, 'map');
+  assert.equal(of({ additionalProperties: false }).kind, 'object');
+  assert.equal(of({}).kind, 'raw');
+  assert.equal(of({ type: ['object', 'null'], additionalProperties: true }).nullable, true);
+  const both = {
+    type: 'object',
+    patternProperties: { a: { type: 'integer' } },
+    additionalProperties: { type: 'string' },
+  };
+  assert.equal(typeText(both, both), 'object of integer or string');
+
+  const schema = {
+    type: 'object',
+    properties: { mode: { type: 'string' } },
+    allOf: [{ patternProperties: { '^n': { type: 'integer' } } }, { patternProperties: { '^b': { type: 'boolean' } } }],
+    additionalProperties: false,
+    minProperties: 2,
+    maxProperties: 3,
+  };
+  assert.deepEqual(problemsOf(schema, { mode: 'a', n: 1, b: true }), []);
+  assert.deepEqual(problemsOf(schema, { mode: 'a', n: 'x', other: 1 }), [
+    { path: 'n', message: 'Not a whole number.' },
+    { path: 'other', message: 'Matches no pattern of the keys.' },
+  ]);
+  assert.deepEqual(problemsOf(schema, { n: 1 }), [{ path: 'params', message: 'At least 2 keys.' }]);
+  assert.deepEqual(problemsOf(schema, { n1: 1, n2: 1, n3: 1, n4: 1 }), [
+    { path: 'params', message: 'At most 3 keys.' },
+  ]);
+  assert.deepEqual(limitsOf({ minProperties: 1, propertyNames: { pattern: '^a' } }), [
+    'at least 1 key',
+    'keys match ^a',
+  ]);
+  const wide = Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => [`n${n}`, 1]));
+  const start = performance.now();
+  problemsOf({ type: 'object', patternProperties: { '^n': { type: 'integer' } } }, wide);
+  assert.ok(performance.now() - start < 1_000, 'a large value is checked in part');
 });
 
 test('a brief value is a prefix of its JSON text', () => {

@@ -70,8 +70,8 @@ pub use recovery::{
 };
 pub use schedules::{NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 pub use scripts::{
-    CheckScript, NewScript, RunScript, Script, ScriptCheck, ScriptFault, ScriptKind, ScriptOwner,
-    ScriptPatch, ScriptQuery, ScriptRunResult,
+    CheckScript, NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptFault, ScriptKind,
+    ScriptOwner, ScriptPatch, ScriptQuery, ScriptRunResult,
 };
 pub use second_factor::{
     FactorKind, LoginResult, PasswordProof, PendingLogin, RecoveryCodes, SecondFactorLogin,

@@ -155,6 +155,36 @@ pub struct RunScript {
     pub source: Option<String>,
 }
 
+/// `POST /api/scripts/run`: runs a script that is not stored, once, with the permissions of the
+/// caller. The caller must be allowed to store the script.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = json!({
+    "kind": "tool", "source": "def main(params):\n    return 'Hello ' + params['name']\n",
+    "params": {"name": "Ann"},
+}))]
+pub struct RunNewScript {
+    pub kind: ScriptKind,
+    /// A global script imports global libraries only, and needs `manage_scripts`.
+    #[serde(default)]
+    pub owner: ScriptOwner,
+    /// The name in tracebacks; `draft` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<FreeName>")]
+    pub name: Option<String>,
+    pub source: String,
+    /// Params of a tool's `main`; `{}` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
+    pub params: Option<Box<RawValue>>,
+    /// For sink scripts: the type of the sample event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_type: Option<String>,
+    /// For sink scripts: a stored event that the caller sees, instead of a sample event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<EventId>,
+}
+
 /// `POST /api/scripts/check`: compiles a source without storing or running it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

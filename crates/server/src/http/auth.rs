@@ -270,8 +270,9 @@ fn is_cancellable(request: &Request) -> bool {
 /// in the meantime does not get data. All other requests get their answer, because a request may
 /// revoke its own credential.
 fn returns_data(request: &Request) -> bool {
-    const POSTS: [&str; 5] = [
+    const POSTS: [&str; 6] = [
         "/api/scripts/{id}/run",
+        "/api/scripts/run",
         "/api/scripts/check",
         "/api/event-sinks/{id}/backtest",
         "/api/event-sinks/{id}/test",

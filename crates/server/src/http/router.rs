@@ -174,6 +174,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/scripts",                     Caller,    AsOwner,  scripts::list),
         post("/api/scripts",                    Caller,    AsOwner,  scripts::create),
         post("/api/scripts/check",              Caller,    AsOwner,  scripts::check),
+        post("/api/scripts/run",                Caller,    AsOwner,  scripts::run_new),
         get("/api/scripts/{id}",                Caller,    AsOwner,  scripts::get),
         patch("/api/scripts/{id}",              Caller,    AsOwner,  scripts::patch),
         delete("/api/scripts/{id}",             Caller,    AsOwner,  scripts::delete),

@@ -2,7 +2,7 @@
 
 use svc_core::ScriptId;
 use svc_protocol::api::{
-    CheckScript, NewScript, RunScript, Script, ScriptCheck, ScriptPatch, ScriptQuery,
+    CheckScript, NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptPatch, ScriptQuery,
     ScriptRunResult, Scripts,
 };
 use svc_store::PageRequest;
@@ -63,6 +63,13 @@ pub async fn check(
     Submission { caller, body }: Submission<CheckScript>,
 ) -> ApiResult<Json<ScriptCheck>> {
     Ok(Json(app.scripts.check(&caller, body.source).await?))
+}
+
+pub async fn run_new(
+    app: App,
+    Submission { caller, body }: Submission<RunNewScript>,
+) -> ApiResult<Json<ScriptRunResult>> {
+    Ok(Json(app.scripts.run_new(&caller, body).await?))
 }
 
 pub async fn run(

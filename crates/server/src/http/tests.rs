@@ -42,6 +42,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("POST", "/api/methods/call"),
     ("POST", "/mcp"),
     ("POST", "/api/scripts/{id}/run"),
+    ("POST", "/api/scripts/run"),
     ("POST", "/api/scripts/check"),
     ("POST", "/api/event-sinks/{id}/test"),
     ("POST", "/api/event-sinks/preview"),

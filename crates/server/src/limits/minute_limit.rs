@@ -2,7 +2,7 @@
 //!
 //! - tests of sinks, and replays of sinks with a filter, because they may send to any address or
 //!   read much of the history;
-//! - runs of stored scripts, because each run occupies a worker;
+//! - runs of scripts by hand, because each run occupies a worker;
 //! - codes of devices, because a user could guess them;
 //! - log lines about failed connections of webhooks.
 

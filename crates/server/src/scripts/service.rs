@@ -90,21 +90,7 @@ impl Scripts {
     pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, ScriptsError> {
         check_may_own(caller.user.permissions, new.owner)?;
         check::name(new.kind, &new.name)?;
-        let now = svc_clock::now();
-        let script = Script {
-            id: ScriptId(Uuid::now_v7()),
-            name: new.name,
-            kind: new.kind,
-            owner: new.owner,
-            owner_id: caller.user.id,
-            title: new.title,
-            description: new.description,
-            annotations: new.annotations,
-            source: new.source,
-            params_schema: new.params_schema,
-            created_at: now,
-            updated_at: now,
-        };
+        let script = new_script(caller, new);
         self.check_texts_and_schema(caller, &script).await?;
         self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
@@ -268,6 +254,25 @@ fn is_agent(caller: &Caller) -> bool {
     matches!(caller.credential, Credential::Agent { .. })
 }
 
+/// A script that belongs to the caller, and is not stored yet.
+pub(super) fn new_script(caller: &Caller, new: NewScript) -> Script {
+    let now = svc_clock::now();
+    Script {
+        id: ScriptId(Uuid::now_v7()),
+        name: new.name,
+        kind: new.kind,
+        owner: new.owner,
+        owner_id: caller.user.id,
+        title: new.title,
+        description: new.description,
+        annotations: new.annotations,
+        source: new.source,
+        params_schema: new.params_schema,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
 fn patched(before: Script, patch: ScriptPatch) -> Script {
     Script {
         name: patch.name.unwrap_or(before.name),
@@ -297,7 +302,11 @@ fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError>
 }
 
 /// Global scripts are counted together, against the server's quota.
-fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), ScriptsError> {
+pub(super) fn check_quota(
+    tx: &mut Tx<'_>,
+    quotas: &Quotas,
+    script: &Script,
+) -> Result<(), ScriptsError> {
     let has = scripts::count(tx, &scripts::owner_key(script))?;
     match script.owner {
         ScriptOwner::Global => Ok(quotas.check(Quota::Scripts, has + 1)?),

@@ -7,24 +7,29 @@ use svc_core::{
     EventId, ScriptId, SpaceId,
     event::{Event, EventSpace, sample},
     json_text::JsonText,
+    registration::Annotations,
 };
-use svc_protocol::api::{RunScript, Script, ScriptCheck, ScriptKind, ScriptRunResult};
+use svc_protocol::api::{
+    NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptKind, ScriptRunResult,
+};
 use svc_store::{Tx, events, spaces};
 use uuid::Uuid;
 
 use super::{
     Run, RunInput, Scripts,
-    check::SourceRejected,
+    check::{self, SourceRejected},
     error::ScriptsError,
     event::event_json,
     libraries_of,
     power::withheld_from,
     report::{fault, kind_name},
-    service::check_may_own,
+    service::{check_may_own, check_quota, new_script},
     source_of,
 };
-use crate::identity::{Caller, Credential};
+use crate::identity::{Actor, Caller, Credential};
 
+/// The name of a script without a name, in errors and tracebacks.
+const UNNAMED: &str = "draft";
 const EVENT_OF_TOOL: &str = "`event_id` is for sink scripts; a tool takes `params`";
 
 impl Scripts {
@@ -36,25 +41,12 @@ impl Scripts {
         id: ScriptId,
         mut request: RunScript,
     ) -> Result<ScriptRunResult, ScriptsError> {
-        // A script may not run another script: each would hold a worker while it waits for the
-        // script that it started.
-        if caller.credential == Credential::Script {
-            return Err(ScriptsError::Nested);
-        }
+        check_not_nested(caller)?;
         let mut script = self.get(caller, id).await?;
         let draft = request.source.take();
-        let past = match request.event_id.take() {
-            Some(id) if script.kind == ScriptKind::Sink => Some(self.past_event(caller, id).await?),
-            Some(_) => return Err(ScriptsError::invalid("invalid", EVENT_OF_TOOL)),
-            None => None,
-        };
-        let what = match past {
-            Some(event) => RunInput::Sink { event },
-            None => run_input(caller, script.kind, request)?,
-        };
+        let input = self.read_input(caller, script.kind, request).await?;
         self.check_runs_for(caller, &script).await?;
-        let taken = self.runs.take(caller.user.id, Instant::now());
-        taken.map_err(ScriptsError::TooManyRuns)?;
+        self.count_run(caller)?;
         if let Some(draft) = draft {
             // To run a draft, the caller needs the permission to save the script, and the draft
             // must pass the check of a saved source.
@@ -62,6 +54,39 @@ impl Scripts {
             script.source = draft;
             self.check_source(caller, &script).await?;
         }
+        self.run_once(caller, script, input).await
+    }
+
+    /// Runs a tool or sink script that is not stored. The caller must be allowed to store it, and
+    /// its source must pass the check of a stored source.
+    pub async fn run_new(
+        &self,
+        caller: &Caller,
+        new: RunNewScript,
+    ) -> Result<ScriptRunResult, ScriptsError> {
+        check_not_nested(caller)?;
+        check_may_own(caller.user.permissions, new.owner)?;
+        let (script, request) = unstored(caller, new);
+        check::name(script.kind, &script.name)?;
+        let input = self.read_input(caller, script.kind, request).await?;
+        self.check_may_store(caller, &script).await?;
+        self.count_run(caller)?;
+        self.check_source(caller, &script).await?;
+        self.run_once(caller, script, input).await
+    }
+
+    /// Counts a run against the caller's runs per minute.
+    fn count_run(&self, caller: &Caller) -> Result<(), ScriptsError> {
+        let taken = self.runs.take(caller.user.id, Instant::now());
+        taken.map_err(ScriptsError::TooManyRuns)
+    }
+
+    async fn run_once(
+        &self,
+        caller: &Caller,
+        script: Script,
+        what: RunInput,
+    ) -> Result<ScriptRunResult, ScriptsError> {
         let run = Run {
             what,
             user: caller.user.id,
@@ -92,13 +117,28 @@ impl Scripts {
     ) -> Result<ScriptCheck, ScriptsError> {
         let checked = self
             .runner
-            .check_source(caller, "draft.py".to_owned(), source);
+            .check_source(caller, format!("{UNNAMED}.py"), source);
         let problem = match checked.await {
             Ok(()) => None,
             Err(SourceRejected::Source(problem)) => Some(problem),
             Err(other) => return Err(other.into()),
         };
         Ok(ScriptCheck { problem })
+    }
+
+    async fn read_input(
+        &self,
+        caller: &Caller,
+        kind: ScriptKind,
+        mut request: RunScript,
+    ) -> Result<RunInput, ScriptsError> {
+        match request.event_id.take() {
+            Some(id) if kind == ScriptKind::Sink => Ok(RunInput::Sink {
+                event: self.past_event(caller, id).await?,
+            }),
+            Some(_) => Err(ScriptsError::invalid("invalid", EVENT_OF_TOOL)),
+            None => run_input(caller, kind, request),
+        }
     }
 
     /// A stored event that the caller sees, as a sink script gets it.
@@ -133,6 +173,48 @@ impl Scripts {
             .await?;
         withheld.map_or(Ok(()), |why| Err(why.into()))
     }
+
+    /// Checks the permission and the quota as for a script that is stored. A script that the caller
+    /// stored would run for the caller, so this check replaces [`Self::check_runs_for`].
+    async fn check_may_store(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
+        let (who, script, quotas) = (caller.clone(), script.clone(), self.quotas);
+        let check = move |tx: &mut Tx<'_>| {
+            let actor = Actor::read(tx, &who)?;
+            check_may_own(actor.permissions, script.owner)?;
+            check_quota(tx, &quotas, &script)
+        };
+        self.store.read(move |tx| Ok(check(tx))).await?
+    }
+}
+
+/// A script may not run another script: each would hold a worker while it waits for the script that
+/// it started.
+fn check_not_nested(caller: &Caller) -> Result<(), ScriptsError> {
+    match caller.credential {
+        Credential::Script => Err(ScriptsError::Nested),
+        _ => Ok(()),
+    }
+}
+
+/// The script and the run that a request describes.
+fn unstored(caller: &Caller, new: RunNewScript) -> (Script, RunScript) {
+    let script = NewScript {
+        name: new.name.unwrap_or_else(|| UNNAMED.to_owned()),
+        kind: new.kind,
+        owner: new.owner,
+        source: new.source,
+        title: None,
+        description: String::new(),
+        annotations: Annotations::default(),
+        params_schema: None,
+    };
+    let run = RunScript {
+        params: new.params,
+        event_type: new.event_type,
+        event_id: new.event_id,
+        source: None,
+    };
+    (new_script(caller, script), run)
 }
 
 fn run_input(

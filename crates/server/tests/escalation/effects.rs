@@ -34,7 +34,11 @@ fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> O
     let subject = caller.subject;
     match act {
         Act::Factor(act) => return factors::apply(model, caller, act, answer),
-        Act::Other | Act::Never(_) | Act::RunScript { .. } | Act::Call { .. } => {}
+        Act::Other
+        | Act::Never(_)
+        | Act::RunScript { .. }
+        | Act::RunDraft { .. }
+        | Act::Call { .. } => {}
         Act::Login { user, .. } => {
             let pending = &answer.json["second_factor"];
             if let Some(token) = pending["token"].as_str() {

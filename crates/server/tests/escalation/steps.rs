@@ -84,6 +84,7 @@ pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/scripts", 3, code::new_script),
     ("PATCH",  "/api/scripts/{id}", 4, code::patch_script),
     ("DELETE", "/api/scripts/{id}", 3, code::delete_script),
+    ("POST",   "/api/scripts/run", 2, code::run_draft),
     ("POST",   "/api/scripts/{id}/run", 2, code::run_script),
     ("POST",   "/api/methods/call", 4, code::call),
     ("POST",   "/mcp", 3, code::mcp),

@@ -2,6 +2,7 @@
 
 mod checks;
 mod cli;
+mod drafts;
 mod fairness;
 mod hostile;
 mod lab;

@@ -6,7 +6,7 @@ import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -39,6 +39,7 @@ const KINDS = [
 
 export default function AppsPage() {
   const query = useQuery();
+  const sorting = useSorting();
   const list = useList('/api/oauth/clients', 'apps', { query: { limit: 1000 }, every: 15_000 });
   const [created, setCreated] = useState(/** @type {ListedApp | null} */ (null));
   const [asking, setAsking] = useState(/** @type {{action: 'block' | 'delete', app: ListedApp} | null} */ (null));
@@ -65,7 +66,8 @@ export default function AppsPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Apps" columns=${COLUMNS} rows=${rows}
+          <${Table} label="Apps" choosable="apps" columns=${COLUMNS} rows=${rows}
+            sorting=${list.hasMore ? null : sorting}
             onRow=${(/** @type {ListedApp} */ app) => query.set({ app: app.id })}
             selected=${(/** @type {ListedApp} */ app) => app === open}
             empty=${html`<${Empty} filtered=${apps.length > 0} />`} />
@@ -109,25 +111,34 @@ function Filters() {
 
 /** @type {import('../ui/table.js').Column<ListedApp>[]} */
 const COLUMNS = [
-  { key: 'name', label: 'App', cell: (app) => html`<${AppCell} app=${app} />` },
+  { key: 'name', label: 'App', sort: (app) => displayName(app.name), cell: (app) => html`<${AppCell} app=${app} />` },
   {
     key: 'grants',
     label: 'Users',
     align: 'right',
     shrink: true,
+    sort: (app) => app.grants,
     cell: (app) => formatNumber(app.grants),
   },
   {
     key: 'last_used_at',
     label: 'Last used',
     shrink: true,
+    sort: (app) => app.last_used_at,
     cell: (app) => html`<${Time} value=${app.last_used_at} none="never" />`,
   },
-  { key: 'created_at', label: 'Known since', shrink: true, cell: (app) => html`<${Time} value=${app.created_at} />` },
+  {
+    key: 'created_at',
+    label: 'Known since',
+    shrink: true,
+    sort: (app) => app.created_at,
+    cell: (app) => html`<${Time} value=${app.created_at} />`,
+  },
   {
     key: 'blocked',
     label: 'Status',
     shrink: true,
+    sort: (app) => (app.blocked ? 'blocked' : 'allowed'),
     cell: (app) =>
       html`<${Status} tone=${app.blocked ? 'bad' : 'good'}>${app.blocked ? 'blocked' : 'allowed'}</${Status}>`,
   },

@@ -3,7 +3,7 @@ import { api } from '../lib/api.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { Dialog } from '../ui/dialog.js';
@@ -30,6 +30,7 @@ const NAMES_SHOWN = 8;
 
 export default function GroupsPage() {
   const query = useQuery();
+  const sorting = useSorting();
   const list = useList('/api/groups', 'groups', { query: { limit: 1_000 }, every: 10_000 });
   const users = useUsers();
   const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
@@ -61,6 +62,7 @@ export default function GroupsPage() {
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
           <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows}
+            sorting=${list.hasMore ? null : sorting}
             empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
           <${Pagination} list=${list} />
         `
@@ -111,6 +113,7 @@ function columnsOf(users, setOpen) {
     {
       key: 'name',
       label: 'Name',
+      sort: (/** @type {Group} */ group) => group.name,
       cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>`,
     },
     ...(users ? [members] : []),
@@ -119,6 +122,7 @@ function columnsOf(users, setOpen) {
       label: 'Created',
       shrink: true,
       phone: /** @type {const} */ ('aside'),
+      sort: (/** @type {Group} */ group) => group.created_at,
       cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />`,
     },
     {

@@ -2,7 +2,7 @@
 import { api } from '../lib/api.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -23,6 +23,7 @@ import { NewScheduleDialog } from './schedules/new-schedule.js';
 
 export default function SchedulesPage() {
   const query = useQuery();
+  const sorting = useSorting();
   const list = useList('/api/schedules', 'schedules', { query: { limit: 1000 }, every: 10_000 });
   const [deleting, setDeleting] = useState(/** @type {Schedule | null} */ (null));
   const schedules = /** @type {Schedule[]} */ (list.items ?? []);
@@ -41,7 +42,8 @@ export default function SchedulesPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Schedules" columns=${COLUMNS} rows=${schedules} empty=${html`<${Empty} onNew=${add} />`}
+          <${Table} label="Schedules" choosable="schedules" columns=${COLUMNS} rows=${schedules}
+            sorting=${list.hasMore ? null : sorting} empty=${html`<${Empty} onNew=${add} />`}
             onRow=${(/** @type {Schedule} */ schedule) => query.set({ schedule: schedule.id })}
             selected=${(/** @type {Schedule} */ schedule) => schedule === open} />
           <${Pagination} list=${list} />
@@ -77,12 +79,21 @@ export default function SchedulesPage() {
   `;
 }
 
+/** @param {Schedule} schedule */
+const stateOf = ({ active, failure }) => (!active ? 'off' : failure ? 'failing' : 'active');
+
 /** @type {import('../ui/table.js').Column<Schedule>[]} */
 const COLUMNS = [
-  { key: 'name', label: 'Name', cell: (schedule) => html`<span class="strong anywhere">${schedule.name}</span>` },
+  {
+    key: 'name',
+    label: 'Name',
+    sort: (schedule) => schedule.name,
+    cell: (schedule) => html`<span class="strong anywhere">${schedule.name}</span>`,
+  },
   {
     key: 'cron',
     label: 'Runs at',
+    sort: (schedule) => schedule.cron,
     cell: (schedule) =>
       html`<span class="mono">${schedule.cron}</span> <span class="muted">${schedule.timezone}</span>`,
   },
@@ -90,23 +101,32 @@ const COLUMNS = [
     key: 'next_at',
     label: 'Next',
     shrink: true,
+    sort: (schedule) => schedule.next_at,
     cell: (schedule) => html`<${Time} value=${schedule.next_at} none="never" />`,
   },
   {
     key: 'last_at',
     label: 'Last',
     shrink: true,
+    sort: (schedule) => schedule.last_at,
     cell: (schedule) => html`<${Time} value=${schedule.last_at} none="never" />`,
   },
-  { key: 'active', label: 'Status', shrink: true, cell: (schedule) => html`<${State} schedule=${schedule} />` },
+  {
+    key: 'active',
+    label: 'Status',
+    shrink: true,
+    sort: stateOf,
+    cell: (schedule) => html`<${State} schedule=${schedule} />`,
+  },
 ];
+
+/** @type {Record<string, import('../ui/badge.js').Tone>} */
+const TONES = { off: 'neutral', failing: 'bad', active: 'good' };
 
 /** @param {{schedule: Schedule}} props */
 export function State({ schedule }) {
-  if (!schedule.active) return html`<${Status}>off</${Status}>`;
-  return html`
-    <${Status} tone=${schedule.failure ? 'bad' : 'good'}>${schedule.failure ? 'failing' : 'active'}</${Status}>
-  `;
+  const state = stateOf(schedule);
+  return html`<${Status} tone=${TONES[state]}>${state}</${Status}>`;
 }
 
 /** @param {{onNew: () => void}} props */

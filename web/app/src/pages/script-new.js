@@ -1,9 +1,9 @@
 /** A new script. */
 import { api } from '../lib/api.js';
 import { useStoredDraft } from '../lib/draft.js';
-import { prettyJson } from '../lib/json.js';
+import { parseJson, prettyJson } from '../lib/json.js';
 import { can } from '../lib/me.js';
-import { html, useEffect, useState } from '../lib/preact.js';
+import { html, useEffect, useRef, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
 import { navigate, useQuery } from '../router.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -13,8 +13,9 @@ import { withCode } from '../ui/rich-text.js';
 import { toast } from '../ui/toasts.js';
 import { bodyOf } from './scripts/draft.js';
 import { NameFields, SchemaField, SourceField, ToolFields } from './scripts/editor.js';
-import { faultOf, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
+import { faultOf, isRunnable, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
 import { useLint } from './scripts/lint.js';
+import { TestRun } from './scripts/test-run.js';
 
 await loadStyles('scripts.css');
 
@@ -51,13 +52,11 @@ export default function NewScriptPage() {
     );
   };
   const typed = useLint(draft.source, draft.source !== KINDS[kind].starter);
+  const [name, owner, schema] = [draft.name.trim(), isGlobal ? 'global' : 'user', useSchema(draft.schema)];
   const submit = async () => {
     setFault(null);
     try {
-      const script = await api.post(
-        '/api/scripts',
-        bodyOf(draft, kind, { more: { kind, owner: isGlobal ? 'global' : 'user' } }),
-      );
+      const script = await api.post('/api/scripts', bodyOf(draft, kind, { more: { kind, owner } }));
       forget();
       toast('Script created');
       setMade(script.id);
@@ -69,28 +68,46 @@ export default function NewScriptPage() {
   return html`
     <${PageHeader} title="New script" back=${{ href: '/scripts', label: 'Scripts' }}
       description="The server checks a script when it is stored, and rejects unsupported code with the line number." />
-    <${Card}>
-      <${Form} submit="Create script" onSubmit=${submit} onCancel=${() => navigate('/scripts')}>
-        <${KindChoice} value=${kind} onInput=${choose} />
-        <div class="script-fields"><${NameFields} draft=${draft} onChange=${change} /></div>
-        ${
-          can('manage_scripts') &&
-          html`
-            <${Checkbox} label="Global" checked=${isGlobal} onChange=${setIsGlobal}
-              hint="All users may use the script. It can import only global libraries. This choice is final." />
-          `
-        }
-        <${SourceField} draft=${draft} onChange=${change} fault=${fault ?? typed} />
-        ${
-          kind === 'tool' &&
-          html`
-            <div class="script-fields"><${ToolFields} draft=${draft} onChange=${change} /></div>
-            <${SchemaField} draft=${draft} onChange=${change} />
-          `
-        }
-      </${Form}>
-    </${Card}>
+    <div class=${isRunnable(kind) ? 'script-panes' : 'stack-large'}>
+      <${Card}>
+        <${Form} submit="Create script" onSubmit=${submit} onCancel=${() => navigate('/scripts')}>
+          <${KindChoice} value=${kind} onInput=${choose} />
+          <div class="script-fields"><${NameFields} draft=${draft} onChange=${change} /></div>
+          ${
+            can('manage_scripts') &&
+            html`
+              <${Checkbox} label="Global" checked=${isGlobal} onChange=${setIsGlobal}
+                hint="All users may use the script. It can import only global libraries. This choice is final." />
+            `
+          }
+          <${SourceField} draft=${draft} onChange=${change} fault=${fault ?? typed} />
+          ${
+            kind === 'tool' &&
+            html`
+              <div class="script-fields"><${ToolFields} draft=${draft} onChange=${change} /></div>
+              <${SchemaField} draft=${draft} onChange=${change} />
+            `
+          }
+        </${Form}>
+      </${Card}>
+      ${
+        isRunnable(kind) &&
+        html`
+          <${TestRun} key=${kind} kind=${kind} name=${name || 'draft'} schema=${schema} path="/api/scripts/run"
+            body=${{ kind, owner, source: draft.source, ...(name && { name }) }} action="Run"
+            about="Nothing is stored." onFault=${setFault} />
+        `
+      }
+    </div>
   `;
+}
+
+/** The schema of the draft; while its text is not valid JSON, the last valid one. @param {string} text */
+function useSchema(text) {
+  const valid = useRef(/** @type {any} */ (null));
+  const parsed = parseJson(text.trim() || 'null');
+  if (parsed.ok) valid.current = parsed.value;
+  return valid.current;
 }
 
 /** @param {{value: Kind, onInput: (kind: Kind) => void}} props */

@@ -58,6 +58,7 @@ function Editor({ path, script, stale, onSaved }) {
     edit.change(part);
     if (part.source !== undefined) setFault(null);
   };
+  const runsDraft = edit.dirty && mayEdit;
   const typed = useLint(edit.draft.source, mayEdit && edit.dirty);
   const store = async () => {
     setFault(null);
@@ -114,7 +115,9 @@ function Editor({ path, script, stale, onSaved }) {
         ${
           isRunnable(script.kind) &&
           html`
-            <${TestRun} script=${script} path=${path} draft=${edit.dirty && mayEdit ? edit.draft.source : null}
+            <${TestRun} kind=${script.kind} name=${script.name} schema=${script.params_schema} path=${`${path}/run`}
+              body=${runsDraft ? { source: edit.draft.source } : {}} action=${runsDraft ? 'Run draft' : 'Run'}
+              about=${runsDraft ? 'Your unsaved draft runs; the stored script stays as it is.' : ''}
               onFault=${setFault} />
           `
         }

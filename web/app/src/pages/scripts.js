@@ -20,6 +20,9 @@ await loadStyles('scripts.css');
 
 /** @typedef {import('./scripts/kinds.js').Script} Script */
 
+/** @param {Script} script */
+const linesOf = (script) => script.source.trimEnd().split('\n').length;
+
 /** @type {import('../ui/table.js').Column<Script>[]} */
 const COLUMNS = [
   {
@@ -51,6 +54,7 @@ const COLUMNS = [
     shrink: true,
     phone: 'line',
     phoneLabel: true,
+    sort: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
     cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
   },
   {
@@ -59,7 +63,8 @@ const COLUMNS = [
     align: 'right',
     shrink: true,
     phone: 'hidden',
-    cell: (/** @type {Script} */ one) => one.source.trimEnd().split('\n').length,
+    sort: linesOf,
+    cell: linesOf,
   },
   {
     key: 'updated_at',

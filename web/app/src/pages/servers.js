@@ -2,6 +2,7 @@
 import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
+import { useSorting } from '../router.js';
 import { Badge, Status } from '../ui/badge.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
@@ -22,6 +23,7 @@ const COLUMNS = [
   {
     key: 'url',
     label: 'Server',
+    sort: (/** @type {Server} */ one) => one.url || one.id,
     cell: (/** @type {Server} */ one) => html`
       <span class="mono anywhere">${one.url || one.id}</span>
       ${one.is_this && html` <${Badge} tone="accent">this one</${Badge}>`}
@@ -31,36 +33,48 @@ const COLUMNS = [
     key: 'state',
     label: 'State',
     shrink: true,
+    sort: (/** @type {Server} */ one) => one.state,
     cell: (/** @type {Server} */ one) => html`<${Status} tone=${TONES[one.state]}>${one.state}</${Status}>`,
   },
-  { key: 'svc_version', label: 'Version', shrink: true, mono: true },
+  {
+    key: 'svc_version',
+    label: 'Version',
+    shrink: true,
+    mono: true,
+    sort: (/** @type {Server} */ one) => one.svc_version,
+  },
   {
     key: 'links',
     label: 'Agents',
     align: /** @type {const} */ ('right'),
+    sort: (/** @type {Server} */ one) => one.links,
     cell: (/** @type {Server} */ one) => formatNumber(one.links),
   },
   {
     key: 'leases',
     label: 'Lanes',
     align: /** @type {const} */ ('right'),
+    sort: (/** @type {Server} */ one) => one.leases,
     cell: (/** @type {Server} */ one) => formatNumber(one.leases),
   },
   {
     key: 'started_at',
     label: 'Started',
     shrink: true,
+    sort: (/** @type {Server} */ one) => one.started_at,
     cell: (/** @type {Server} */ one) => html`<${Time} value=${one.started_at} />`,
   },
   {
     key: 'seen_at',
     label: 'Last seen',
     shrink: true,
+    sort: (/** @type {Server} */ one) => one.seen_at,
     cell: (/** @type {Server} */ one) => html`<${Time} value=${one.seen_at} />`,
   },
 ];
 
 export default function ServersPage() {
+  const sorting = useSorting();
   const list = useResource('/api/servers', { every: EVERY_MS });
   return html`
     <${PageHeader} title="Servers" description="Servers that share one database form a zone." />
@@ -69,7 +83,8 @@ export default function ServersPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="This list is outdated" onRetry=${list.reload} />
-          <${Table} label="Servers" columns=${COLUMNS} rows=${list.data.servers} />
+          <${Table} label="Servers" choosable="servers" columns=${COLUMNS} rows=${list.data.servers}
+            sorting=${sorting} />
         `
       }
     </${Card}>

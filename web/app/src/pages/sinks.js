@@ -25,6 +25,7 @@ import {
   QUEUE_CAPACITY,
   SinkBadges,
   SinkStatus,
+  stateOf,
 } from './sinks/health.js';
 
 await loadStyles('sinks.css');
@@ -108,9 +109,17 @@ const COLUMNS = [
     key: 'patterns',
     label: 'Patterns',
     phone: 'line',
+    sort: (sink) => sink.patterns.join(' '),
     cell: (sink) => html`<${Patterns} patterns=${sink.patterns} />`,
   },
-  { key: 'state', label: 'State', shrink: true, phone: 'aside', cell: (sink) => html`<${SinkStatus} sink=${sink} />` },
+  {
+    key: 'state',
+    label: 'State',
+    shrink: true,
+    phone: 'aside',
+    sort: stateOf,
+    cell: (sink) => html`<${SinkStatus} sink=${sink} />`,
+  },
   {
     key: 'queue',
     label: 'Queue',

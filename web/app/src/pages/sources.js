@@ -3,7 +3,7 @@ import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
-import { useQuery } from '../router.js';
+import { useQuery, useSorting } from '../router.js';
 import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
@@ -25,6 +25,7 @@ import { CreatedDialog, NewSourceDialog } from './sources/new-source.js';
 
 export default function SourcesPage() {
   const query = useQuery();
+  const sorting = useSorting();
   const list = useList('/api/sources', 'sources', { query: { limit: 1000 }, every: 5_000 });
   const [created, setCreated] = useState(/** @type {Source | null} */ (null));
   const [deleting, setDeleting] = useState(/** @type {Source | null} */ (null));
@@ -45,7 +46,8 @@ export default function SourcesPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Sources" columns=${COLUMNS} rows=${sources} empty=${html`<${Empty} onNew=${add} />`}
+          <${Table} label="Sources" choosable="sources" columns=${COLUMNS} rows=${sources}
+            sorting=${list.hasMore ? null : sorting} empty=${html`<${Empty} onNew=${add} />`}
             onRow=${(/** @type {Source} */ source) => query.set({ source: source.id })}
             selected=${(/** @type {Source} */ source) => source === open} />
           <${Pagination} list=${list} />
@@ -83,13 +85,25 @@ export default function SourcesPage() {
 
 /** @type {import('../ui/table.js').Column<Source>[]} */
 const COLUMNS = [
-  { key: 'name', label: 'Name', cell: (source) => html`<span class="strong anywhere">${source.name}</span>` },
-  { key: 'verify', label: 'Verified as', shrink: true, cell: (source) => source.verify.type },
+  {
+    key: 'name',
+    label: 'Name',
+    sort: (source) => source.name,
+    cell: (source) => html`<span class="strong anywhere">${source.name}</span>`,
+  },
+  {
+    key: 'verify',
+    label: 'Verified as',
+    shrink: true,
+    sort: (source) => source.verify.type,
+    cell: (source) => source.verify.type,
+  },
   {
     key: 'accepted',
     label: 'Accepted',
     align: 'right',
     shrink: true,
+    sort: (source) => source.accepted,
     cell: (source) => formatNumber(source.accepted),
   },
   {
@@ -97,18 +111,21 @@ const COLUMNS = [
     label: 'Rejected',
     align: 'right',
     shrink: true,
+    sort: (source) => source.rejected,
     cell: (source) => formatNumber(source.rejected),
   },
   {
     key: 'last_accepted_at',
     label: 'Last accepted',
     shrink: true,
+    sort: (source) => source.last_accepted_at,
     cell: (source) => html`<${Time} value=${source.last_accepted_at} none="never" />`,
   },
   {
     key: 'active',
     label: 'Status',
     shrink: true,
+    sort: (source) => (source.active ? 'active' : 'off'),
     cell: (source) =>
       html`<${Status} tone=${source.active ? 'good' : 'neutral'}>${source.active ? 'active' : 'off'}</${Status}>`,
   },

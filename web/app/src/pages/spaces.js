@@ -108,6 +108,7 @@ function Rows({ rows, isWhole }) {
       label: 'Health',
       phone: 'line',
       phoneLabel: true,
+      sort: (/** @type {Space} */ space) => space.health,
       cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />`,
     },
     // On a phone, the state and the registration show whether the link works.
@@ -115,6 +116,7 @@ function Rows({ rows, isWhole }) {
       key: 'linked',
       label: 'Link',
       phone: 'hidden',
+      sort: (/** @type {Space} */ space) => (space.linked ? 'linked' : 'not linked'),
       cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />`,
     },
     {
@@ -122,6 +124,7 @@ function Rows({ rows, isWhole }) {
       label: 'Registration',
       phone: 'line-aside',
       phoneLabel: true,
+      sort: (/** @type {Space} */ { registration }) => `${registration.state} ${methodsOf(registration)}`,
       cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />`,
     },
     ...(can('manage_spaces')
@@ -150,6 +153,9 @@ function Rows({ rows, isWhole }) {
       rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />
   `;
 }
+
+/** @param {Space['registration']} registration */
+const methodsOf = (registration) => ('methods' in registration ? registration.methods : 0);
 
 /** @param {{any: boolean, onClear: () => void, onNew: () => void}} props */
 function NoSpaces({ any, onClear, onNew }) {

@@ -67,8 +67,8 @@ export default function TemplatesPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Templates" columns=${columnsOf(scripts, mayEdit ? setDeleting : null)} rows=${rows}
-            sorting=${list.hasMore ? null : sorting}
+          <${Table} label="Templates" choosable="templates" rows=${rows}
+            columns=${columnsOf(scripts, mayEdit ? setDeleting : null)} sorting=${list.hasMore ? null : sorting}
             onRow=${mayEdit ? (/** @type {Template} */ one) => query.set({ template: one.id }) : undefined}
             empty=${html`<${Empty} filtered=${all.length > 0} mayEdit=${mayEdit} />`} />
           <${Pagination} list=${list} />
@@ -103,6 +103,12 @@ async function remove(template, list) {
   toast(`Template ${template.name} deleted`);
 }
 
+/** @param {Template} template */
+const fieldsText = ({ custom_fields: fields }) =>
+  Object.entries(fields)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(', ');
+
 /**
  * @param {{id: string, name: string}[]} scripts
  * @param {((template: Template) => void) | null} onDelete null without the permission
@@ -118,6 +124,7 @@ function columnsOf(scripts, onDelete) {
       label: 'Ports',
       phone: 'line',
       phoneLabel: true,
+      sort: (one) => one.ports.length,
       cell: (one) =>
         one.ports.length === 0
           ? none
@@ -131,6 +138,7 @@ function columnsOf(scripts, onDelete) {
       key: 'startup',
       label: 'Startup script',
       phone: 'hidden',
+      sort: ({ startup_script_id: id }) => id && scriptOf(id),
       cell: ({ startup_script_id: id }) =>
         id ? html`<a class="mono anywhere" href=${`/scripts/${id}`}>${scriptOf(id)}</a>` : none,
     },
@@ -139,6 +147,7 @@ function columnsOf(scripts, onDelete) {
       label: 'Health check',
       phone: 'more',
       phoneLabel: true,
+      sort: (one) => one.health_check && checkText(one.health_check),
       cell: (one) =>
         one.health_check ? html`<span class="mono anywhere">${checkText(one.health_check)}</span>` : none,
     },
@@ -146,12 +155,8 @@ function columnsOf(scripts, onDelete) {
       key: 'fields',
       label: 'Custom fields',
       phone: 'hidden',
-      cell: (one) => {
-        const pairs = Object.entries(one.custom_fields);
-        if (pairs.length === 0) return none;
-        const text = pairs.map(([key, value]) => `${key}=${value}`).join(', ');
-        return html`<span class="mono small anywhere">${text}</span>`;
-      },
+      sort: fieldsText,
+      cell: (one) => (fieldsText(one) ? html`<span class="mono small anywhere">${fieldsText(one)}</span>` : none),
     },
     {
       key: 'created_at',

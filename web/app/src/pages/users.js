@@ -50,6 +50,7 @@ const COLUMNS = [
     label: 'Roles',
     phone: 'line',
     phoneLabel: true,
+    sort: (/** @type {User} */ one) => one.roles.join(' '),
     cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />`,
   },
   {
@@ -57,6 +58,7 @@ const COLUMNS = [
     label: 'Groups',
     phone: 'more',
     phoneLabel: true,
+    sort: (/** @type {User} */ one) => one.groups.join(' '),
     cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />`,
   },
   {

@@ -16,10 +16,22 @@ export default async function administration(scene) {
   await templates(scene, page);
   await group(scene, page);
   await sorting(page);
+  await sortedLists(page, {
+    '/users': ['Name', 'Status', 'Roles', 'Groups', 'Last seen', 'Created'],
+    '/groups': ['Name', 'Created'],
+    '/spaces': ['Space', 'State', 'Health', 'Link', 'Registration', 'Owner', 'Created'],
+    '/templates': ['Name', 'Ports', 'Startup script', 'Health check', 'Custom fields', 'Created'],
+    '/tokens': ['Name', 'Reaches', 'Last used', 'Created', 'Expires'],
+    '/servers': ['Server', 'State', 'Version', 'Agents', 'Lanes', 'Started', 'Last seen'],
+  });
   await users(scene, page);
 
   // Users who may not change templates see them without buttons.
   const ben = await scene.open(scene.facts.ben);
+  await sortedLists(ben, {
+    '/scripts': ['Name', 'Kind', 'Owner', 'Lines', 'Changed'],
+    '/sinks': ['Name', 'Patterns', 'State', 'Queue', 'Dropped', 'Last result'],
+  });
   await ben.goto('/templates');
   await see(ben.getByRole('cell', { name: 'web', exact: true }));
   assert.equal(
@@ -136,6 +148,23 @@ async function users(scene, page) {
   const own = ben.getByRole('table', { name: 'Quotas and their use' }).locator('tbody tr');
   await see(own.filter({ hasText: 'Scripts' }).getByText('own value'));
   await expectUsable(ben, 'the account');
+}
+
+/**
+ * Each of these columns sorts its list, and a list with five or more of them has a menu that hides columns.
+ * @param {Page} page
+ * @param {Record<string, string[]>} lists the labels of the columns by the path of the page
+ */
+async function sortedLists(page, lists) {
+  for (const [path, labels] of Object.entries(lists)) {
+    await page.goto(path);
+    for (const name of labels) {
+      const head = page.getByRole('columnheader', { name, exact: true });
+      await head.getByRole('button', { name, exact: true }).click();
+      assert.equal(await head.getAttribute('aria-sort'), 'ascending', `${path}: ${name}`);
+    }
+    assert.equal(await page.getByRole('button', { name: 'Columns' }).count(), labels.length >= 5 ? 1 : 0, path);
+  }
 }
 
 /** @param {Page} page */

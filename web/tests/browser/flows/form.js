@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { check } from '../accessibility.js';
 import { see, seeNo, seePage } from '../scene.js';
 
+/** @typedef {import('playwright-core').Page} Page */
+
 /** @param {import('../scene.js').Scene} scene */
 export default async function form(scene) {
   const page = await scene.open(scene.facts.ann);
@@ -73,7 +75,64 @@ export default async function form(scene) {
   });
   await params.getByRole('button', { name: 'payment: Invoice' }).click();
   await seeNo(params.getByLabel('days', { exact: true }));
+  await freeKeys(page);
+  await outline(page);
   await variantsAndTimes(scene);
+}
+
+/**
+ * Free keys beside declared properties: the schema of a key depends on its name, and keys are checked.
+ * @param {Page} page
+ */
+async function freeKeys(page) {
+  const params = page.getByRole('group', { name: 'Params', exact: true });
+  const text = page.getByLabel('Params as JSON');
+  await page.getByRole('button', { name: 'Fill example' }).click();
+  const example = JSON.parse(await text.inputValue());
+  await params.getByRole('button', { name: 'Add options' }).click();
+  const options = params.getByRole('group', { name: 'options', exact: true });
+  const key = options.getByLabel('New key of options');
+  const add = options.getByRole('button', { name: 'Add key' });
+  await options.getByLabel('mode', { exact: true }).selectOption({ label: 'fast' });
+  await key.fill('Big');
+  await see(options.getByText('Does not match the pattern.'));
+  assert.ok(await add.isDisabled());
+  await key.fill('mode');
+  await see(options.getByText('This key has a field of its own.'));
+  await key.fill('x-count');
+  await add.click();
+  await options.getByLabel('x-count', { exact: true }).fill('3');
+  await key.fill('x-count');
+  await see(options.getByText('This key exists already.'));
+  await key.fill('note');
+  await add.click();
+  await options.getByLabel('note', { exact: true }).fill('hello');
+  await see(options.getByText('At most 3 keys.'));
+  await key.fill('more');
+  assert.ok(await add.isDisabled());
+  const written = { mode: 'fast', 'x-count': 3, note: 'hello' };
+  assert.deepEqual(JSON.parse(await text.inputValue()).options, written);
+  assert.deepEqual(await check(page), []);
+  await options.getByRole('button', { name: 'Remove note of options' }).click();
+  assert.deepEqual(JSON.parse(await text.inputValue()).options, { mode: 'fast', 'x-count': 3 });
+
+  const problems = page.getByRole('list', { name: 'Problems' });
+  await text.fill(JSON.stringify({ ...example, options: { mode: 'fast', 'x-count': 'x', Big: '' } }));
+  await see(options.getByText('Key: Does not match the pattern.'));
+  await page.getByRole('button', { name: 'Call', exact: true }).click();
+  await see(problems.getByText('Not a whole number.'));
+  await see(problems.getByText('options.Big'));
+  await text.fill(JSON.stringify({ ...example, options: { ...written, more: '' } }));
+  await see(problems.getByText('At most 3 keys.'));
+}
+
+/** The outline of the schema names variants as the form does, and lists free keys. @param {Page} page */
+async function outline(page) {
+  const names = page.getByRole('region', { name: 'Params schema' }).locator('.schema-name');
+  const shown = await names.allInnerTexts();
+  for (const name of ['Invoice', 'courier', 'with phone', 'low, high', 'integer', 'keys matching ^x-', 'other keys'])
+    assert.ok(shown.includes(name), `${name} is in ${shown.join('; ')}`);
+  assert.ok(!shown.some((name) => /^variant/.test(name)));
 }
 
 /**

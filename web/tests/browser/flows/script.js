@@ -28,6 +28,7 @@ export default async function script(scene) {
   await source.fill(RIGHT);
   await seeNo(page.locator('.editor-error-line'));
   assert.ok((await page.locator('.tok-keyword').allInnerTexts()).includes('def'), 'the source is highlighted');
+  await runNew(page);
   await page.getByRole('button', { name: 'Create script' }).click();
   await seePage(page, 'double');
 
@@ -57,7 +58,34 @@ export default async function script(scene) {
   assert.equal(await source.inputValue(), `${RIGHT}# twice\n`);
   for (const lines of [2_000, 5_000]) await longScript(page, lines);
   await pastEvent(page, scene);
+  await newSink(page);
   await usedBy(page, scene);
+}
+
+/** A new script runs before it is stored, with params from its schema. @param {Page} page */
+async function runNew(page) {
+  const run = page.getByRole('button', { name: 'Run', exact: true });
+  await run.click();
+  await see(page.getByText(/^Succeeded in/));
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('42'));
+  await see(page.getByRole('region', { name: 'output', exact: true }).getByText('doubling 21'));
+  await page.getByLabel('Params', { exact: true }).fill('{"m": 1}');
+  await run.click();
+  await see(page.getByText(/^Failed after/));
+  await see(page.getByText(/Line 2, in the last run: /));
+  assert.deepEqual(await check(page), []);
+  const { scripts } = await (await page.request.get('/api/scripts?name=double')).json();
+  assert.deepEqual(scripts, []);
+}
+
+/** A new script of a sink runs with an event of the past. A library does not run. @param {Page} page */
+async function newSink(page) {
+  await page.goto('/scripts/new?kind=sink');
+  await page.getByLabel('Event', { exact: true }).selectOption({ index: 1 });
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await see(page.getByRole('region', { name: 'output', exact: true }).getByText('A-17'));
+  await page.getByRole('radio', { name: 'Library' }).check();
+  await seeNo(page.getByRole('button', { name: 'Run', exact: true }));
 }
 
 /** A problem is marked while the user types, and the mark goes when it is corrected. @param {Page} page */

@@ -12,6 +12,7 @@ export default async function sources(scene) {
   const page = await scene.open(scene.facts.ann);
   await source(page);
   await schedule(page);
+  await sorted(page);
   scene.expectNoErrors(/the server responded with a status of 40[0-9]/);
   const nobody = await scene.open(scene.facts.nobody);
   await nobody.goto('/sources');
@@ -123,6 +124,37 @@ async function schedule(page) {
   const question = page.getByRole('dialog', { name: 'Delete this schedule?' });
   await question.getByRole('button', { name: 'Delete schedule' }).click();
   await see(page.getByText('No schedules yet'));
+}
+
+/** Sources and schedules are sorted by any column, and columns can be hidden. @param {Page} page */
+async function sorted(page) {
+  /** @type {[string, Record<string, any>[], string][]} */
+  const lists = [
+    [
+      'sources',
+      ['first', 'second'].map((name, at) => ({ name, verify: { type: 'none' }, active: at === 0 })),
+      'Status',
+    ],
+    ['schedules', ['first', 'second'].map((name, at) => ({ name, cron: `${5 - at} 2 * * *` })), 'Runs at'],
+  ];
+  for (const [path, records, label] of lists) {
+    for (const data of records) {
+      const answer = await page.request.post(`/api/${path}`, { data });
+      assert.equal(answer.status(), 201, await answer.text());
+    }
+    await page.goto(`/${path}`);
+    const rows = page.getByRole('table').locator('tbody tr');
+    const head = page.getByRole('columnheader', { name: label });
+    await see(rows.first().getByText('first'));
+    await head.getByRole('button', { name: label }).click();
+    await see(rows.first().getByText(path === 'sources' ? 'first' : 'second'));
+    await head.getByRole('button', { name: label }).click();
+    await see(rows.first().getByText(path === 'sources' ? 'second' : 'first'));
+    await expectUsable(page, `the sorted ${path}`);
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('menuitemcheckbox', { name: label }).click();
+    await seeNo(head);
+  }
 }
 
 /** The names of the stored drafts. @param {Page} page */

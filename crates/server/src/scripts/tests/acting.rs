@@ -272,7 +272,11 @@ async fn the_order_of_keys_is_kept_and_a_script_cannot_start_another() {
     let body = json!({"name": "t", "kind": "tool", "source": "def main(params):\n    return 1\n"});
     let tool = fixture.create(&ann, body).await.expect("created");
     let path = format!("/api/scripts/{}/run", tool.id);
-    let (status, problem) = api(&host, "POST", &path, Some(json!({}))).await;
-    assert_eq!((status, &problem["code"]), (403, &json!("script_denied")));
+    let new = json!({"kind": "tool", "source": "def main(params):\n    return 1\n"});
+    for (path, body) in [(path.as_str(), json!({})), ("/api/scripts/run", new)] {
+        let (status, problem) = api(&host, "POST", path, Some(body)).await;
+        let code = &problem["code"];
+        assert_eq!((status, code), (403, &json!("script_denied")), "{path}");
+    }
     fixture.close().await;
 }

@@ -195,8 +195,13 @@ impl Judge<'_> {
         }
     }
 
+    fn check_new_script(&mut self, global: bool) {
+        let may = !global || self.caller.perms.has("manage_scripts");
+        self.require(may, "power.script", || "a new global script".to_owned());
+    }
+
     /// A script must run as its caller. Its global parts must obey [`Self::check_saver`].
-    fn check_run(&mut self, script: usize, answer: &Answer) {
+    fn check_run(&mut self, parts: [Option<usize>; 2], answer: &Answer) {
         if !answer.json["error"].is_null() || answer.json["result"]["isError"] == true {
             return;
         }
@@ -212,7 +217,6 @@ impl Judge<'_> {
                 )
             },
         );
-        let parts = [Some(script), model.scripts[script].imports];
         for part in parts.into_iter().flatten().map(|part| &model.scripts[part]) {
             if part.global {
                 self.check_saver(part.saver, part.saver_perms, "a script");
@@ -330,9 +334,10 @@ impl Judge<'_> {
                 let owner = model.spaces[*space].owner;
                 self.power(owner, "power.agent_token", "an agent token");
             }
-            Act::NewScript { global, .. } => {
-                let may = !global || self.caller.perms.has("manage_scripts");
-                self.require(may, "power.script", || "a new global script".to_owned());
+            Act::NewScript { global, .. } => self.check_new_script(*global),
+            Act::RunDraft { global, imports } => {
+                self.check_new_script(*global);
+                self.check_run([None, *imports], answer);
             }
             Act::PatchScript { script, .. } => {
                 self.managed_script(*script);
@@ -349,7 +354,9 @@ impl Judge<'_> {
                 self.managed_script(*script);
                 self.power(model.scripts[*script].owner, "power.script", "a script");
             }
-            Act::RunScript { script } => self.check_run(*script, answer),
+            Act::RunScript { script } => {
+                self.check_run([Some(*script), model.scripts[*script].imports], answer);
+            }
             Act::Call { method } => {
                 let visible = model.sees_method(subject, &model.methods[*method]);
                 let known = answer.json["error"]["code"] != -32601;

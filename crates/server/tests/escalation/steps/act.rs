@@ -110,6 +110,10 @@ pub enum Act {
     RunScript {
         script: usize,
     },
+    RunDraft {
+        global: bool,
+        imports: Option<usize>,
+    },
     Call {
         method: usize,
     },

@@ -41,6 +41,15 @@ pub fn delete_script(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::DeleteScript { script })
 }
 
+/// Runs a tool that is not stored.
+pub fn run_draft(draft: &mut Draft<'_>) -> Option<Plan> {
+    let global = draft.rng.percent(50);
+    let (source, imports) = draft.source("tool", global);
+    let owner = if global { "global" } else { "user" };
+    let body = json!({"kind": "tool", "owner": owner, "source": source});
+    plan("/api/scripts/run", body, Act::RunDraft { global, imports })
+}
+
 pub fn run_script(draft: &mut Draft<'_>) -> Option<Plan> {
     let tools = draft.model.live_scripts(|script| script.kind == "tool");
     let script = draft.rng.pick(&tools)?;

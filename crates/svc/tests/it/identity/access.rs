@@ -127,6 +127,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/scripts",                  "1111 33 oo o o"),
     ("POST",   "/api/scripts",                  "1111 33 oo 3 o"),
     ("POST",   "/api/scripts/check",            "1111 33 oo 3 o"),
+    ("POST",   "/api/scripts/run",              "1111 33 oo 3 o"),
     ("GET",    "/api/scripts/{id}",             "1111 33 oo o o"),
     ("PATCH",  "/api/scripts/{id}",             "1111 33 oo 3 o"),
     ("DELETE", "/api/scripts/{id}",             "1111 33 oo 3 o"),

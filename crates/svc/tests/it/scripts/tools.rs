@@ -69,39 +69,6 @@ def main(params):
     }
 }
 
-/// A draft runs as the caller, and the stored script stays as it is. Only a user who may change the
-/// script may run a draft of it.
-#[tokio::test]
-async fn a_draft_runs_instead_of_the_stored_source() {
-    let server = TestServer::start().await;
-    let ann = server.user("ann").await;
-    let root = server.user_with("root", &["admin"], &[]).await;
-    let stored = "def main(params):\n    return 'stored'\n";
-    let draft = "def main(params):\n    return 'draft'\n";
-    let own = ann.script("tool", "own", stored).await;
-    let path = format!("{}/run", own.path());
-    let ran = ann.post(&path, json!({"source": draft})).await.expect(200);
-    assert_eq!(ran.json()["result"], "draft");
-    assert_eq!(ann.run_tool(&own, json!({})).await["result"], "stored");
-    let kept = ann.get(&own.path()).await.expect(200).json();
-    assert_eq!(kept["source"], stored);
-
-    // The draft is checked as if it were saved.
-    let wrong = json!({"source": "def main(params):\n    return (\n"});
-    let refused = ann.post(&path, wrong).await.expect(422);
-    assert_eq!(refused.code(), "invalid_script");
-    assert!(refused.text().contains("own.py"), "{}", refused.text());
-    let large = json!({"source": "#".repeat(256 * 1024 + 1)});
-    assert!(ann.post(&path, large).await.status >= 400);
-
-    let shared = root.global_script("tool", "shared", stored).await;
-    let path = format!("{}/run", shared.path());
-    ann.post(&path, json!({})).await.expect(200);
-    ann.post(&path, json!({"source": draft})).await.expect(403);
-    let ran = root.post(&path, json!({"source": draft})).await.expect(200);
-    assert_eq!(ran.json()["result"], "draft");
-}
-
 #[tokio::test]
 async fn invalid_run_requests_are_refused() {
     let server = TestServer::start().await;

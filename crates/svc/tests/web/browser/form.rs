@@ -30,6 +30,10 @@ const SCHEMA: &str = "{ type = 'object', required = ['payment', 'email', 'day'],
           properties = { by = { enum = ['post'] }, days = { type = 'integer' } } }, \
         { type = 'object', required = ['by', 'zone'], \
           properties = { by = { enum = ['courier'] }, zone = { type = 'string' } } } ] }, \
+    priority = { oneOf = [ { enum = ['low', 'high'] }, { type = 'integer' } ] }, \
+    options = { type = 'object', required = ['mode'], properties = { mode = { enum = ['fast', 'slow'] } }, \
+        patternProperties = { '^x-' = { type = 'integer' } }, additionalProperties = { type = 'string' }, \
+        propertyNames = { pattern = '^[a-z-]+$' }, maxProperties = 3 }, \
     contact = { type = 'object', properties = { mail = { type = 'string' }, phone = { type = 'string' } }, \
         anyOf = [ { required = ['mail'] }, { required = ['phone'] } ] } }, \
     examples = [ { payment = { kind = 'invoice', days = 14 }, email = 'ann@example.org', day = '2026-11-17' } ] }";

@@ -2,7 +2,7 @@
 import { isNumber, kindOf, numberText, sameJson } from '../../lib/exact.js';
 import { briefJson } from '../../lib/json.js';
 import { formatError } from './formats.js';
-import { constantOf, itemSchema, memberOf, resolve, shapeOf, variantsOf } from './schema.js';
+import { constantOf, freeParts, itemSchema, memberOf, resolve, shapeOf, variantsOf } from './schema.js';
 import { variantsAt } from './variant-match.js';
 
 /** @typedef {import('./schema.js').Schema} Schema */
@@ -25,10 +25,8 @@ export function valueError({ kind, schema, nullable }, value, required, root = {
   if (kind === 'array' || kind === 'set') return ofArray(schema, value);
   if (kind === 'variants')
     return variantsAt(variantsOf(schema, root), root, value).length > 0 ? '' : 'Matches none of the variants.';
-  if (kind === 'map') return kindOf(value) === 'object' ? '' : `Is ${a(kindOf(value))}, should be an object.`;
-  if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind)
-    return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
-  return '';
+  if (kind === 'map' || kind === 'object') return ofObject(schema, value);
+  return kind === 'boolean' && kindOf(value) !== kind ? `Is ${a(kindOf(value))}, should be a boolean.` : '';
 }
 
 /** @param {string} word */
@@ -72,6 +70,14 @@ function ofArray(schema, value) {
   return '';
 }
 
+/** @param {Schema} schema @param {any} value */
+function ofObject(schema, value) {
+  if (kindOf(value) !== 'object') return `Is ${a(kindOf(value))}, should be an object.`;
+  const keys = Object.keys(value).length;
+  if (keys < schema.minProperties) return `At least ${count(schema.minProperties, 'key')}.`;
+  return keys > schema.maxProperties ? `At most ${count(schema.maxProperties, 'key')}.` : '';
+}
+
 const LONGEST_PATTERN = 200;
 const LONGEST_TEXT = 1_000;
 
@@ -92,15 +98,19 @@ export function isFast(pattern) {
  * other patterns are shown, and the method validates the value.
  * @param {unknown} pattern
  * @param {string} text
+ * @returns {boolean | undefined} undefined if the pattern is not tested
  */
-export function matches(pattern, text) {
-  if (typeof pattern !== 'string' || text.length > LONGEST_TEXT || !isFast(pattern)) return true;
+export function testPattern(pattern, text) {
+  if (typeof pattern !== 'string' || text.length > LONGEST_TEXT || !isFast(pattern)) return undefined;
   try {
     return new RegExp(pattern, 'u').test(text);
   } catch {
-    return true;
+    return undefined;
   }
 }
+
+/** Whether the text matches the pattern, or the pattern is not tested. @param {unknown} pattern @param {string} text */
+export const matches = (pattern, text) => testPattern(pattern, text) !== false;
 
 /** Limit of variants named in a type. */
 const MOST_VARIANTS = 6;
@@ -120,43 +130,55 @@ export function typeText(part, root, depth = 0) {
     const inner = depth < 3 ? typeText(items, root, depth + 1) : 'any';
     return `array${inner === 'any' ? '' : ` of ${inner}`}${or}`;
   }
-  if (kind === 'map') return `object of ${depth < 3 ? typeText(schema.additionalProperties, root, depth + 1) : 'any'}`;
+  if (kind === 'map') {
+    const parts = freeParts(schema).map(([, one]) => one);
+    return `object of ${depth < 3 ? typesText(parts, root, depth) : 'any'}${or}`;
+  }
   if (kind === 'set') return `set of ${resolve(schema.items, root).enum.length}${or}`;
   if (kind !== 'raw' && kind !== 'variants') return kind + or;
   const variants = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(variants) && depth < 3)
-    return (
-      [...new Set(variants.slice(0, MOST_VARIANTS).map((variant) => typeText(variant, root, depth + 1)))].join(
-        ' or ',
-      ) || 'any'
-    );
+  if (Array.isArray(variants) && depth < 3) return typesText(variants, root, depth);
   const types = [schema.type].flat().filter((type) => typeof type === 'string');
   return types.join(' or ') || 'any';
+}
+
+/** @param {any[]} parts @param {Schema} root @param {number} depth */
+function typesText(parts, root, depth) {
+  const types = parts.slice(0, MOST_VARIANTS).map((part) => typeText(part, root, depth + 1));
+  return [...new Set(types)].join(' or ') || 'any';
 }
 
 /** Limit of characters of a label. */
 const LONGEST_LABEL = 80;
 
+/** Limit of constants in a label. */
+const MOST_CONSTANTS = 20;
+
 /**
- * The label of a variant: the title, or the constant that distinguishes the variants, or the type. An object without
- * constants is named by its required members.
+ * The label of a variant: the title, or the constant that distinguishes the variants, or its values, or the type. An
+ * object without constants is named by its required members.
  * @param {any} part
  * @param {number} index
  * @param {Schema} root
  */
 export function variantLabel(part, index, root) {
-  const { schema } = shapeOf(part, root);
+  const { kind, schema } = shapeOf(part, root);
   const names = resolve(memberOf(schema, schema.discriminator?.propertyName), root).enum;
   const constants = Object.values(schema.properties ?? {}).map((one) => constantOf(resolve(one, root)));
   const label = [schema.title, Array.isArray(names) && names.join(', '), ...constants].find(
     (one) => typeof one === 'string' && one !== '',
   );
   if (label !== undefined) return label.slice(0, LONGEST_LABEL);
+  if (kind === 'choice')
+    return schema.enum.slice(0, MOST_CONSTANTS).map(constantText).join(', ').slice(0, LONGEST_LABEL);
   const type = typeText(part, root);
   if (type !== 'any' && type !== 'object') return type;
   const required = Array.isArray(schema.required) ? schema.required.filter((one) => typeof one === 'string') : [];
   return required.length > 0 ? `with ${required.join(', ')}`.slice(0, LONGEST_LABEL) : `${type} ${index + 1}`;
 }
+
+/** @param {any} value */
+const constantText = (value) => (typeof value === 'string' && value !== '' ? value : briefJson(value, LONGEST_LABEL));
 
 /**
  * The limits of a schema, each in a few words.
@@ -176,13 +198,17 @@ export function limitsOf(schema) {
     ['maxLength', (value) => `at most ${count(value, 'character')}`],
     ['minItems', (value) => `at least ${count(value, 'item')}`],
     ['maxItems', (value) => `at most ${count(value, 'item')}`],
+    ['minProperties', (value) => `at least ${count(value, 'key')}`],
+    ['maxProperties', (value) => `at most ${count(value, 'key')}`],
     ['uniqueItems', () => 'no item twice'],
     ['pattern', (value) => `pattern ${value}`],
   ];
   // Draft 4 uses `exclusiveMinimum: true`, which is not a limit by itself.
   const sayable = (/** @type {string} */ name) =>
     ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
-  return words.filter(([name]) => sayable(name)).map(([name, say]) => say(schema[name]));
+  const limits = words.filter(([name]) => sayable(name)).map(([name, say]) => say(schema[name]));
+  const keys = schema.propertyNames?.pattern;
+  return typeof keys === 'string' ? [...limits, `keys match ${keys}`] : limits;
 }
 
 /** @param {Schema} schema */

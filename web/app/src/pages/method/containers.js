@@ -3,8 +3,10 @@ import { html, useContext } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { inlineMarkdown } from '../../ui/markdown.js';
 import { FormContext } from './form-context.js';
+import { freeMembers } from './free-keys.js';
 import { Group } from './group.js';
-import { initialOf, itemSchema, propertiesOf, shapeOf } from './schema.js';
+import { FreeKeys } from './map-field.js';
+import { freeParts, initialOf, itemSchema, itemValue, propertiesOf } from './schema.js';
 
 /** @typedef {import('./fields.js').FieldProps} Props */
 
@@ -20,7 +22,7 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
   return html`
     <${Group} name=${name} shape=${shape} required=${required} error=${error}
       onRemove=${required ? undefined : () => onChange(undefined)}>
-      <${Members} path=${path} schema=${shape.schema} value=${value} onChange=${onChange} />
+      <${Members} name=${name} path=${path} schema=${shape.schema} value=${value} onChange=${onChange} />
     </${Group}>
   `;
 }
@@ -29,21 +31,21 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
 const MOST_FIELDS = 200;
 
 /**
- * The fields of an object, required ones first.
- * @param {{path: string, schema: import('./schema.js').Schema, value: any, onChange: (value: any) => void}} props
+ * The fields of an object, required ones first, and its free keys.
+ * @param {{name: string, path: string, schema: import('./schema.js').Schema, value: any,
+ *   onChange: (value: any) => void}} props
  */
-export function Members({ path, schema, value, onChange }) {
+export function Members({ name, path, schema, value, onChange }) {
   const { Field } = useContext(FormContext);
   const rows = propertiesOf(schema);
-  const known = new Set(rows.map(([name]) => name));
-  const others = Object.keys(value ?? {}).filter((name) => !known.has(name));
-  const free = schema.additionalProperties !== undefined && schema.additionalProperties !== false;
+  const isFree = freeParts(schema).length > 0;
+  const others = isFree ? [] : freeMembers(schema, value).map(([key]) => key);
   return html`
     ${rows.slice(0, MOST_FIELDS).map(
-      ([name, part, required]) => html`
-        <${Field} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
-          value=${value && Object.hasOwn(value, name) ? value[name] : undefined}
-          onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />
+      ([key, part, required]) => html`
+        <${Field} key=${key} name=${key} path=${`${path}/${key}`} part=${part} required=${required}
+          value=${value && Object.hasOwn(value, key) ? value[key] : undefined}
+          onChange=${(/** @type {any} */ next) => onChange(withMember(value, key, next, rows))} />
       `,
     )}
     ${
@@ -59,7 +61,7 @@ export function Members({ path, schema, value, onChange }) {
         </p>
       `
     }
-    ${free && others.length === 0 && html`<p class="hint">Other keys are allowed: write them into the JSON.</p>`}
+    ${isFree && html`<${FreeKeys} name=${name} path=${path} schema=${schema} value=${value} onChange=${onChange} />`}
   `;
 }
 
@@ -120,18 +122,6 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
       </div>
     </${Group}>
   `;
-}
-
-/**
- * The value that the field of an item shows. A list cannot have gaps, so an empty item is null. Its field shows null as
- * empty, except if the schema allows null or if the field is a choice or raw JSON.
- * @param {any} item
- * @param {any} part
- * @param {import('./schema.js').Schema} root
- */
-function itemValue(item, part, root) {
-  const { kind, nullable } = shapeOf(part, root);
-  return item === null && !nullable && kind !== 'raw' && kind !== 'choice' ? undefined : item;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The first problems of the params, for the summary before a call. */
-import { kindOf } from '../../lib/exact.js';
 import { valueError } from './check.js';
-import { itemSchema, propertiesOf, shapeOf, variantsOf } from './schema.js';
+import { freeMembers, keyError, partOfKey } from './free-keys.js';
+import { freeParts, itemSchema, propertiesOf, shapeOf, variantsOf } from './schema.js';
 import { variantsAt } from './variant-match.js';
 
 /** @typedef {{path: string, message: string}} Problem */
@@ -67,11 +67,16 @@ class Search {
         found.push(...this.ofVariants(variantsOf(shape.schema, this.root), value, { path, depth: depth + 1 }).problems);
     } else if (shape.kind === 'array') {
       for (const [index, one] of value.entries()) visit(itemSchema(shape.schema, index), one, index + 1);
-    } else if (shape.kind === 'map') {
-      for (const [name, one] of Object.entries(value)) visit(shape.schema.additionalProperties, one, name);
-    } else if (shape.kind === 'object' && kindOf(value) === 'object') {
+    } else if (shape.kind === 'map' || shape.kind === 'object') {
       for (const [name, inner, needed] of propertiesOf(shape.schema))
         visit(inner, Object.hasOwn(value, name) ? value[name] : undefined, name, needed);
+      const isFree = freeParts(shape.schema).length > 0;
+      for (const [name, one] of freeMembers(shape.schema, value)) {
+        if (this.#left < 0 || found.length >= MOST_PROBLEMS) break;
+        const wrong = keyError(shape.schema, name, this.root);
+        if (wrong) found.push({ path: path ? `${path}.${name}` : name, message: wrong });
+        else if (isFree) visit(partOfKey(shape.schema, name), one, name);
+      }
     }
     return found;
   }

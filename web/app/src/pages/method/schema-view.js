@@ -5,8 +5,8 @@ import { Card } from '../../ui/card.js';
 import { Segmented } from '../../ui/field.js';
 import { JsonView } from '../../ui/json-view.js';
 import { inlineMarkdown } from '../../ui/markdown.js';
-import { defaultText, limitsOf, typeText } from './check.js';
-import { itemSchema, propertiesOf, resolve, shapeOf } from './schema.js';
+import { defaultText, limitsOf, typeText, variantLabel } from './check.js';
+import { freeParts, itemSchema, propertiesOf, shapeOf, variantsOf } from './schema.js';
 
 /** @param {{title: string, schema: any, none: string}} props */
 export function SchemaCard({ title, schema, none }) {
@@ -57,8 +57,8 @@ function Rows({ rows, root, depth, width = 1 }) {
       ${rows
         .slice(0, MOST_ROWS)
         .map(
-          ([name, part, required]) =>
-            html`<${Row} key=${name} ...${{ name, part, required, root, depth, width: all }} />`,
+          ([name, part, required], index) =>
+            html`<${Row} key=${`${index} ${name}`} ...${{ name, part, required, root, depth, width: all }} />`,
         )}
       ${rows.length > MOST_ROWS && html`<li class="muted">${rows.length - MOST_ROWS} more are in the JSON.</li>`}
     </ul>
@@ -114,7 +114,7 @@ function Facts({ part, root }) {
 }
 
 /**
- * The children of a schema: members of an object, or of the objects in a list; items of a tuple; values of a map;
+ * The children of a schema: members and free keys of an object, or of the objects in a list; items of a tuple;
  * variants.
  * @param {any} part
  * @param {any} root
@@ -122,7 +122,7 @@ function Facts({ part, root }) {
  */
 function partsOf(part, root) {
   const { kind, schema } = shapeOf(part, root);
-  if (kind === 'object') return propertiesOf(schema);
+  if (kind === 'object' || kind === 'map') return membersOf(schema);
   if (kind === 'array') {
     const tuple = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
     if (tuple.length > 0)
@@ -132,14 +132,27 @@ function partsOf(part, root) {
         index < (schema.minItems ?? 0),
       ]);
     const items = shapeOf(itemSchema(schema, 0), root);
-    return items.kind === 'object' ? propertiesOf(items.schema) : [];
+    return items.kind === 'object' ? membersOf(items.schema) : [];
   }
-  const variants = schema.anyOf ?? schema.oneOf;
-  if (kind === 'map') return [['any key', schema.additionalProperties, false]];
+  const variants = kind === 'variants' ? variantsOf(schema, root) : (schema.anyOf ?? schema.oneOf);
   if ((kind !== 'raw' && kind !== 'variants') || !Array.isArray(variants)) return [];
-  const label = (/** @type {any} */ variant, /** @type {number} */ index) => {
-    const { title } = resolve(variant, root);
-    return typeof title === 'string' && title ? title : `variant ${index + 1}`;
-  };
-  return variants.map((variant, index) => [label(variant, index), variant, false]);
+  return variants.map((variant, index) => [variantLabel(variant, index, root), variant, false]);
+}
+
+/** Limit of characters of a pattern in a row. */
+const LONGEST_PATTERN = 80;
+
+/**
+ * The declared properties and the free keys.
+ * @param {import('./schema.js').Schema} schema an object
+ * @returns {[string, any, boolean][]}
+ */
+function membersOf(schema) {
+  const declared = propertiesOf(schema);
+  const free = freeParts(schema).map(([pattern, part], index) => {
+    const others = declared.length + index === 0 ? 'any key' : 'other keys';
+    const label = pattern === null ? others : `keys matching ${pattern.slice(0, LONGEST_PATTERN)}`;
+    return /** @type {[string, any, boolean]} */ ([label, part, false]);
+  });
+  return [...declared, ...free];
 }

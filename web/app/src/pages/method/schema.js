@@ -50,6 +50,8 @@ const LIMITS = [
   'maxLength',
   'minItems',
   'maxItems',
+  'minProperties',
+  'maxProperties',
 ];
 
 /**
@@ -67,7 +69,8 @@ function withPlainLimits(schema) {
 /** @param {Schema} base @param {Schema} more @returns {Schema} */
 function join(base, more) {
   const both = { ...base, ...more };
-  if (base.properties && more.properties) both.properties = { ...base.properties, ...more.properties };
+  for (const name of ['properties', 'patternProperties'])
+    if (base[name] && more[name]) both[name] = { ...base[name], ...more[name] };
   if (Array.isArray(base.required) && Array.isArray(more.required))
     both.required = [...new Set([...base.required, ...more.required])];
   return both;
@@ -124,8 +127,10 @@ export function shapeOf(part, root, depth = 0) {
   const others = types.filter((type) => type !== 'null');
   const nullable = others.length < types.length;
   const kind = others.length === 1 && KINDS.includes(others[0]) ? others[0] : 'raw';
-  if (kind === 'object' && !hasFields(schema))
-    return { kind: isObject(schema.additionalProperties) ? 'map' : 'raw', schema, nullable: false };
+  if (kind === 'object' && !hasFields(schema)) {
+    const isMap = freeParts(schema).length > 0;
+    return { kind: isMap ? 'map' : 'raw', schema, nullable: nullable && isMap };
+  }
   if (kind === 'array' && hasChoices(schema, root)) return { kind: 'set', schema, nullable };
   return { kind, schema, nullable: nullable && kind !== 'raw' };
 }
@@ -246,11 +251,22 @@ function impliedType(schema) {
   return undefined;
 }
 
-/** Whether an object has a fixed set of fields. Objects with free keys are a map or raw JSON. @param {Schema} schema */
+/** Whether an object has declared properties or allows no key; others are maps or raw JSON. @param {Schema} schema */
 function hasFields(schema) {
-  return (
-    (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false
-  );
+  const declared = isObject(schema.properties) && Object.keys(schema.properties).length > 0;
+  return declared || (schema.additionalProperties === false && freeParts(schema).length === 0);
+}
+
+/**
+ * The schemas of free keys, which are not in `properties`: of the keys that match a pattern, and of all others. Empty
+ * if the schema says nothing about free keys, or allows none.
+ * @param {Schema} schema an object
+ * @returns {[pattern: string | null, part: any][]} the pattern is null for all other keys
+ */
+export function freeParts(schema) {
+  const patterns = Object.entries(isObject(schema.patternProperties) ? schema.patternProperties : {});
+  const others = schema.additionalProperties;
+  return isObject(others) || others === true ? [...patterns, [null, others]] : patterns;
 }
 
 /**
@@ -271,6 +287,18 @@ export function itemSchema(schema, index) {
   const tuple = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
   if (Array.isArray(tuple) && index < tuple.length) return tuple[index];
   return Array.isArray(schema.items) ? (schema.additionalItems ?? {}) : (schema.items ?? {});
+}
+
+/**
+ * The value that the field of an item or a free key shows. An item cannot be absent, so an empty one is null. Its field
+ * shows null as empty, except if the schema allows null or if the field is a choice or raw JSON.
+ * @param {any} item
+ * @param {any} part
+ * @param {Schema} root
+ */
+export function itemValue(item, part, root) {
+  const { kind, nullable } = shapeOf(part, root);
+  return item === null && !nullable && kind !== 'raw' && kind !== 'choice' ? undefined : item;
 }
 
 /** The maximum depth of required members in an initial value. */

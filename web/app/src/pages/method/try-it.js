@@ -130,7 +130,7 @@ function Fields({ shape, value, onChange }) {
   const none = Object.keys(shape.schema.properties ?? {}).length === 0;
   if (none) return html`<p class="muted">This method takes no params.</p>`;
   return html`
-    <${Members} path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined}
+    <${Members} name="params" path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined}
       onChange=${onChange} />
   `;
 }

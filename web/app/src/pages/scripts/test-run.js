@@ -1,4 +1,4 @@
-/** Runs a script or its draft as the current user, with params or an event, and shows result and output. */
+/** Runs a script, its draft or a new script as the current user, and shows result, output and time. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { formatDuration } from '../../lib/duration.js';
@@ -26,39 +26,44 @@ import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
 /**
  * @param {object} props
- * @param {import('./kinds.js').Script} props.script
- * @param {string} props.path
- * @param {string | null} props.draft the unsaved source, which runs instead of the stored one
+ * @param {import('./kinds.js').Kind} props.kind
+ * @param {string} props.name of the script in tracebacks
+ * @param {any} props.schema of the params; the params follow it until the user edits them
+ * @param {string} props.path of the request
+ * @param {Record<string, any>} props.body what runs: members of the request besides the input
+ * @param {string} props.about what runs, and what is not changed
+ * @param {string} props.action the label of the button
  * @param {(fault: import('./kinds.js').SourceFault | null) => void} props.onFault called with the faulty line of the
  *   script
  */
-export function TestRun({ script, path, draft, onFault }) {
-  const [params, setParams] = useState(() => prettyJson(sampleOf(script.params_schema)));
+export function TestRun({ kind, name, schema, path, body, about, action, onFault }) {
+  const [typed, setParams] = useState(/** @type {string | null} */ (null));
   const [eventType, setEventType] = useState(EVENT_TYPES[0]);
   const [eventId, setEventId] = useState('');
   const [ran, setRan] = useState(/** @type {RunResult | null} */ (null));
-  const tool = script.kind === 'tool';
+  const tool = kind === 'tool';
+  const params = typed ?? prettyJson(sampleOf(schema));
   const parsed = parseJson(params.trim() || '{}');
 
   const { run, busy, error } = useAction(async () => {
     onFault(null);
     const rest = JSON.stringify({
-      ...(draft !== null && { source: draft }),
+      ...body,
       ...(!tool && (eventId ? { event_id: eventId } : { event_type: eventType.trim() })),
     });
     // The params are sent as typed, so that large integers arrive unchanged.
     const given = `"params":${params.trim() || '{}'}`;
-    const body = tool ? `{${given}${rest === '{}' ? '' : ','}${rest.slice(1)}` : rest;
+    const sent = tool ? `{${given}${rest === '{}' ? '' : ','}${rest.slice(1)}` : rest;
     let answer;
     try {
-      answer = readRun(await (await api.raw('POST', `${path}/run`, body)).text());
+      answer = readRun(await (await api.raw('POST', path, sent)).text());
     } catch (refused) {
       // A draft with a syntax error is rejected before it runs.
       onFault(faultOf(refused));
       throw refused;
     }
     setRan(answer);
-    const own = answer.error?.line && answer.error.file === `${script.name}.py`;
+    const own = answer.error?.line && answer.error.file === `${name}.py`;
     if (own)
       onFault({
         ran: true,
@@ -72,9 +77,7 @@ export function TestRun({ script, path, draft, onFault }) {
   };
   return html`
     <${Card} title="Test run"
-      description=${`${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event or a past one.'}${
-        draft === null ? '' : ' Your unsaved draft runs; the stored script stays as it is.'
-      }`}>
+      description=${`${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event or a past one.'} ${about}`}>
       <form class="form" onSubmit=${submit}>
         ${
           tool
@@ -90,7 +93,7 @@ export function TestRun({ script, path, draft, onFault }) {
         }
         <div class="form-actions">
           <${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>
-            ${draft === null ? 'Run' : 'Run draft'}
+            ${action}
           </${Button}>
         </div>
       </form>

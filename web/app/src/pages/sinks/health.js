@@ -18,7 +18,7 @@ export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'J
 export const hasQueue = (sink) => sink.type !== 'json-rpc';
 
 /** @param {Sink} sink @returns {'inactive' | 'retrying' | 'failing' | 'undelivered' | 'active'} */
-function stateOf(sink) {
+export function stateOf(sink) {
   if (!sink.active) return 'inactive';
   if (sink.failures > 0) return 'retrying';
   if (sink.last_delivery?.state === 'dead') return 'failing';

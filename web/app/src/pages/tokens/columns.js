@@ -27,7 +27,13 @@ export function tokenColumns(onRevoke) {
       sort: (token) => token.name,
       cell: (token) => html`<span class="strong">${token.name}</span>`,
     },
-    { key: 'scopes', label: 'Reaches', phone: 'line', cell: (token) => html`<${Scopes} scopes=${token.scopes} />` },
+    {
+      key: 'scopes',
+      label: 'Reaches',
+      phone: 'line',
+      sort: (token) => token.scopes.join(' ') || 'all',
+      cell: (token) => html`<${Scopes} scopes=${token.scopes} />`,
+    },
     {
       key: 'last_used_at',
       label: 'Last used',

@@ -9,6 +9,8 @@ import { RevokeDialog, tokenColumns } from '../tokens/columns.js';
 /** @param {{user: {id: string, username: string}}} props */
 export function TokensCard({ user }) {
   const list = useList('/api/tokens', 'tokens', { query: { user: user.id }, every: 15_000 });
+  // Not in the address, because the page of a user has several tables.
+  const [order, onOrder] = useState('');
   const [revoking, setRevoking] = useState(/** @type {import('../tokens/columns.js').Token | null} */ (null));
   return html`
     <${Card} title="Tokens" flush description=${`Keys of programs that act as ${user.username}.`}>
@@ -16,7 +18,8 @@ export function TokensCard({ user }) {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Tokens" columns=${tokenColumns(setRevoking)} rows=${list.items}
+          <${Table} label="Tokens" choosable="tokens" columns=${tokenColumns(setRevoking)} rows=${list.items}
+            sorting=${list.hasMore ? null : { order, onOrder }}
             empty=${html`<p class="card-note muted">${user.username} has no tokens.</p>`} />
           <${Pagination} list=${list} />
         `
