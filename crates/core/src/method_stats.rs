@@ -1,9 +1,11 @@
-//! Statistics of an owner's methods and sinks, and how they are packed into blocks.
+//! Statistics of an owner's methods and sinks, and of the calls of a user, and how they are packed
+//! into blocks.
 //!
 //! A block counts the calls of all methods of one owner in one period, and the attempts of all
 //! sinks of the owner. An attempt of a sink is counted like a call, under a name that no method
-//! has. Blocks of short periods are merged into blocks of longer periods as they get older, so that
-//! an owner has only a few hundred blocks.
+//! has. Other blocks count the calls that one user made, or all users, in a single entry. Blocks of
+//! short periods are merged into blocks of longer periods as they get older, so that an owner has
+//! only a few hundred blocks.
 
 use std::{
     cmp::Reverse,
@@ -13,7 +15,7 @@ use std::{
 };
 
 use crate::{
-    id::SinkId,
+    id::{SinkId, UserId},
     journal::{
         BlockError,
         bytes::{Reader, put_number},
@@ -28,6 +30,8 @@ use crate::{
 pub const METHODS_MAX: usize = 1_000;
 /// The name of the entry that several methods share. No method has an empty name.
 pub const OTHER: &str = "";
+/// The owner of the blocks that count the calls of all users. No user has this id.
+pub const ALL_USERS: UserId = UserId::NIL;
 
 /// The prefix of the names of sinks. No name of a method contains a slash.
 const SINK_PREFIX: &str = "sink/";
@@ -149,6 +153,11 @@ impl MethodCount {
 pub struct MethodCounts(BTreeMap<Arc<str>, MethodCount>);
 
 impl MethodCounts {
+    /// Counts the calls of several methods in a single entry, [`OTHER`].
+    pub fn of_several(count: MethodCount) -> Self {
+        Self(BTreeMap::from([(Arc::from(OTHER), count)]))
+    }
+
     pub fn add(&mut self, name: &Arc<str>, count: &MethodCount) {
         match self.0.entry(Arc::clone(name)) {
             Entry::Vacant(entry) => {
@@ -314,6 +323,18 @@ mod tests {
             all = packed;
             all.add_all(&counts(METHODS_MAX + 500));
         }
+    }
+
+    #[test]
+    fn the_calls_of_several_methods_are_one_small_entry() {
+        let mut all = MethodCounts::of_several(count(3, 1));
+        all.add_all(&MethodCounts::of_several(count(4, 0)));
+        let block = all.encode();
+        assert_eq!(
+            MethodCounts::decode_one(&block, OTHER),
+            Ok(Some(count(7, 1)))
+        );
+        assert!(block.len() < 10, "{} bytes", block.len());
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub use spaces::{
     Space, SpacePatch,
 };
 pub use stats::{
-    Activity, CallMinute, FailingSink, MethodActivity, MethodStats, MethodStatsPoint,
+    Activity, CallMinute, CallTotals, FailingSink, MethodActivity, MethodStats, MethodStatsPoint,
     MethodStatsQuery, QuotaUse, QuotaUses, SinkActivity, SinkCounts, SinkStats, SinkStatsPoint,
     SpaceCounts, Stats,
 };

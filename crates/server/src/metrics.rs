@@ -19,7 +19,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Metric, Registry},
 };
-use svc_core::journal::CallEnd;
+use svc_core::{Timestamp, journal::CallEnd};
 use svc_protocol::jsonrpc::RpcError;
 
 pub use call_stats::CallStats;
@@ -293,6 +293,11 @@ impl Drop for GaugeGuard {
     fn drop(&mut self) {
         self.0.dec();
     }
+}
+
+/// The number of the minute that contains a time.
+fn minute_of(at: Timestamp) -> i64 {
+    at.0.div_euclid(60_000)
 }
 
 /// Creates a metric and registers it.

@@ -1,8 +1,10 @@
 //! The overview (`GET /api/stats`): calls of the last hour, and numbers of spaces, methods, sinks
-//! and events. [`methods`] has the statistics of one method, `sinks` of one sink,
-//! `activity` the last day of all methods and sinks of a caller, and `quotas` the use of quotas.
+//! and events. `calls` has the calls of longer ranges, [`methods`] the statistics of one method,
+//! `sinks` of one sink, `activity` the last day of all methods and sinks of a caller, and `quotas`
+//! the use of quotas.
 
 mod activity;
+mod calls;
 pub mod methods;
 mod quotas;
 mod sinks;
@@ -11,9 +13,10 @@ use std::{sync::Arc, time::Duration};
 
 use svc_core::{
     Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit},
-    Quotas, SinkId,
+    Quotas, SinkId, UserId,
+    method_stats::{ALL_USERS, StatsRange},
 };
-use svc_protocol::api::{SinkCounts, SpaceCounts, Stats};
+use svc_protocol::api::{CallMinute, MethodStatsPoint, SinkCounts, SpaceCounts, Stats};
 use svc_store::{Store, StoreError, Tx, events, sinks as sink_rows, spaces};
 use thiserror::Error;
 
@@ -42,6 +45,24 @@ pub enum Scope {
     #[default]
     Caller,
     Server,
+}
+
+impl Scope {
+    /// The user whose calls are in this scope, or [`ALL_USERS`].
+    fn user_of(self, caller: &Caller) -> Result<UserId, StatsError> {
+        match self {
+            Self::Caller => Ok(caller.user.id),
+            Self::Server if caller.may(ViewAudit) => Ok(ALL_USERS),
+            Self::Server => Err(StatsError::Denied),
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Server => "server",
+        }
+    }
 }
 
 #[derive(Debug, Error)]
@@ -79,10 +100,8 @@ pub struct Overview {
 
 impl Overview {
     pub async fn get(&self, caller: &Caller, scope: Scope) -> Result<Stats, StatsError> {
+        let user = scope.user_of(caller)?;
         let is_server = scope == Scope::Server;
-        if is_server && !caller.may(ViewAudit) {
-            return Err(StatsError::Denied);
-        }
         let now = svc_clock::now();
         let who = caller.clone();
         let read = move |tx: &mut Tx<'_>| {
@@ -92,14 +111,15 @@ impl Overview {
                 space_counts(tx, &who, is_server)?,
                 sink_counts(tx, &who, is_server)?,
                 events::count_since(tx, owner, since, EVENTS_MAX)?,
+                calls::list_calls(tx, user, StatsRange::Hour.first(now))?,
             ))
         };
-        let (spaces, sinks, events_last_hour) = self.store.read(read).await?;
+        let (spaces, sinks, events_last_hour, calls) = self.store.read(read).await?;
         let (methods, providers) = self.count_methods(caller, is_server).await?;
-        let user = (!is_server).then_some(caller.user.id);
+        let (_, minutes) = self.show_calls(user, StatsRange::Hour, now, calls);
         Ok(Stats {
-            scope: if is_server { "server" } else { "caller" }.to_owned(),
-            minutes: self.calls.minutes(user, now),
+            scope: scope.label().to_owned(),
+            minutes: minutes.into_iter().map(minute).collect(),
             calls_in_flight: is_server.then(|| self.metrics.calls_in_flight()),
             spaces,
             methods,
@@ -131,6 +151,16 @@ impl Overview {
             return Ok(count(&Cancelled::default()));
         }
         self.compute.run(caller.user.id, count).await
+    }
+}
+
+fn minute(point: MethodStatsPoint) -> CallMinute {
+    CallMinute {
+        minute: point.at,
+        calls: point.calls,
+        errors: point.errors,
+        p50_ms: point.p50_ms,
+        p95_ms: point.p95_ms,
     }
 }
 

@@ -1,12 +1,13 @@
-//! Statistics of methods and sinks. A block counts the calls of all methods of an owner in a
-//! period, and the attempts of all sinks of the owner.
+//! Statistics of methods, sinks and calls, in two tables of the same form. A block of an owner counts
+//! the calls of all methods of the owner in a period, and the attempts of all sinks of the owner; or
+//! the calls that the owner made.
 
 use std::time::Duration;
 
 use svc_core::{
     Id, Timestamp, UserId,
     journal::BlockError,
-    method_stats::{MethodCount, MethodCounts, StatsRange, start_of},
+    method_stats::{ALL_USERS, MethodCount, MethodCounts, StatsRange, start_of},
 };
 use uuid::Uuid;
 
@@ -19,6 +20,73 @@ use crate::{
 /// The maximum number of blocks that one [`prune`] removes.
 const REMOVED_MAX: usize = 100;
 
+/// A table of blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StatsTable {
+    /// The calls of the methods of an owner, and the attempts of the owner's sinks.
+    Methods,
+    /// The calls that a user made, and under [`ALL_USERS`] the calls of all users.
+    Calls,
+}
+
+struct Statements {
+    list: &'static str,
+    /// The block with the earliest start among those that have the same period.
+    find_oldest: &'static str,
+    list_period: &'static str,
+    insert: &'static str,
+    delete: &'static str,
+    prune: &'static str,
+}
+
+macro_rules! statements {
+    ($table:literal) => {
+        Statements {
+            list: concat!(
+                "SELECT starts_at, data FROM ",
+                $table,
+                " WHERE owner_id = ?1 AND starts_at >= ?2 ORDER BY starts_at"
+            ),
+            find_oldest: concat!(
+                "SELECT owner_id, starts_at FROM ",
+                $table,
+                " WHERE period_ms = ?1 AND starts_at < ?2 ORDER BY starts_at LIMIT 1"
+            ),
+            list_period: concat!(
+                "SELECT id, data FROM ",
+                $table,
+                " WHERE owner_id = ?1 AND starts_at >= ?2 AND starts_at < ?3 AND period_ms <= ?4"
+            ),
+            insert: concat!(
+                "INSERT INTO ",
+                $table,
+                " (id, owner_id, starts_at, period_ms, data) VALUES (?1, ?2, ?3, ?4, ?5)"
+            ),
+            delete: concat!("DELETE FROM ", $table, " WHERE id = ?1"),
+            prune: concat!(
+                "DELETE FROM ",
+                $table,
+                " WHERE id IN (SELECT id FROM ",
+                $table,
+                " WHERE period_ms = ?1 AND starts_at < ?2 ORDER BY starts_at LIMIT ?3)"
+            ),
+        }
+    };
+}
+
+impl StatsTable {
+    pub const ALL: [Self; 2] = [Self::Methods, Self::Calls];
+
+    fn statements(self) -> &'static Statements {
+        const METHODS: Statements = statements!("method_stats");
+        const CALLS: Statements = statements!("call_stats");
+        match self {
+            Self::Methods => &METHODS,
+            Self::Calls => &CALLS,
+        }
+    }
+}
+
 struct Block {
     id: Id,
     data: Vec<u8>,
@@ -26,41 +94,41 @@ struct Block {
 
 row! { Block: id, data }
 
-/// Adds the counts of an owner's methods and sinks in the period that starts at `starts_at`. If the
-/// owner was deleted, the counts are discarded.
+/// Adds the counts of an owner in the period that starts at `starts_at`. If the owner was deleted,
+/// the counts are discarded.
 pub fn append(
     tx: &mut Tx<'_>,
+    table: StatsTable,
     owner: UserId,
     starts_at: Timestamp,
     period: Duration,
     counts: &MethodCounts,
 ) -> Result<(), StoreError> {
-    if !tx.exists("SELECT id FROM users WHERE id = ?1", values![owner])? {
+    let find_user = "SELECT id FROM users WHERE id = ?1";
+    if owner != ALL_USERS && !tx.exists(find_user, values![owner])? {
         return Ok(());
     }
-    insert(tx, owner, starts_at, period, counts)
+    insert(tx, table, owner, starts_at, period, counts)
 }
 
-/// The calls of one method since a time: the start of each block that has calls, and its counts. A
+/// The calls of one entry since a time: the start of each block that has calls, and its counts. A
 /// time may occur more than once.
 pub fn list(
     tx: &mut Tx<'_>,
+    table: StatsTable,
     owner: UserId,
-    method: &str,
+    entry: &str,
     since: Timestamp,
 ) -> Result<Vec<(Timestamp, MethodCount)>, StoreError> {
-    let blocks: Vec<(Timestamp, Vec<u8>)> = tx.list(
-        "SELECT starts_at, data FROM method_stats WHERE owner_id = ?1 AND starts_at >= ?2
-         ORDER BY starts_at",
-        values![owner, since],
-    )?;
+    let blocks: Vec<(Timestamp, Vec<u8>)> =
+        tx.list(table.statements().list, values![owner, since])?;
     let mut found = Vec::new();
     for (starts_at, data) in blocks {
-        match MethodCounts::decode_one(&data, method) {
+        match MethodCounts::decode_one(&data, entry) {
             Ok(Some(count)) => found.push((starts_at, count)),
             Ok(None) => {}
             Err(error) => tracing::error!(target: crate::LOG_TARGET, owner = %owner,
-                "cannot read a block of the statistics of methods: {error}"
+                "cannot read a block of the statistics of calls: {error}"
             ),
         }
     }
@@ -75,16 +143,13 @@ pub fn visit(
     since: Timestamp,
     mut found: impl FnMut(Timestamp, &str, &MethodCount),
 ) -> Result<(), StoreError> {
-    let blocks: Vec<(Timestamp, Vec<u8>)> = tx.list(
-        "SELECT starts_at, data FROM method_stats WHERE owner_id = ?1 AND starts_at >= ?2
-         ORDER BY starts_at",
-        values![owner, since],
-    )?;
+    let list = StatsTable::Methods.statements().list;
+    let blocks: Vec<(Timestamp, Vec<u8>)> = tx.list(list, values![owner, since])?;
     for (starts_at, data) in blocks {
         let read = MethodCounts::decode_each(&data, |name, count| found(starts_at, name, &count));
         if let Err(error) = read {
             tracing::error!(target: crate::LOG_TARGET, owner = %owner,
-                "cannot read a block of the statistics of methods: {error}"
+                "cannot read a block of the statistics of calls: {error}"
             );
         }
     }
@@ -94,18 +159,17 @@ pub fn visit(
 /// Merges blocks that are too old for their [`StatsRange`] into a block of the next range, which
 /// has longer periods. One call replaces the blocks of one owner within one such longer period.
 /// Returns whether there may be more to merge.
-pub fn merge(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
+pub fn merge(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<bool, StoreError> {
     for range in StatsRange::ALL {
         let Some(next) = range.next() else { continue };
         let (period, longer) = (range.step(), next.step());
         let before = start_of(range.first(now), longer);
         let oldest: Option<(UserId, Timestamp)> = tx.find(
-            "SELECT owner_id, starts_at FROM method_stats WHERE period_ms = ?1 AND starts_at < ?2
-             ORDER BY starts_at LIMIT 1",
+            table.statements().find_oldest,
             values![millis(period), before],
         )?;
         if let Some((owner, starts_at)) = oldest
-            && merge_period(tx, owner, start_of(starts_at, longer), longer)?
+            && merge_period(tx, table, owner, start_of(starts_at, longer), longer)?
         {
             return Ok(true);
         }
@@ -115,26 +179,30 @@ pub fn merge(tx: &mut Tx<'_>, now: Timestamp) -> Result<bool, StoreError> {
 
 /// Removes blocks that are too old for every range. Returns their number; there may be more if it
 /// is not 0.
-pub fn prune(tx: &mut Tx<'_>, now: Timestamp) -> Result<usize, StoreError> {
+pub fn prune(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<usize, StoreError> {
     let before = StatsRange::Month.first(now);
     tx.count_changes(
-        "DELETE FROM method_stats WHERE id IN
-         (SELECT id FROM method_stats WHERE period_ms = ?1 AND starts_at < ?2
-          ORDER BY starts_at LIMIT ?3)",
+        table.statements().prune,
         values![millis(StatsRange::Month.step()), before, REMOVED_MAX],
     )
+}
+
+/// Removes the blocks that count the calls of a deleted user. The foreign key of the other table
+/// removes the blocks of the user's methods.
+pub(crate) fn delete_calls_of(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM call_stats WHERE owner_id = ?1", values![user])
 }
 
 /// Replaces all blocks of an owner in a period by one. Returns whether this was possible.
 fn merge_period(
     tx: &mut Tx<'_>,
+    table: StatsTable,
     owner: UserId,
     starts_at: Timestamp,
     period: Duration,
 ) -> Result<bool, StoreError> {
     let blocks: Vec<Block> = tx.list(
-        "SELECT id, data FROM method_stats
-         WHERE owner_id = ?1 AND starts_at >= ?2 AND starts_at < ?3 AND period_ms <= ?4",
+        table.statements().list_period,
         values![owner, starts_at, starts_at.plus(period), millis(period)],
     )?;
     let mut merged = MethodCounts::default();
@@ -144,19 +212,20 @@ fn merge_period(
             // A server with a newer version of svc wrote the block, and will merge it.
             Err(BlockError::Version(_)) => return Ok(false),
             Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %block.id,
-                "removed a damaged block of the statistics of methods: {error}"
+                "removed a damaged block of the statistics of calls: {error}"
             ),
         }
     }
     for block in &blocks {
-        tx.send("DELETE FROM method_stats WHERE id = ?1", values![block.id])?;
+        tx.send(table.statements().delete, values![block.id])?;
     }
-    insert(tx, owner, starts_at, period, &merged)?;
+    insert(tx, table, owner, starts_at, period, &merged)?;
     Ok(true)
 }
 
 fn insert(
     tx: &mut Tx<'_>,
+    table: StatsTable,
     owner: UserId,
     starts_at: Timestamp,
     period: Duration,
@@ -166,8 +235,7 @@ fn insert(
         return Ok(());
     }
     tx.send(
-        "INSERT INTO method_stats (id, owner_id, starts_at, period_ms, data)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        table.statements().insert,
         values![
             Id(Uuid::now_v7()),
             owner,

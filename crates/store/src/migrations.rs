@@ -53,6 +53,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0031_call_payloads",
     "0032_event_traces",
     "0033_last_seen",
+    "0034_call_stats",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

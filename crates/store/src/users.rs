@@ -11,6 +11,7 @@ pub use self::power::{UserFilter, UserPower, find_power, list_powers};
 use super::{
     conditions::Conditions,
     error::StoreError,
+    method_stats,
     page::{Page, PageRequest},
     record::record,
     roles, second_factors,
@@ -202,5 +203,6 @@ pub fn delete(tx: &mut Tx<'_>, id: UserId) -> Result<(), StoreError> {
         "DELETE FROM spaces WHERE owner_id = ?1 AND state = 'deleted'",
         values![id],
     )?;
+    method_stats::delete_calls_of(tx, id)?;
     tx.execute("DELETE FROM users WHERE id = ?1", values![id])
 }

@@ -1,4 +1,5 @@
-//! `GET /api/stats`, `GET /api/stats/activity`, and the statistics of one method and of one sink.
+//! `GET /api/stats`, `GET /api/stats/calls`, `GET /api/stats/activity`, and the statistics of one
+//! method and of one sink.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,21 @@ pub struct FailingSink {
     pub lost: u64,
 }
 
+/// `GET /api/stats/calls`: the calls that the caller made or, with `?scope=server`, all calls.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CallTotals {
+    /// `caller` or `server`.
+    #[schemars(extend("enum" = ["caller", "server"]))]
+    pub scope: String,
+    pub range: StatsRange,
+    /// Seconds from the start of a point to the start of the next point.
+    pub step_seconds: u64,
+    /// All calls of the range.
+    pub total: MethodStatsPoint,
+    /// Oldest first. The last point is not complete.
+    pub points: Vec<MethodStatsPoint>,
+}
+
 /// `GET /api/methods/{name}/stats`
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MethodStats {
@@ -102,7 +118,7 @@ pub struct MethodStats {
     pub points: Vec<MethodStatsPoint>,
 }
 
-/// Answered calls of a method. Notifications have no answer and are not counted.
+/// Answered calls. Notifications have no answer and are not counted.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MethodStatsPoint {
     /// The start of the period whose calls are counted.

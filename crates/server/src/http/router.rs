@@ -183,6 +183,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/diagnostics",                 AUDIT,     AsOwner,  diagnostics::get),
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
         get("/api/stats/activity",              Caller,    AsOwner,  stats::activity),
+        get("/api/stats/calls",                 Caller,    AsOwner,  stats::calls),
         get("/api/stats/quotas",                Caller,    Never,    stats::quotas),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),

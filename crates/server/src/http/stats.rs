@@ -1,11 +1,12 @@
-//! `GET /api/stats`, `GET /api/stats/activity`, `GET /api/stats/quotas`, and the statistics of one
-//! method and of one sink.
+//! `GET /api/stats`, `GET /api/stats/calls`, `GET /api/stats/activity`, `GET /api/stats/quotas`, and
+//! the statistics of one method and of one sink.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use svc_core::{SinkId, method_stats::StatsRange};
 use svc_protocol::api::{
-    Activity, CredentialQuery, MethodStats, MethodStatsQuery, QuotaUses, SinkStats, Stats,
+    Activity, CallTotals, CredentialQuery, MethodStats, MethodStatsQuery, QuotaUses, SinkStats,
+    Stats,
 };
 
 use super::{
@@ -21,12 +22,31 @@ pub struct StatsQuery {
     scope: Scope,
 }
 
+#[derive(Deserialize, JsonSchema)]
+pub struct CallTotalsQuery {
+    /// `server` needs the permission `view_audit`.
+    #[serde(default)]
+    scope: Scope,
+    /// `1h` if absent. The points are those of `GET /api/methods/{name}/stats`.
+    range: Option<StatsRange>,
+}
+
 pub async fn get(
     app: App,
     caller: Caller,
     Query(query): Query<StatsQuery>,
 ) -> ApiResult<Json<Stats>> {
     Ok(Json(app.stats.get(&caller, query.scope).await?))
+}
+
+pub async fn calls(
+    app: App,
+    caller: Caller,
+    Query(query): Query<CallTotalsQuery>,
+) -> ApiResult<Json<CallTotals>> {
+    let range = query.range.unwrap_or(StatsRange::Hour);
+    let totals = app.stats.get_calls(&caller, query.scope, range).await?;
+    Ok(Json(totals))
 }
 
 pub async fn method(

@@ -1,91 +1,215 @@
-//! Counts the calls of each minute of the last hour, for `GET /api/stats`.
+//! Counts the calls of each user, and the calls of all users, that are not in the stored statistics
+//! yet. A call adds to the counters of its caller. Once per minute, the new counts are taken and
+//! stored.
 
-mod ring;
-
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
 
 use parking_lot::RwLock;
-use svc_core::{Timestamp, UserId};
-use svc_protocol::api::CallMinute;
+use svc_core::{
+    UserId,
+    latency::{STEPS, step_of},
+    method_stats::{ALL_USERS, MethodCount, MethodCounts},
+};
 
-use self::ring::Ring;
 use super::CallOutcome;
 use crate::random_key::RandomKeyMap;
 
-/// Calls of the last hour, per user and in total. Recording a call takes a look-up and a few atomic
-/// additions.
+/// Recording a call takes a look-up and at most four atomic additions.
 #[derive(Default)]
 pub struct CallStats {
-    all: Ring,
-    /// A user's first call creates a ring. After an hour without calls, `forget_idle` removes it.
-    users: RwLock<RandomKeyMap<UserId, Arc<Ring>>>,
+    all: Counters,
+    /// A user's first call creates the counters. After a minute without calls, `take_unwritten`
+    /// removes them.
+    users: RwLock<RandomKeyMap<UserId, Box<Counters>>>,
 }
 
 impl CallStats {
     /// Records an answered call.
     pub fn record(&self, user: UserId, outcome: CallOutcome, took: Duration) {
-        let minute = minute_of(svc_clock::now());
-        let failed = outcome != CallOutcome::Ok;
-        self.all.record(minute, failed, took);
-        if let Some(ring) = self.users.read().get(&user) {
-            return ring.record(minute, failed, took);
+        let is_error = outcome != CallOutcome::Ok;
+        self.all.record(is_error, took);
+        if let Some(counters) = self.users.read().get(&user) {
+            return counters.record(is_error, took);
         }
-        let ring = self.users.write().entry(user).or_default().clone();
-        ring.record(minute, failed, took);
+        let mut users = self.users.write();
+        users.entry(user).or_default().record(is_error, took);
     }
 
-    /// The calls in each minute of the last hour, of one user or of all users. The current minute
-    /// is the last one.
-    pub fn minutes(&self, user: Option<UserId>, now: Timestamp) -> Vec<CallMinute> {
-        let minute = minute_of(now);
-        match user {
-            None => self.all.minutes(minute),
-            Some(user) => {
-                let ring = self.users.read().get(&user).cloned();
-                ring.unwrap_or_default().minutes(minute)
+    /// Takes the calls that are not in the stored statistics yet: those of each user, and under
+    /// [`ALL_USERS`] those of all users.
+    pub fn take_unwritten(&self) -> Vec<(UserId, MethodCounts)> {
+        let mut taken: Vec<_> = self
+            .all
+            .take()
+            .map(|count| (ALL_USERS, count))
+            .into_iter()
+            .collect();
+        let mut idle = Vec::new();
+        for (user, counters) in self.users.read().iter() {
+            match counters.take() {
+                Some(count) => taken.push((*user, count)),
+                None => idle.push(*user),
+            }
+        }
+        self.forget(&idle);
+        let pack = |(user, count)| (user, MethodCounts::of_several(count));
+        taken.into_iter().map(pack).collect()
+    }
+
+    /// Adds calls that `take_unwritten` returned, because they could not be written.
+    pub fn put_back(&self, counts: &[(UserId, MethodCounts)]) {
+        for (user, counts) in counts {
+            for (_, count) in counts.iter() {
+                match *user == ALL_USERS {
+                    true => self.all.add(count),
+                    false => self.users.write().entry(*user).or_default().add(count),
+                }
             }
         }
     }
 
-    /// Removes users without calls in the last hour.
-    pub fn forget_idle(&self, now: Timestamp) {
-        let minute = minute_of(now);
-        self.users.write().retain(|_, ring| !ring.is_idle(minute));
+    /// The calls of a user, or of [`ALL_USERS`], that are not in the stored statistics yet.
+    pub fn find_unwritten(&self, user: UserId) -> MethodCount {
+        if user == ALL_USERS {
+            return self.all.read();
+        }
+        let users = self.users.read();
+        users
+            .get(&user)
+            .map(|counters| counters.read())
+            .unwrap_or_default()
+    }
+
+    /// Removes the counters of users without new calls.
+    fn forget(&self, idle: &[UserId]) {
+        if idle.is_empty() {
+            return;
+        }
+        let mut users = self.users.write();
+        for user in idle {
+            if users.get(user).is_some_and(|counters| counters.is_empty()) {
+                users.remove(user);
+            }
+        }
     }
 }
 
-const MINUTE_MS: i64 = 60_000;
+/// The calls since the counters were taken.
+struct Counters {
+    errors: AtomicU64,
+    /// Calls by latency. Their sum is the number of calls.
+    steps: [AtomicU64; STEPS],
+}
 
-pub(super) fn minute_of(at: Timestamp) -> i64 {
-    at.0.div_euclid(MINUTE_MS)
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            errors: AtomicU64::new(0),
+            steps: [const { AtomicU64::new(0) }; STEPS],
+        }
+    }
+}
+
+impl Counters {
+    fn record(&self, is_error: bool, took: Duration) {
+        self.steps[step_of(took)].fetch_add(1, Relaxed);
+        if is_error {
+            self.errors.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn add(&self, count: &MethodCount) {
+        self.errors.fetch_add(count.errors, Relaxed);
+        for (counter, calls) in self.steps.iter().zip(&count.steps) {
+            counter.fetch_add(*calls, Relaxed);
+        }
+    }
+
+    /// Returns the counts and sets the counters to 0. Returns `None` without calls.
+    fn take(&self) -> Option<MethodCount> {
+        if self.is_empty() {
+            return None;
+        }
+        Some(MethodCount {
+            errors: self.errors.swap(0, Relaxed),
+            steps: std::array::from_fn(|step| self.steps[step].swap(0, Relaxed)),
+        })
+    }
+
+    fn read(&self) -> MethodCount {
+        MethodCount {
+            errors: self.errors.load(Relaxed),
+            steps: std::array::from_fn(|step| self.steps[step].load(Relaxed)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        let counters = self.steps.iter().chain([&self.errors]);
+        counters.into_iter().all(|count| count.load(Relaxed) == 0)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_user_sees_their_own_calls_and_is_forgotten_after_an_hour() {
+    const MS: Duration = Duration::from_millis(1);
+
+    fn user(number: u128) -> UserId {
+        UserId(uuid::Uuid::from_u128(number))
+    }
+
+    /// Calls and errors that are not written yet.
+    fn unwritten(stats: &CallStats, user: UserId) -> (u64, u64) {
+        let count = stats.find_unwritten(user);
+        (count.calls(), count.errors)
+    }
+
+    fn recorded() -> CallStats {
         let stats = CallStats::default();
-        let ann = UserId(uuid::Uuid::from_u128(1));
-        let bob = UserId(uuid::Uuid::from_u128(2));
-        stats.record(ann, CallOutcome::Ok, Duration::from_millis(1));
-        stats.record(ann, CallOutcome::MethodError, Duration::from_millis(1));
-        stats.record(bob, CallOutcome::NotFound, Duration::from_millis(1));
-        let now = svc_clock::now();
-        let sums = |user| {
-            let minutes = stats.minutes(user, now);
-            assert_eq!(minutes.len(), ring::MINUTES);
-            minutes.iter().fold((0, 0), |(calls, errors), minute| {
-                (calls + minute.calls, errors + minute.errors)
-            })
-        };
-        assert_eq!(sums(Some(ann)), (2, 1));
-        assert_eq!(sums(Some(bob)), (1, 1));
-        assert_eq!(sums(None), (3, 2));
-        stats.forget_idle(now);
+        stats.record(user(1), CallOutcome::Ok, MS);
+        stats.record(user(1), CallOutcome::MethodError, 100 * MS);
+        stats.record(user(2), CallOutcome::NotFound, MS);
+        stats
+    }
+
+    #[test]
+    fn each_user_and_all_users_have_their_calls() {
+        let stats = recorded();
+        assert_eq!(unwritten(&stats, user(1)), (2, 1));
+        assert_eq!(unwritten(&stats, user(2)), (1, 1));
+        assert_eq!(unwritten(&stats, user(3)), (0, 0));
+        assert_eq!(unwritten(&stats, ALL_USERS), (3, 2));
+        let slowest = stats.find_unwritten(user(1)).percentile_ms(0.95);
+        assert!(slowest.expect("there were calls") > 90.0);
+    }
+
+    #[test]
+    fn calls_are_taken_once_and_returned_if_they_were_not_written() {
+        let stats = recorded();
+        let taken = stats.take_unwritten();
+        assert_eq!(taken.len(), 3, "two users, and all users");
+        assert_eq!(unwritten(&stats, ALL_USERS), (0, 0));
+        stats.record(user(1), CallOutcome::Ok, MS);
+        stats.put_back(&taken);
+        assert_eq!(unwritten(&stats, user(1)), (3, 1));
+        assert_eq!(unwritten(&stats, user(2)), (1, 1));
+        assert_eq!(unwritten(&stats, ALL_USERS), (4, 2));
+    }
+
+    #[test]
+    fn a_user_without_new_calls_has_no_counters() {
+        let stats = recorded();
+        stats.take_unwritten();
         assert_eq!(stats.users.read().len(), 2);
-        stats.forget_idle(now.plus(Duration::from_secs(61 * 60)));
+        stats.record(user(2), CallOutcome::Ok, MS);
+        let taken = stats.take_unwritten();
+        assert_eq!(taken.len(), 2, "one user, and all users");
+        assert_eq!(stats.users.read().len(), 1);
+        assert!(stats.take_unwritten().is_empty());
         assert!(stats.users.read().is_empty());
     }
 }

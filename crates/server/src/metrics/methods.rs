@@ -30,7 +30,7 @@ use svc_core::{
 pub use meter::MethodMeter;
 
 use self::meter::Sample;
-use super::{CallOutcome, MetricsOptions, call_stats::minute_of, latency_series::LatencySeries};
+use super::{CallOutcome, MetricsOptions, latency_series::LatencySeries, minute_of};
 
 /// The label of all methods that have no series of their own. A method named `other` is counted
 /// with them.
@@ -136,7 +136,7 @@ impl MethodMetrics {
     }
 
     /// Adds calls that `take_unwritten` returned, because they could not be written.
-    pub fn put_back(&self, counts: &HashMap<UserId, MethodCounts>) {
+    pub fn put_back(&self, counts: &[(UserId, MethodCounts)]) {
         let mut state = self.state.lock();
         for (owner, counts) in counts {
             state.unwritten.entry(*owner).or_default().add_all(counts);

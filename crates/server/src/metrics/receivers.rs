@@ -18,7 +18,7 @@ use prometheus_client::{
 use svc_core::{Timestamp, fair_places::FairPlaces, latency::step_of};
 use svc_store::lanes::Backlog;
 
-use super::{call_stats::minute_of, latency_series::LatencySeries};
+use super::{latency_series::LatencySeries, minute_of};
 
 /// How attempts end.
 const OUTCOMES: [&str; 3] = ["delivered", "failed", "unrenderable"];

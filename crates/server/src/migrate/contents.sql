@@ -52,6 +52,7 @@ INSERT INTO call_blocks VALUES ('cb1', 'u1', 1, 2, 3, X'01FF');
 INSERT INTO call_block_callers VALUES ('u1', 2, 'cb1');
 INSERT INTO call_payloads VALUES ('cp1', 'u1', 1, 2, 2, X'01FF');
 INSERT INTO method_stats VALUES ('ms1', 'u1', 60000, 60000, X'0100');
+INSERT INTO call_stats VALUES ('cs1', '00000000-0000-0000-0000-000000000000', 60000, 60000, X'0100');
 INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9);
 INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL, NULL);
 INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5);

@@ -114,7 +114,7 @@ pub fn assemble(
         },
         mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
         stats: overview(&base, &calls),
-        method_stats: method_stats(&base),
+        method_stats: method_stats(&base, &calls),
         self_check: SelfCheck {
             store: base.store.clone(),
             data_folder: options.data_dir.clone(),
@@ -307,12 +307,13 @@ fn call_history(base: &Base) -> Arc<CallHistory> {
     })
 }
 
-fn method_stats(base: &Base) -> MethodStatistics {
+fn method_stats(base: &Base, calls: &Calls) -> MethodStatistics {
     MethodStatistics {
         store: base.store.clone(),
         directory: base.directory.clone(),
         registry: base.registry.clone(),
         metrics: base.metrics.clone(),
+        calls: calls.stats.clone(),
     }
 }
 

@@ -21,7 +21,6 @@ pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         if let Err(error) = app.identity.flush_last_used().await {
             warn!("cannot store the last use of credentials: {error}");
         }
-        app.calls.stats.forget_idle(svc_clock::now());
     }));
     let pruning = tokio::spawn(repeat(app.clone(), PRUNE_EVERY, async |app: &App| {
         if let Err(error) = app.identity.prune().await {

@@ -1,5 +1,6 @@
-//! Statistics of methods (`GET /api/methods/{name}/stats`). Once per minute, stores the counts of
-//! the metrics and merges old blocks. A block holds the counts of one owner's methods for a period.
+//! Statistics of methods (`GET /api/methods/{name}/stats`). Once per minute, stores the new counts of
+//! methods, sinks and callers, and merges old blocks. A block holds the counts of one owner's methods
+//! for a period, or the calls of one user.
 //!
 //! Only the owner of the method and users with `view_audit` see its statistics. Other callers may
 //! see only their own calls, and the statistics do not distinguish callers.
@@ -12,11 +13,14 @@ use std::{
 use svc_core::{
     Permission::ViewAudit,
     Timestamp, UserId,
-    method_stats::{MethodCount, StatsRange, start_of},
+    method_stats::{MethodCount, MethodCounts, StatsRange, start_of},
     visibility::resolve,
 };
 use svc_protocol::api::{MethodStats, MethodStatsPoint};
-use svc_store::{Store, StoreError, Tx, method_stats};
+use svc_store::{
+    Store, StoreError, Tx,
+    method_stats::{self, StatsTable},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -24,7 +28,7 @@ use super::StatsError;
 use crate::{
     identity::{Caller, Directory},
     methods::registry::Registry,
-    metrics::Metrics,
+    metrics::{CallStats, Metrics},
 };
 
 /// The period of a new block.
@@ -39,7 +43,11 @@ pub struct MethodStatistics {
     pub directory: Arc<Directory>,
     pub registry: Arc<Registry>,
     pub metrics: Arc<Metrics>,
+    pub calls: Arc<CallStats>,
 }
+
+/// The counts of some owners.
+type OwnerCounts = Vec<(UserId, MethodCounts)>;
 
 impl MethodStatistics {
     /// Writes the calls of each minute until the server stops. [`Self::flush`] writes the last
@@ -67,25 +75,39 @@ impl MethodStatistics {
     /// Writes all calls that are not written yet, as calls of this minute. Those that cannot be
     /// written are kept for the next time.
     async fn write(&self, minute: Timestamp) {
-        let unwritten = self.metrics.methods.take_unwritten();
-        let mut owners: Vec<_> = unwritten.into_iter().collect();
+        let methods = self.metrics.methods.take_unwritten();
+        let calls = self.calls.take_unwritten();
+        let lost = self.write_to(StatsTable::Methods, minute, methods).await;
+        self.metrics.methods.put_back(&lost);
+        let lost = self.write_to(StatsTable::Calls, minute, calls).await;
+        self.calls.put_back(&lost);
+    }
+
+    /// Returns the counts that could not be written.
+    async fn write_to(
+        &self,
+        table: StatsTable,
+        minute: Timestamp,
+        counts: impl IntoIterator<Item = (UserId, MethodCounts)>,
+    ) -> OwnerCounts {
+        let mut owners: OwnerCounts = counts.into_iter().collect();
         while !owners.is_empty() {
             let rest = owners.split_off(owners.len().min(OWNERS_MAX));
             let counts = Arc::new(owners);
             let written = Arc::clone(&counts);
             let write = self.store.write(move |tx| {
                 for (owner, counts) in written.iter() {
-                    method_stats::append(tx, *owner, minute, PERIOD, counts)?;
+                    method_stats::append(tx, table, *owner, minute, PERIOD, counts)?;
                 }
                 Ok(())
             });
             if let Err(error) = write.await {
-                warn!("cannot write the statistics of methods; they are kept in memory: {error}");
-                let lost = counts.iter().cloned().chain(rest).collect();
-                return self.metrics.methods.put_back(&lost);
+                warn!("cannot write the statistics of calls; they are kept in memory: {error}");
+                return counts.iter().cloned().chain(rest).collect();
             }
             owners = rest;
         }
+        OwnerCounts::new()
     }
 
     /// Merges old blocks of short periods into blocks of longer periods, and removes the oldest
@@ -94,7 +116,12 @@ impl MethodStatistics {
         let began = Instant::now();
         for _ in 0..STEPS_MAX {
             let step = move |tx: &mut Tx<'_>| {
-                Ok(method_stats::merge(tx, now)? || method_stats::prune(tx, now)? > 0)
+                let mut has_more = false;
+                for table in StatsTable::ALL {
+                    has_more |= method_stats::merge(tx, table, now)?
+                        || method_stats::prune(tx, table, now)? > 0;
+                }
+                Ok(has_more)
             };
             // The next minute must be written in time.
             if !self.store.write(step).await? || began.elapsed() > PERIOD / 2 {
@@ -118,7 +145,9 @@ impl MethodStatistics {
         let now = svc_clock::now();
         let first = range.first(now);
         let wanted = method.to_owned();
-        let read = move |tx: &mut Tx<'_>| method_stats::list(tx, owner, &wanted, first);
+        let read = move |tx: &mut Tx<'_>| {
+            method_stats::list(tx, StatsTable::Methods, owner, &wanted, first)
+        };
         let mut counts = self.store.read_list(caller.user.id, read).await?;
         let unwritten = self.metrics.methods.find_unwritten(owner, method);
         if unwritten.calls() > 0 {
@@ -147,20 +176,30 @@ fn show(
     first: Timestamp,
     counts: &[(Timestamp, MethodCount)],
 ) -> MethodStats {
-    let step = range.step();
-    let (total, points) = sum_points(range, first, counts);
-    let starts = (0..).map(|number| first.plus(step * number));
+    let (total, points) = show_points(range, first, counts);
     MethodStats {
         method: method.to_owned(),
         owner_id: owner,
         range,
-        step_seconds: step.as_secs(),
-        total: point(first, &total),
-        points: starts
-            .zip(&points)
-            .map(|(at, count)| point(at, count))
-            .collect(),
+        step_seconds: range.step().as_secs(),
+        total,
+        points,
     }
+}
+
+/// The sum of all counts, and the points of a chart.
+pub(super) fn show_points(
+    range: StatsRange,
+    first: Timestamp,
+    counts: &[(Timestamp, MethodCount)],
+) -> (MethodStatsPoint, Vec<MethodStatsPoint>) {
+    let (total, points) = sum_points(range, first, counts);
+    let starts = (0..).map(|number| first.plus(range.step() * number));
+    let points = starts
+        .zip(&points)
+        .map(|(at, count)| point(at, count))
+        .collect();
+    (point(first, &total), points)
 }
 
 /// The sum of all counts, and the sum of each point of a chart.

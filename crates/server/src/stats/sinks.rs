@@ -7,7 +7,11 @@ use svc_core::{
     method_stats::{MethodCount, StatsRange, name_of_sink},
 };
 use svc_protocol::api::{SinkStats, SinkStatsPoint};
-use svc_store::{Tx, method_stats, sinks};
+use svc_store::{
+    Tx,
+    method_stats::{self, StatsTable},
+    sinks,
+};
 
 use super::{
     StatsError,
@@ -30,7 +34,8 @@ impl MethodStatistics {
         let read = move |tx: &mut Tx<'_>| {
             let sink = sinks::find(tx, id)?.filter(|sink| keys.contains(&sink.owner_key));
             let Some(sink) = sink else { return Ok(None) };
-            let counts = method_stats::list(tx, sink.owner_id, &wanted, first)?;
+            let table = StatsTable::Methods;
+            let counts = method_stats::list(tx, table, sink.owner_id, &wanted, first)?;
             Ok(Some((sink.owner_id, counts)))
         };
         let found = self.store.read_list(caller.user.id, read).await?;

@@ -48,6 +48,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/diagnostics", |_| fixed("/api/diagnostics")),
     ("/api/stats", |_| fixed("/api/stats?scope=server")),
     ("/api/stats/activity", |_| fixed("/api/stats/activity")),
+    ("/api/stats/calls", |_| fixed("/api/stats/calls?scope=server&range=24h")),
     ("/api/stats/quotas", |draft| of_user(draft, "/api/stats/quotas")),
     ("/api/methods", |_| fixed("/api/methods")),
     ("/api/methods/{name}/stats", method_stats),
@@ -372,7 +373,7 @@ pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
             });
         }
         "/api/auth/me" => each("", &|record| record["id"] == id),
-        "/api/stats" => each("", &|_| all("view_audit")),
+        "/api/stats" | "/api/stats/calls" => each("", &|_| all("view_audit")),
         "/api/stats/quotas" => each("", &|record| record["user_id"] == id || all("manage_users")),
         _ => {}
     }

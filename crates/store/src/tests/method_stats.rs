@@ -1,17 +1,17 @@
-//! Statistics of methods, on both engines.
+//! Statistics of methods and of calls, on both engines.
 
 use std::time::Duration;
 
 use svc_core::{
     QuotaOverrides, Timestamp, UserId, UserName,
-    method_stats::{MethodCount, MethodCounts, StatsRange, start_of},
+    method_stats::{ALL_USERS, MethodCount, MethodCounts, OTHER, StatsRange, start_of},
 };
 use uuid::Uuid;
 
 use crate::{
     Store, StoreError, Tx,
     engines::{TestEngine, on_each_engine},
-    method_stats,
+    method_stats::{self, StatsTable},
     sql::values,
     users::{self, UserRow},
 };
@@ -44,12 +44,15 @@ fn counts(method: &str, calls: u64) -> MethodCounts {
 }
 
 async fn append(store: &Store, owner: UserId, at: Timestamp, counts: MethodCounts) {
-    let write = move |tx: &mut Tx<'_>| method_stats::append(tx, owner, at, MINUTE, &counts);
+    let write = move |tx: &mut Tx<'_>| {
+        method_stats::append(tx, StatsTable::Methods, owner, at, MINUTE, &counts)
+    };
     store.write(write).await.expect("written");
 }
 
 async fn calls(store: &Store, owner: UserId, method: &'static str, since: Timestamp) -> u64 {
-    let read = move |tx: &mut Tx<'_>| method_stats::list(tx, owner, method, since);
+    let read =
+        move |tx: &mut Tx<'_>| method_stats::list(tx, StatsTable::Methods, owner, method, since);
     let found = store.read(read).await.expect("read");
     found.iter().map(|(_, count)| count.calls()).sum()
 }
@@ -62,17 +65,40 @@ async fn blocks(store: &Store) -> i64 {
 }
 
 async fn merge_all(store: &Store, now: Timestamp) {
-    while store
-        .write(move |tx| method_stats::merge(tx, now))
-        .await
-        .expect("merged")
-    {}
-    while store
-        .write(move |tx| method_stats::prune(tx, now))
-        .await
-        .expect("pruned")
-        > 0
-    {}
+    for table in StatsTable::ALL {
+        while store
+            .write(move |tx| method_stats::merge(tx, table, now))
+            .await
+            .expect("merged")
+        {}
+        while store
+            .write(move |tx| method_stats::prune(tx, table, now))
+            .await
+            .expect("pruned")
+            > 0
+        {}
+    }
+}
+
+async fn append_calls(store: &Store, owner: UserId, at: Timestamp, calls: u64) {
+    let mut count = MethodCount::default();
+    count.steps[3] = calls;
+    let counts = MethodCounts::of_several(count);
+    let write = move |tx: &mut Tx<'_>| {
+        method_stats::append(tx, StatsTable::Calls, owner, at, MINUTE, &counts)
+    };
+    store.write(write).await.expect("written");
+}
+
+/// The number of blocks that a range needs, and the calls in them.
+async fn calls_of(store: &Store, owner: UserId, since: Timestamp) -> (usize, u64) {
+    let read =
+        move |tx: &mut Tx<'_>| method_stats::list(tx, StatsTable::Calls, owner, OTHER, since);
+    let found = store.read(read).await.expect("read");
+    (
+        found.len(),
+        found.iter().map(|(_, count)| count.calls()).sum(),
+    )
 }
 
 async fn blocks_are_merged_as_they_get_older(engine: &TestEngine) {
@@ -142,7 +168,52 @@ async fn blocks_that_cannot_be_read_are_left_or_removed(engine: &TestEngine) {
     assert_eq!(blocks(&store).await, 1);
 }
 
+async fn calls_of_users_and_of_all_users_are_separate_series(engine: &TestEngine) {
+    let store = engine.open().await;
+    let (ann, bob) = store
+        .write(|tx| Ok((insert_user(tx, "ann")?, insert_user(tx, "bob")?)))
+        .await
+        .expect("users");
+    let first = start_of(NOW, 60 * MINUTE);
+    // The methods of Ann have many entries. Her calls do not read them.
+    for number in 0..50 {
+        let method = format!("m{number}");
+        append(&store, ann, first, counts(&method, 7)).await;
+    }
+    // Two servers write one block a minute each, for two hours.
+    for minute in 0..120 {
+        let at = first.plus(MINUTE * minute);
+        for _server in 0..2 {
+            append_calls(&store, ann, at, 1).await;
+            append_calls(&store, ALL_USERS, at, 3).await;
+        }
+    }
+    append_calls(&store, bob, first, 5).await;
+    append_calls(&store, UserId(Uuid::now_v7()), first, 9).await;
+    let now = first.plus(MINUTE * 120);
+    for _ in 0..2 {
+        assert_eq!(calls_of(&store, ann, first).await.1, 240);
+        assert_eq!(calls_of(&store, ALL_USERS, first).await.1, 720);
+        assert_eq!(calls_of(&store, bob, first).await, (1, 5));
+        merge_all(&store, now).await;
+    }
+    let (blocks, _) = calls_of(&store, ALL_USERS, first).await;
+    assert!(blocks < 2 * 75 + 6, "{blocks} blocks");
+    assert_eq!(calls(&store, ann, "m1", first).await, 7);
+
+    store
+        .write(move |tx| users::delete(tx, ann))
+        .await
+        .expect("deleted");
+    assert_eq!(calls_of(&store, ann, first).await, (0, 0));
+    // The sum of all users keeps the calls of deleted users, until it is too old.
+    assert_eq!(calls_of(&store, ALL_USERS, first).await.1, 720);
+    merge_all(&store, now.plus(MINUTE * 60 * 24 * 31)).await;
+    assert_eq!(calls_of(&store, ALL_USERS, Timestamp(0)).await, (0, 0));
+}
+
 on_each_engine!(
     blocks_are_merged_as_they_get_older,
+    calls_of_users_and_of_all_users_are_separate_series,
     blocks_that_cannot_be_read_are_left_or_removed,
 );

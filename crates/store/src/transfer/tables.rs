@@ -58,6 +58,7 @@ pub(super) const COPIED: &[&str] = &[
     "call_block_callers",
     "call_payloads",
     "method_stats",
+    "call_stats",
 ];
 
 /// Tables that only a zone uses, and tables of records that are valid for minutes only, such as

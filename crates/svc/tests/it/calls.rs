@@ -2,6 +2,7 @@
 //! statistics, traces.
 
 mod budget;
+mod call_totals;
 mod depth;
 mod errors;
 mod fairness;

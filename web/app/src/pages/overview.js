@@ -10,17 +10,16 @@ import { Button } from '../ui/button.js';
 import { PageHeader, Stat } from '../ui/card.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Segmented } from '../ui/field.js';
+import { RangeCharts } from './charts/range-charts.js';
 import { ActivityCard } from './overview/activity.js';
-import { CallsChart, LatencyChart } from './overview/charts.js';
 import { FailingCard } from './overview/failing.js';
 import { GettingStarted, useGettingStarted } from './overview/getting-started.js';
 
 await loadStyles('overview.css');
 
-/** @typedef {{minute: string, calls: number, errors: number, p50_ms: number | null, p95_ms: number | null}} Minute */
 /**
  * @typedef {object} Stats
- * @property {Minute[]} minutes oldest first, the last one is the current minute
+ * @property {{calls: number, errors: number}[]} minutes oldest first, the last one is the current minute
  * @property {number | null} calls_in_flight
  * @property {{created: number, deployed: number, stopped: number} | null} spaces
  * @property {number} methods
@@ -62,10 +61,8 @@ export default function OverviewPage() {
           <${ErrorNotice} error=${stats.error} title="These numbers are outdated" onRetry=${stats.reload} />
           ${!start.hidden && html`<${GettingStarted} start=${start} />`}
           <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
-          <div class="columns">
-            <${CallsChart} minutes=${stats.data.minutes} />
-            <${LatencyChart} minutes=${stats.data.minutes} />
-          </div>
+          <${RangeCharts} path=${server ? '/api/stats/calls?scope=server' : '/api/stats/calls'} one="call"
+            every=${EVERY_MS} />
           <div class=${stats.data.sinks ? 'overview-main' : ''}>
             ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
             <${ActivityCard} />

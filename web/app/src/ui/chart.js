@@ -2,6 +2,8 @@
  * Small charts as SVG. The value at the pointer is shown above the chart. A table has all values, for screen readers
  * and for users who want the numbers. Failures are hatched, so that they differ from the rest without colours.
  */
+import { valueTick } from '../lib/axis.js';
+import { formatNumber } from '../lib/format.js';
 import { cx, html, useId, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
 import { Card } from './card.js';
@@ -12,6 +14,15 @@ await loadStyles('chart.css');
 /** Size of the view box, which stretches to the width of the card. */
 const WIDTH = 600;
 const HEIGHT = 96;
+/** Space above the highest value, for the width of a line. */
+const ABOVE = 4;
+/** Ticks nearer to an end would touch the words at this end, on a phone. */
+const [TICKS_FROM, TICKS_TO] = [0.3, 0.8];
+/** Longer words at the ends leave no space for ticks on a phone. */
+const WORDS_MAX = 12;
+
+/** The height of a value in the chart. @param {number} value @param {number} top the highest value */
+const tall = (value, top) => (top > 0 ? (value / top) * (HEIGHT - ABOVE) : 0);
 
 /**
  * @typedef {object} ChartFrame
@@ -19,9 +30,11 @@ const HEIGHT = 96;
  * @property {string} value of the point that is shown
  * @property {any} note beside the value
  * @property {string} when time of the point that is shown
- * @property {string} top the value of the highest point
+ * @property {number} top the highest value
+ * @property {(value: number) => string} [format] of values; without it, the values are whole numbers
  * @property {string} label description for screen readers
  * @property {[string, string]} axis words at the left and at the right end
+ * @property {import('../lib/axis.js').Tick[]} ticks between the two ends
  * @property {number} count of points
  * @property {(index: number | null) => void} onPoint
  * @property {(index: number) => void} [onChoose] a click on a point
@@ -29,12 +42,15 @@ const HEIGHT = 96;
  */
 
 /** @param {ChartFrame & {children?: any}} props */
-export function ChartCard({ title, value, note, when, top, label, axis, count, onPoint, onChoose, table, children }) {
+export function ChartCard(props) {
+  const { title, value, note, when, top, format, label, count, onPoint, onChoose, table, children } = props;
   const indexAt = (/** @type {any} */ event) => {
     const box = event.currentTarget.getBoundingClientRect();
     const part = (event.clientX - box.left) / box.width;
     return Math.min(count - 1, Math.max(0, Math.floor(part * count)));
   };
+  const ticks = props.ticks.filter(({ at }) => at >= TICKS_FROM && at <= TICKS_TO);
+  const middle = valueTick(top, !format);
   return html`
     <${Card} title=${title} actions=${html`<span class="muted small">${when}</span>`}>
       <p class="chart-read"><span class="stat-value">${value}</span><span class="muted small">${note}</span></p>
@@ -43,13 +59,53 @@ export function ChartCard({ title, value, note, when, top, label, axis, count, o
           aria-label=${label} onPointerMove=${(/** @type {any} */ event) => onPoint(indexAt(event))}
           onPointerLeave=${() => onPoint(null)} class=${onChoose ? 'chart-choice' : undefined}
           onClick=${onChoose && ((/** @type {any} */ event) => onChoose(indexAt(event)))}>
+          <${Grid} rows=${middle === null ? [] : [tall(middle, top)]} columns=${ticks.map(({ at }) => at)} />
           ${children}
         </svg>
-        <span class="chart-top muted" aria-hidden="true">${top}</span>
+        <${Scale} values=${top > 0 ? [top, middle, 0] : []} top=${top} format=${format ?? formatNumber} />
+        <${TimeAxis} ends=${props.axis} ticks=${ticks} />
       </div>
-      <p class="chart-axis muted" aria-hidden="true"><span>${axis[0]}</span><span>${axis[1]}</span></p>
       <${Numbers} title=${title} table=${table} />
     </${Card}>
+  `;
+}
+
+/** @param {{rows: number[], columns: number[]}} props heights of horizontal lines, and parts of the width */
+function Grid({ rows, columns }) {
+  return html`
+    ${rows.map((row) => html`<line class="chart-grid" x1="0" x2=${WIDTH} y1=${HEIGHT - row} y2=${HEIGHT - row} />`)}
+    ${columns.map(
+      (at) =>
+        html`<line class="chart-grid" x1=${round(at * WIDTH)} x2=${round(at * WIDTH)} y1=${ABOVE} y2=${HEIGHT} />`,
+    )}
+  `;
+}
+
+/** @param {{values: (number | null)[], top: number, format: (value: number) => string}} props */
+function Scale({ values, top, format }) {
+  const shown = values.filter((value) => value !== null);
+  return html`
+    <p class="chart-scale muted" aria-hidden="true">
+      ${shown.map(
+        (value) => html`
+          <span style=${{ top: `${round(HEIGHT - tall(value, top))}px` }}>${value === 0 ? '0' : format(value)}</span>
+        `,
+      )}
+    </p>
+  `;
+}
+
+/** @param {{ends: ChartFrame['axis'], ticks: ChartFrame['ticks']}} props */
+function TimeAxis({ ends, ticks }) {
+  const isLong = ends.some((words) => words.length > WORDS_MAX);
+  return html`
+    <p class=${cx('chart-axis muted', isLong && 'chart-axis-long')} aria-hidden="true">
+      <span>${ends[0]}</span>
+      ${ticks.map(
+        ({ at, label }) => html`<span class="chart-tick" style=${{ left: `${round(at * 100)}%` }}>${label}</span>`,
+      )}
+      <span>${ends[1]}</span>
+    </p>
   `;
 }
 
@@ -89,8 +145,8 @@ export function Bars({ bars, at }) {
   const id = useId();
   const top = Math.max(0, ...bars.map((bar) => bar.total));
   const step = WIDTH / Math.max(1, bars.length);
-  const tall = (/** @type {number} */ amount) =>
-    top === 0 || amount === 0 ? 0 : Math.max(2, (amount / top) * (HEIGHT - 4));
+  // A small number is still visible.
+  const height = (/** @type {number} */ amount) => Math.max(2, tall(amount, top));
   return html`
     <defs>
       <pattern id=${id} width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
@@ -102,11 +158,11 @@ export function Bars({ bars, at }) {
       if (total === 0) return html`<rect key=${key} ...${box} class="bar-zero" y=${HEIGHT - 1.5} height="1.5" />`;
       return html`
         <g key=${key}>
-          <rect ...${box} class=${cx('bar', index === at && 'bar-on')} y=${round(HEIGHT - tall(total))}
-            height=${round(tall(total))} />
+          <rect ...${box} class=${cx('bar', index === at && 'bar-on')} y=${round(HEIGHT - height(total))}
+            height=${round(height(total))} />
           ${
             bad > 0 &&
-            html`<rect ...${box} fill=${`url(#${id})`} y=${round(HEIGHT - tall(bad))} height=${round(tall(bad))} />`
+            html`<rect ...${box} fill=${`url(#${id})`} y=${round(HEIGHT - height(bad))} height=${round(height(bad))} />`
           }
         </g>
       `;
@@ -122,7 +178,7 @@ export function Line({ values, at }) {
   const top = Math.max(0, ...values.map((value) => value ?? 0));
   const step = WIDTH / Math.max(1, values.length);
   const x = (/** @type {number} */ index) => round((index + 0.5) * step);
-  const y = (/** @type {number} */ value) => round(HEIGHT - 3 - (value / (top || 1)) * (HEIGHT - 6));
+  const y = (/** @type {number} */ value) => round(HEIGHT - tall(value, top));
   return html`
     <line class="chart-floor" x1="0" x2=${WIDTH} y1=${HEIGHT - 0.5} y2=${HEIGHT - 0.5} />
     ${at !== null && html`<line class="chart-cursor" x1=${x(at)} x2=${x(at)} y1="0" y2=${HEIGHT} />`}

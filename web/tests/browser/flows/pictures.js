@@ -23,17 +23,31 @@ async function overview(scene) {
     viewport: { width: 1280, height: 900 },
   });
   // The charts show an hour, but the server of the test has run only for a minute: the numbers of calls are invented.
-  await page.route('**/api/stats*', async (route) => {
-    const answer = await route.fetch();
-    const stats = await answer.json();
-    await route.fulfill({ response: answer, json: { ...stats, minutes: stats.minutes.map(minute) } });
-  });
+  for (const [path, key] of [
+    ['**/api/stats?*', 'minutes'],
+    ['**/api/stats/calls?*', 'points'],
+  ]) {
+    await page.route(path, async (route) => {
+      const answer = await route.fetch();
+      const stats = await answer.json();
+      await route.fulfill({ response: answer, json: { ...stats, ...invented(stats, key) } });
+    });
+  }
   await page.goto('/');
   await page.getByRole('button', { name: 'Hide' }).click();
   await see(page.getByRole('main').getByText(scene.facts.event.type));
   await see(page.getByText('old-crm'));
   await page.mouse.move(0, 0);
   await page.screenshot({ path: join(scene.facts.folder, 'overview.png') });
+}
+
+/** Invented values of an hour, and their sum. @param {any} stats @param {string} key of the minutes */
+function invented(stats, key) {
+  const minutes = stats[key].map(minute);
+  const sum = (/** @type {string} */ name) =>
+    minutes.reduce((/** @type {number} */ all, /** @type {any} */ one) => all + one[name], 0);
+  const total = { ...stats.total, calls: sum('calls'), errors: sum('errors'), p50_ms: 18, p95_ms: 131 };
+  return { [key]: minutes, ...(stats.total ? { total } : {}) };
 }
 
 /** Invented values of a minute: the calls rise and fall, and a few fail. @param {any} one @param {number} index */

@@ -225,6 +225,7 @@ const TEXTS: &[Text] = &[
     ("GET", "/api/diagnostics", "Check the server: database, disk, open files", &[]),
     ("GET", "/api/stats", "Statistics of calls, spaces, sinks and events", COMPUTED),
     ("GET", "/api/stats/activity", "The last 24 hours of the caller's methods and sinks", &[]),
+    ("GET", "/api/stats/calls", "The calls of the caller or of all users over time", &[]),
     ("GET", "/api/stats/quotas", "Quotas and their use; administrators can read those of a user", &[NOT_FOUND]),
     ("GET", "/api/methods", "List the methods that the caller sees",
         &[TOO_MANY_WORDS, INVALID_PAGE, BUSY, SERVER_BUSY]),

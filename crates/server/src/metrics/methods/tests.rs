@@ -141,7 +141,7 @@ fn statistics_are_taken_once_and_returned_if_they_were_not_written() {
     meter.record(CallOutcome::Notification, MS);
     let unwritten = metrics.methods.find_unwritten(owner(1), "a");
     assert_eq!((unwritten.calls(), unwritten.errors), (2, 1));
-    let taken = metrics.methods.take_unwritten();
+    let taken: Vec<_> = metrics.methods.take_unwritten().into_iter().collect();
     assert!(metrics.methods.take_unwritten().is_empty());
     meter.record(CallOutcome::Ok, MS);
     metrics.methods.put_back(&taken);

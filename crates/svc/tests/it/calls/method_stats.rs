@@ -12,7 +12,7 @@ async fn stats(user: &TestUser, path: &str) -> Value {
 }
 
 /// The sums of calls and of errors over all points. Checks that `total` has the same numbers.
-fn sums(stats: &Value) -> (u64, u64) {
+pub(super) fn sums(stats: &Value) -> (u64, u64) {
     let points = stats["points"].as_array().unwrap();
     let sum = |key: &str| points.iter().map(|one| one[key].as_u64().unwrap()).sum();
     let sums: (u64, u64) = (sum("calls"), sum("errors"));

@@ -136,6 +136,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/diagnostics",              "1111 33 3o o o"),
     ("GET",    "/api/stats",                    "1111 33 oo o o"),
     ("GET",    "/api/stats/activity",           "1111 33 oo o o"),
+    ("GET",    "/api/stats/calls",              "1111 33 oo o o"),
     ("GET",    "/api/stats/quotas",             "1111 33 oo o 3"),
     ("GET",    "/api/methods",                  "1111 o3 oo o o"),
     ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::{TestUser, eventually};
+use svc_testkit::{TestUser, eventually, fixture};
 
 use super::{
     SOON,
@@ -114,4 +114,26 @@ async fn lists_have_small_charts_and_a_sink_has_statistics() {
     };
     let site = Site::shop(server()).await;
     run(&browser, "statistics", &site.server, &site.facts).await;
+}
+
+#[tokio::test]
+async fn the_overview_shows_calls_of_the_last_month_and_of_all_users() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut server = server().start().await;
+    let (ann, ben) = (server.user("ann").await, server.user("ben").await);
+    let root = server.user_with("root", &["admin"], &[]).await;
+    let space = ann.space("shop").await;
+    let mut agent = space.publish(fixture().plain("echo")).await;
+    for _ in 0..3 {
+        ann.call("echo", json!({})).await;
+    }
+    ann.call("nowhere", json!({})).await;
+    ben.call("nowhere", json!({})).await;
+    agent.stop().await;
+    // The calls were recorded by an earlier process of the server.
+    server.restart().await;
+    let facts = json!({"ann": credentials(&ann), "root": credentials(&root)});
+    run(&browser, "overview", &server, &facts).await;
 }

@@ -1,5 +1,6 @@
-/** Counts and latencies of the last hour, day, week or month, of a method or a sink. */
+/** Counts and latencies of the last hour, day, week or month: of a method, of a sink, or of all calls. */
 import { withQuery } from '../../lib/api.js';
+import { timeTicks } from '../../lib/axis.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
@@ -10,7 +11,7 @@ import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Segmented } from '../../ui/field.js';
 
 /** @typedef {{at: string, count: number, bad: number, p50_ms: number | null, p95_ms: number | null}} Point */
-/** @typedef {{total: Point, points: Point[]}} Stats */
+/** @typedef {{total: Point, points: Point[], ticks: import('../../lib/axis.js').Tick[]}} Stats */
 
 const EVERY_MS = 15_000;
 /** The ranges of the API, and the words at the left end of the charts. */
@@ -25,14 +26,15 @@ const RANGES = [
  * @param {object} props
  * @param {string} props.path of the statistics
  * @param {'call' | 'attempt'} props.one what is counted
+ * @param {number} [props.every] milliseconds between two requests
  */
-export function RangeCharts({ path, one }) {
+export function RangeCharts({ path, one, every = EVERY_MS }) {
   const query = useQuery();
   const range = RANGES.find(({ value }) => value === query.get('range')) ?? RANGES[0];
-  const loaded = useResource(withQuery(path, { range: range.value }), { every: EVERY_MS });
+  const loaded = useResource(withQuery(path, { range: range.value }), { every });
   const setRange = (/** @type {string} */ value) => query.set({ range: value === RANGES[0].value ? null : value });
   const pending = pendingOf(loaded);
-  const stats = pending ? null : { total: pointOf(loaded.data.total), points: loaded.data.points.map(pointOf) };
+  const stats = pending ? null : statsOf(loaded.data);
   return html`
     <div class="stack">
       <${Segmented} label="Time range of the charts" value=${range.value} onInput=${setRange} options=${RANGES} />
@@ -50,7 +52,14 @@ export function RangeCharts({ path, one }) {
   `;
 }
 
-/** @param {any} point of a method or a sink @returns {Point} */
+/** @param {any} data an answer of the API @returns {Stats} */
+function statsOf({ total, points, step_seconds }) {
+  const from = Date.parse(points[0].at);
+  const ticks = timeTicks(from, from + points.length * step_seconds * 1_000);
+  return { total: pointOf(total), points: points.map(pointOf), ticks };
+}
+
+/** @param {any} point of calls or of attempts @returns {Point} */
 const pointOf = (point) => ({
   ...point,
   count: point.calls ?? point.attempts,
@@ -60,14 +69,14 @@ const pointOf = (point) => ({
 /** @param {{stats: Stats, start: string, one: string}} props */
 function CountChart({ stats, start, one }) {
   const [at, setAt] = useState(/** @type {number | null} */ (null));
-  const { points, total } = stats;
+  const { points, total, ticks } = stats;
   const shown = points[at ?? -1] ?? total;
   const top = Math.max(...points.map((point) => point.count));
   const title = one === 'call' ? 'Calls' : 'Attempts';
   return html`
     <${ChartCard} title=${title} value=${formatNumber(shown.count)} when=${whenOf(points, at)}
-      note=${noteOf(shown, one)} top=${top ? formatNumber(top) : ''} onPoint=${setAt} count=${points.length}
-      axis=${[start, 'now']}
+      note=${noteOf(shown, one)} top=${top} onPoint=${setAt} count=${points.length}
+      axis=${[start, 'now']} ticks=${ticks}
       label=${`${title} since ${start}: ${plural(total.count, one)}, ${formatNumber(total.bad)} failed`}
       table=${{
         head: ['From', title, 'Failed'],
@@ -90,13 +99,14 @@ function noteOf({ count, bad }, one) {
 /** @param {{stats: Stats, start: string, one: string}} props */
 function LatencyChart({ stats, start, one }) {
   const [at, setAt] = useState(/** @type {number | null} */ (null));
-  const { points, total } = stats;
+  const { points, total, ticks } = stats;
   const shown = points[at ?? -1] ?? total;
   const top = Math.max(...points.map((point) => point.p95_ms ?? 0));
   return html`
     <${ChartCard} title="Latency, p95" value=${durationOf(shown.p95_ms)} when=${whenOf(points, at)}
       note=${shown.p50_ms === null ? `no ${one}s` : `half within ${durationOf(shown.p50_ms)}`}
-      top=${top ? formatDuration(top) : ''} onPoint=${setAt} count=${points.length} axis=${[start, 'now']}
+      top=${top} format=${formatDuration} onPoint=${setAt} count=${points.length}
+      axis=${[start, 'now']} ticks=${ticks}
       label=${`95th percentile of the latency since ${start}: ${durationOf(total.p95_ms)}`}
       table=${{
         head: ['From', 'p50', 'p95'],

@@ -1,4 +1,5 @@
 /** How many past events match, over time. A click on a bar narrows the time range. */
+import { timeTicks } from '../../lib/axis.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -40,7 +41,7 @@ function Chart({ data }) {
       note=${
         data.counted_since ? `Since ${exactTime(data.counted_since)}; older events are not counted.` : 'matching events'
       }
-      top=${formatNumber(Math.max(...counts))} axis=${[exactTime(since), exactTime(until)]}
+      top=${Math.max(...counts)} axis=${[exactTime(since), exactTime(until)]} ticks=${timeTicks(since, until)}
       label=${`Events from ${exactTime(since)} to ${exactTime(until)}: ${plural(total, 'event')}`}
       onChoose=${zoom}
       table=${{

@@ -1,5 +1,6 @@
 /** The recorded calls of one method: outcomes, durations, callers, and the newest calls. */
 import { withQuery } from '../../lib/api.js';
+import { timeTicks } from '../../lib/axis.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { can, me } from '../../lib/me.js';
@@ -127,7 +128,7 @@ function OutcomeChart({ calls }) {
             ? 'none failed'
             : 'no calls'
       }
-      top=${formatNumber(top)} axis=${[start, 'now']}
+      top=${top} axis=${[start, 'now']} ticks=${timeTicks(from, to)}
       label=${`Calls over time: ${plural(calls.length, 'call')}, ${formatNumber(failed)} failed`}
       table=${{
         head: ['From', 'Calls', 'Failed'],
@@ -150,7 +151,7 @@ function DurationChart({ calls }) {
     <${ChartCard} title="Duration" value=${shown ? formatNumber(shown.count) : formatDuration(p95)}
       when=${shown ? rangeWords(shown) : ''} onPoint=${setAt} count=${columns.length}
       note=${shown ? (shown.count === 1 ? 'call' : 'calls') : `p95, half within ${formatDuration(p50)}`}
-      top=${formatNumber(top)} axis=${[edge(columns[0].from), edge(columns[columns.length - 1].to)]}
+      top=${top} axis=${[edge(columns[0].from), edge(columns[columns.length - 1].to)]} ticks=${middleOf(columns)}
       label=${`Duration of ${plural(calls.length, 'call')}: ${words}`}
       table=${{
         head: ['Took', 'Calls'],
@@ -159,6 +160,16 @@ function DurationChart({ calls }) {
       <${Bars} at=${at} bars=${columns.map((one) => ({ key: String(one.from), total: one.count }))} />
     </${ChartCard}>
   `;
+}
+
+/**
+ * The start of the column in the middle.
+ * @param {{from: number}[]} columns
+ * @returns {import('../../lib/axis.js').Tick[]}
+ */
+function middleOf(columns) {
+  const index = Math.round(columns.length / 2);
+  return columns.length < 2 ? [] : [{ at: index / columns.length, label: edge(columns[index].from) }];
 }
 
 /** @param {number | null} ms */

@@ -1,0 +1,97 @@
+/** The charts of the overview: ranges, own calls and calls of all users, and the labels of the axes. */
+import assert from 'node:assert/strict';
+
+import { expectUsable } from '../oauth.js';
+import { see, seeNo } from '../scene.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** The ranges, the words at the left end of the charts, and the minimum number of labels between the ends. */
+const RANGES = /** @type {[string, string, number][]} */ ([
+  ['24 h', '24 h ago', 2],
+  ['7 d', '7 days ago', 3],
+  ['30 d', '30 days ago', 2],
+  ['1 h', '60 min ago', 2],
+]);
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function overview(scene) {
+  await ownCalls(scene);
+  await callsOfAll(scene);
+}
+
+/** @param {import('../scene.js').Scene} scene */
+async function ownCalls(scene) {
+  const page = await scene.open(scene.facts.ann);
+  await page.goto('/');
+  await see(page.getByRole('link', { name: /^Calls, last hour\s*4/ }));
+  await see(page.getByRole('img', { name: 'Calls since 60 min ago: 4 calls, 1 failed' }));
+  await seeNo(page.getByRole('group', { name: 'Whose calls' }));
+  for (const [range, start, ticks] of RANGES) {
+    await page.getByText(range, { exact: true }).click();
+    await see(page.getByRole('img', { name: `Calls since ${start}: 4 calls, 1 failed` }));
+    await see(page.getByRole('img', { name: new RegExp(`latency since ${start}: (\\d|<)`) }));
+    const labels = await page.locator('.chart-axis').first().locator('.chart-tick').allInnerTexts();
+    assert.ok(labels.length >= ticks, `${range}: ${labels}`);
+    assert.equal(new Set(labels).size, labels.length, `${range}: ${labels}`);
+    const scale = await page.locator('.chart-scale').first().innerText();
+    assert.match(scale, /^\d\s+\d\s+0$/, range);
+  }
+  assert.equal(new URL(page.url()).searchParams.get('range'), null, 'the first range is the default');
+  // The value at the pointer replaces the sum.
+  const chart = page.getByRole('img', { name: /^Calls since/ });
+  await chart.hover({ position: { x: 5, y: 20 } });
+  await see(page.getByText('no calls').first());
+  await page.mouse.move(0, 0);
+  await page.getByText('Show as table').first().click();
+  const numbers = page.getByRole('region', { name: 'Calls, as a table' }).locator('tbody td:nth-child(2)');
+  await see(numbers.first());
+  const sum = (await numbers.allInnerTexts()).reduce((all, one) => all + Number(one), 0);
+  assert.equal(sum, 4, 'the table has every call of the chart');
+  await expectUsable(page, 'the overview');
+}
+
+/** @param {import('../scene.js').Scene} scene */
+async function callsOfAll(scene) {
+  const page = await scene.open(scene.facts.root);
+  await page.goto('/?range=24h');
+  await see(page.getByRole('img', { name: 'Calls since 24 h ago: 5 calls, 2 failed' }));
+  await pictures(scene, page);
+  await page.getByText('Mine', { exact: true }).click();
+  await see(page.getByRole('img', { name: 'Calls since 24 h ago: 0 calls, 0 failed' }));
+  await seeNo(page.locator('.chart-scale > span').first());
+  assert.equal(new URL(page.url()).searchParams.get('range'), '24h', 'the range stays');
+}
+
+/** The labels of the axes do not touch each other. @param {import('../scene.js').Scene} scene @param {Page} page */
+async function pictures(scene, page) {
+  for (const [name, colorScheme, width] of /** @type {const} */ ([
+    ['light', 'light', 1280],
+    ['dark', 'dark', 1280],
+    ['phone', 'light', 360],
+  ])) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    await page.setViewportSize({ width, height: 900 });
+    for (const [range, start] of RANGES) {
+      await page.getByText(range, { exact: true }).click();
+      await see(page.getByRole('img', { name: `Calls since ${start}: 5 calls, 2 failed` }));
+      await page.locator('.chart').first().scrollIntoViewIfNeeded();
+      await page.screenshot({ path: `${scene.results}/${name}-${range.replace(' ', '')}.png` });
+      for (const axis of await page.locator('.chart-axis').all()) await expectApart(axis, `${name}, ${range}`);
+    }
+  }
+  await page.getByText('24 h', { exact: true }).click();
+  await see(page.getByRole('img', { name: /^Calls since 24 h ago/ }));
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+/** @param {import('playwright-core').Locator} axis @param {string} what */
+async function expectApart(axis, what) {
+  const labels = await axis.locator('span').all();
+  const boxes = await Promise.all(labels.map((label) => label.boundingBox()));
+  const sorted = boxes.filter((box) => box !== null).sort((a, b) => a.x - b.x);
+  for (const [index, box] of sorted.entries()) {
+    const before = sorted[index - 1];
+    assert.ok(!before || before.x + before.width < box.x, `${what}: two labels of an axis touch`);
+  }
+}
