@@ -218,7 +218,7 @@ async fn wrong_summary_requests_are_rejected_and_many_at_once_are_answered() {
         ("?by=caller&by=credential", "`by`"),
         ("?by=caller&since=today", "`today`"),
         ("?by=caller&code=x", "`x`"),
-        ("?by=caller&space_id=1", "`1`"),
+        ("?by=caller&space_id=1", "`space_id`"),
     ] {
         let answer = shop.bob.get(&format!("/api/calls/summary{query}")).await;
         let answer = answer.expect(400);
