@@ -159,7 +159,8 @@ async function sortedLists(page, lists) {
   for (const [path, labels] of Object.entries(lists)) {
     await page.goto(path);
     for (const name of labels) {
-      const head = page.getByRole('columnheader', { name, exact: true });
+      const button = page.getByRole('button', { name, exact: true });
+      const head = page.getByRole('columnheader').filter({ has: button });
       await head.getByRole('button', { name, exact: true }).click();
       assert.equal(await head.getAttribute('aria-sort'), 'ascending', `${path}: ${name}`);
     }

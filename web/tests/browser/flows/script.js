@@ -29,6 +29,7 @@ export default async function script(scene) {
   await seeNo(page.locator('.editor-error-line'));
   assert.ok((await page.locator('.tok-keyword').allInnerTexts()).includes('def'), 'the source is highlighted');
   await runNew(page);
+  await page.screenshot({ path: `${scene.results}/new-script.png`, fullPage: true });
   await page.getByRole('button', { name: 'Create script' }).click();
   await seePage(page, 'double');
 

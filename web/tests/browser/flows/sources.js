@@ -138,9 +138,11 @@ async function sorted(page) {
     ['schedules', ['first', 'second'].map((name, at) => ({ name, cron: `${5 - at} 2 * * *` })), 'Runs at'],
   ];
   for (const [path, records, label] of lists) {
+    const ids = [];
     for (const data of records) {
       const answer = await page.request.post(`/api/${path}`, { data });
       assert.equal(answer.status(), 201, await answer.text());
+      ids.push((await answer.json()).id);
     }
     await page.goto(`/${path}`);
     const rows = page.getByRole('table').locator('tbody tr');
@@ -154,6 +156,7 @@ async function sorted(page) {
     await page.getByRole('button', { name: 'Columns' }).click();
     await page.getByRole('menuitemcheckbox', { name: label }).click();
     await seeNo(head);
+    for (const id of ids) assert.equal((await page.request.delete(`/api/${path}/${id}`)).status(), 204);
   }
 }
 
