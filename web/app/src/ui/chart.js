@@ -16,8 +16,9 @@ const WIDTH = 600;
 const HEIGHT = 96;
 /** Space above the highest value, for the width of a line. */
 const ABOVE = 4;
-/** Ticks nearer to an end would touch the words at this end, on a phone. */
+/** Ticks nearer to an end would touch the words at this end. On a phone, only ticks in the middle have labels. */
 const [TICKS_FROM, TICKS_TO] = [0.3, 0.8];
+const [MIDDLE_FROM, MIDDLE_TO] = [0.42, 0.75];
 /** Longer words at the ends leave no space for ticks on a phone. */
 const WORDS_MAX = 12;
 
@@ -102,7 +103,10 @@ function TimeAxis({ ends, ticks }) {
     <p class=${cx('chart-axis muted', isLong && 'chart-axis-long')} aria-hidden="true">
       <span>${ends[0]}</span>
       ${ticks.map(
-        ({ at, label }) => html`<span class="chart-tick" style=${{ left: `${round(at * 100)}%` }}>${label}</span>`,
+        ({ at, label }) => html`
+          <span class=${cx('chart-tick', (at < MIDDLE_FROM || at > MIDDLE_TO) && 'chart-tick-outer')}
+            style=${{ left: `${round(at * 100)}%` }}>${label}</span>
+        `,
       )}
       <span>${ends[1]}</span>
     </p>
