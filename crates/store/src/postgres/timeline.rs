@@ -115,7 +115,9 @@ mod tests {
         for accepted in ["7 00000001", "7 0000000B", "7 0000000B"] {
             assert_eq!(timelines.check(timeline(accepted)), Ok(()), "{accepted}");
         }
-        let refused = timelines.check(timeline("7 00000002")).unwrap_err();
+        let refused = timelines
+            .check(timeline("7 00000002"))
+            .expect_err("an older timeline");
         let said = refused.to_string();
         assert!(said.contains("timeline is 2"), "{said}");
         assert!(said.contains("used timeline 11"), "{said}");
