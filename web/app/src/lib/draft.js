@@ -32,14 +32,17 @@ export function useStoredDraft(name, initial, { omit = [] } = {}) {
   const [state, setState] = useState(() => restore(key, initial, omit));
   const first = useRef(textOf(initial, omit));
   const text = textOf(state, omit);
+  // Set here and not in the effect, which runs only after the browser has painted: the page may be left before that.
+  const latest = useRef(text);
+  latest.current = text;
   const pending = useRef(/** @type {() => void} */ (() => {}));
   const began = useRef(signOuts);
   useEffect(() => {
     if (key === null) return undefined;
     const store = () => {
       // The page of a user who has signed out still exists for a moment, and must not store its draft again.
-      if (began.current !== signOuts || text === first.current) sessionStorage.removeItem(key);
-      else write(key, text);
+      if (began.current !== signOuts || latest.current === first.current) sessionStorage.removeItem(key);
+      else write(key, latest.current);
     };
     pending.current = store;
     const timer = setTimeout(store, PAUSE_MS);
