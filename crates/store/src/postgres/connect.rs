@@ -107,7 +107,7 @@ impl Connector {
     }
 
     /// Opens a connection to one address. With several hosts, a former primary counts as
-    /// unreachable. With one host, the timeline does not matter: there is no other host to choose.
+    /// unreachable. With only one host there is no choice, so its timeline is not checked.
     async fn open_current(&self, config: &Config) -> Result<(Client, Messages), ConnectError> {
         let opening = match &self.url.tls {
             Some(tls) => open(config, tls.clone()).await,
