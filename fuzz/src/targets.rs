@@ -2,6 +2,7 @@
 //! memory is a finding. Where a second way to get the result exists (serde, a round trip, a slower
 //! function), the target compares both results.
 
+mod archive;
 mod documents;
 mod events;
 mod jsonrpc;
@@ -32,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("source_request", sources::request),
     ("oauth_params", oauth::params),
     ("client_document", oauth::client_document),
+    ("library_archive", archive::libraries),
 ];
 
 /// The input as text; `None` if it is not UTF-8.

@@ -40,6 +40,7 @@ pub mod token;
 pub mod totp;
 pub mod trace;
 pub mod visibility;
+pub mod zip;
 
 pub use id::{
     ConsentId, EventId, GrantId, GroupId, Id, LaneId, OAuthClientId, OidcIdentityId,

@@ -1,7 +1,4 @@
-//! The `svc` Python package of `sdk/python`, and zip archives of modules (spec 4.2).
-//!
-//! The bytes of an archive depend only on its files, not on the time or on the order of the files
-//! in a folder. An archive must contain only text files.
+//! The `svc` Python package of `sdk/python`, and its archive (spec 4.2).
 
 use std::fmt::Write;
 
@@ -31,60 +28,12 @@ pub const SVC_PACKAGE: &[(&str, &str)] = &[
     packaged!("svc/py.typed"),
 ];
 
-/// Signatures of a local header, of a central directory entry and of the end of the directory
-/// (APPNOTE 4.3).
-const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
-const CENTRAL_SIGNATURE: u32 = 0x0201_4b50;
-const END_SIGNATURE: u32 = 0x0605_4b50;
-/// Format version needed to read a stored entry: 1.0.
-const VERSION_NEEDED: u16 = 10;
-/// Made on Unix, so that [`ATTRIBUTES`] are read as permissions.
-const MADE_BY: u16 = (3 << 8) | VERSION_NEEDED;
-/// Names are UTF-8.
-const UTF8_NAMES: u16 = 1 << 11;
-/// 1980-01-01, the oldest date of the format. Fixed, so that equal files give equal bytes.
-const DATE: u16 = (1 << 5) | 1;
-/// A regular file, `rw-r--r--`.
-const ATTRIBUTES: u32 = 0o100_644 << 16;
 /// Hex digits of an entity tag.
 const ETAG_DIGITS: usize = 32;
 
 /// The archive of [`SVC_PACKAGE`].
 pub fn svc_libraries() -> Vec<u8> {
-    zip(SVC_PACKAGE)
-}
-
-/// A zip archive of these files in this order. The same files in the same order give the same
-/// bytes. Files beyond the limits of the format (65,535 files, 4 GiB) are left out.
-pub fn zip<T: AsRef<str>>(files: &[(T, T)]) -> Vec<u8> {
-    let mut archive = Vec::new();
-    let mut directory = Vec::new();
-    let mut entries: u16 = 0;
-    for (path, text) in files {
-        let (path, text) = (path.as_ref(), text.as_ref());
-        let Some(entry) = Entry::new(path, text, archive.len()) else {
-            continue;
-        };
-        let Some(next) = entries.checked_add(1) else {
-            break;
-        };
-        entries = next;
-        entry.write_local(&mut archive);
-        archive.extend_from_slice(text.as_bytes());
-        entry.write_central(&mut directory);
-    }
-    let start = u32::try_from(archive.len()).unwrap_or(u32::MAX);
-    let length = u32::try_from(directory.len()).unwrap_or(u32::MAX);
-    archive.append(&mut directory);
-    put(&mut archive, &END_SIGNATURE.to_le_bytes());
-    // Both disk numbers are 0; all entries are on this disk.
-    put(&mut archive, &[0; 4]);
-    put(&mut archive, &entries.to_le_bytes());
-    put(&mut archive, &entries.to_le_bytes());
-    put(&mut archive, &length.to_le_bytes());
-    put(&mut archive, &start.to_le_bytes());
-    put(&mut archive, &[0; 2]);
-    archive
+    svc_core::zip::archive(SVC_PACKAGE)
 }
 
 /// A strong entity tag of these bytes, quotes included.
@@ -98,113 +47,27 @@ pub fn etag(bytes: &[u8]) -> String {
     tag
 }
 
-/// One stored file.
-struct Entry<'a> {
-    path: &'a str,
-    path_length: u16,
-    crc: u32,
-    size: u32,
-    offset: u32,
-}
-
-impl<'a> Entry<'a> {
-    fn new(path: &'a str, text: &str, offset: usize) -> Option<Self> {
-        Some(Self {
-            path,
-            path_length: u16::try_from(path.len()).ok()?,
-            crc: crc32fast::hash(text.as_bytes()),
-            size: u32::try_from(text.len()).ok()?,
-            offset: u32::try_from(offset).ok()?,
-        })
-    }
-
-    fn write_local(&self, out: &mut Vec<u8>) {
-        put(out, &LOCAL_SIGNATURE.to_le_bytes());
-        self.write_common(out);
-        put(out, self.path.as_bytes());
-    }
-
-    fn write_central(&self, out: &mut Vec<u8>) {
-        put(out, &CENTRAL_SIGNATURE.to_le_bytes());
-        put(out, &MADE_BY.to_le_bytes());
-        self.write_common(out);
-        // No comment, disk 0, no internal attributes.
-        put(out, &[0; 6]);
-        put(out, &ATTRIBUTES.to_le_bytes());
-        put(out, &self.offset.to_le_bytes());
-        put(out, self.path.as_bytes());
-    }
-
-    /// The fields of both headers, from the version needed to the length of the extra field.
-    fn write_common(&self, out: &mut Vec<u8>) {
-        put(out, &VERSION_NEEDED.to_le_bytes());
-        put(out, &UTF8_NAMES.to_le_bytes());
-        // No compression (stored), and the time midnight.
-        put(out, &[0; 4]);
-        put(out, &DATE.to_le_bytes());
-        put(out, &self.crc.to_le_bytes());
-        put(out, &self.size.to_le_bytes());
-        put(out, &self.size.to_le_bytes());
-        put(out, &self.path_length.to_le_bytes());
-        put(out, &[0; 2]);
-    }
-}
-
-fn put(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(bytes);
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::Command;
 
     use super::*;
 
-    fn python(code: &str, archive: &[u8]) -> String {
+    #[test]
+    fn cpython_imports_the_svc_package_from_its_archive() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("libraries.zip");
-        std::fs::write(&path, archive).expect("written");
+        std::fs::write(&path, svc_libraries()).expect("written");
+        let code = "import svc, svc.methods, svc.methods.schema, svc.event, svc.api, svc.jsonrpc\n\
+                    print(svc.methods.schema.__file__)";
         let output = Command::new("python3")
             .args(["-B", "-c", code])
             .env("PYTHONPATH", &path)
-            .env("ARCHIVE", &path)
             .output()
             .expect("python3 runs: the tests of this repository need it");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{stderr}");
-        String::from_utf8(output.stdout).expect("text")
-    }
-
-    #[test]
-    fn cpython_imports_from_an_archive() {
-        let archive = zip(&[
-            ("one.py", "NAME = 'ünø'\n"),
-            ("pack/__init__.py", ""),
-            ("pack/two.py", "import one\nNAME = one.NAME * 2\n"),
-        ]);
-        let code = "import pack.two; print(ascii(pack.two.NAME))";
-        assert_eq!(python(code, &archive).trim(), r"'\xfcn\xf8\xfcn\xf8'");
-    }
-
-    #[test]
-    fn cpython_finds_no_error_in_an_archive() {
-        let code = "import os, zipfile\nz = zipfile.ZipFile(os.environ['ARCHIVE'])\n\
-                    print(z.testzip(), z.namelist(), z.infolist()[0].date_time[:3])";
-        assert_eq!(
-            python(code, &zip(&[("b.py", "b"), ("a.py", "")])).trim(),
-            "None ['b.py', 'a.py'] (1980, 1, 1)"
-        );
-        assert_eq!(
-            python("print(__import__('zipfile').ZipFile(__import__('os').environ['ARCHIVE']).namelist())", &zip::<&str>(&[])).trim(),
-            "[]"
-        );
-    }
-
-    #[test]
-    fn cpython_imports_the_svc_package_from_its_archive() {
-        let code = "import svc, svc.methods, svc.methods.schema, svc.event, svc.api, svc.jsonrpc\n\
-                    print(svc.methods.schema.__file__)";
-        let file = python(code, &svc_libraries());
+        let file = String::from_utf8(output.stdout).expect("text");
         assert!(
             file.trim().ends_with("libraries.zip/svc/methods/schema.py"),
             "{file}"
@@ -212,13 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn equal_files_give_equal_bytes_and_tags() {
-        let one = zip(&[("a.py", "1")]);
-        assert_eq!(one, zip(&[("a.py", "1")]));
-        let other = zip(&[("a.py", "2")]);
-        assert_ne!(one, other);
-        assert_ne!(etag(&one), etag(&other));
-        let tag = etag(&one);
+    fn other_bytes_have_another_tag() {
+        let tag = etag(b"one");
+        assert_eq!(tag, etag(b"one"));
+        assert_ne!(tag, etag(b"two"));
         assert!(
             tag.starts_with('"') && tag.ends_with('"') && tag.len() == 34,
             "{tag}"

@@ -62,14 +62,22 @@ pub fn child_line(data: &[u8]) {
     let read = |text: &str| serde_json::from_str::<Value>(text).expect("a part of JSON is JSON");
     match message {
         ChildMessage::Result { id, result } => {
-            assert_eq!(value["id"], id);
+            compare_id(&value["id"], id);
             assert_eq!(value["result"], read(result));
         }
         ChildMessage::Error { id, error } => {
-            assert_eq!(value["id"], id);
+            compare_id(&value["id"], id);
             assert_eq!(value["error"], read(error));
         }
         ChildMessage::Invalid { fault, .. } => assert!(!fault.message().is_empty()),
+    }
+}
+
+/// Some languages write an id back as `7.0`, which the agent accepts.
+fn compare_id(written: &Value, id: u64) {
+    match written.as_u64() {
+        Some(number) => assert_eq!(number, id),
+        None => assert_eq!(written.as_f64(), Some(id as f64)),
     }
 }
 
