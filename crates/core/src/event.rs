@@ -168,20 +168,37 @@ mod tests {
         check("build.done", "custom.build.done");
         check("space.created", "custom.space.created");
         check("custom.x", "custom.custom.x");
-        for bad in ["", "a b", "a..b", "*", &"x".repeat(129)] {
-            assert!(custom_type(bad).is_err(), "{bad}");
+        for bad in ["", "a b", "a..b", "*"] {
+            assert_eq!(custom_type(bad), Err(EmitError::Type(bad.to_owned())));
         }
+        let longest = "x".repeat(128);
+        check(&longest, &format!("custom.{longest}"));
+        assert_eq!(
+            custom_type(&"x".repeat(129)),
+            Err(EmitError::Type(longest)),
+            "the message shows the first 128 characters"
+        );
     }
 
     #[test]
     fn s6_2_payloads_are_objects_of_limited_size() {
         let check = |payload: Value| check_payload(&to_raw_value(&payload).expect("JSON"));
         assert_eq!(check(json!({})).expect("an object").as_str(), "{}");
-        for bad in [json!([]), json!(1), json!(null), json!("x")] {
-            assert!(matches!(check(bad), Err(EmitError::NotAnObject(_))));
+        for (bad, found) in [
+            (json!([]), "an array"),
+            (json!(1), "a number"),
+            (json!(null), "null"),
+            (json!("x"), "a string"),
+        ] {
+            assert_eq!(check(bad).err(), Some(EmitError::NotAnObject(found)));
         }
-        let large = json!({"x": "y".repeat(PAYLOAD_BYTES_MAX)});
-        assert!(matches!(check(large), Err(EmitError::TooLarge(_))));
+        let of_size = |bytes: usize| json!({"x": "y".repeat(bytes - r#"{"x":""}"#.len())});
+        let largest = check(of_size(262_144)).expect("256 KiB are allowed");
+        assert_eq!(largest.as_str().len(), 262_144);
+        assert_eq!(
+            check(of_size(262_145)).err().map(|error| error.to_string()),
+            Some("the payload has 262145 bytes; at most 262144 are allowed".to_owned())
+        );
     }
 
     #[test]
@@ -197,12 +214,25 @@ mod tests {
             trace: None,
         };
         let body = event.default_body();
-        assert!(
-            body.ends_with(r#","data":{"a":18446744073709551616}}"#),
-            "{body}"
+        assert_eq!(
+            body,
+            r#"{"event_id":"00000000-0000-0000-0000-000000000000","event_type":"custom.x","event_ts":"1970-01-01T00:00:00.000Z","data":{"a":18446744073709551616}}"#
         );
-        let body: Value = serde_json::from_str(&body).expect("JSON");
-        let fields = body.as_object().expect("an object").keys();
-        assert!(fields.eq(["event_id", "event_type", "event_ts", "data"]));
+    }
+
+    #[test]
+    fn the_actor_system_has_no_id() {
+        assert_eq!(
+            serde_json::to_value(Actor::system()).expect("JSON"),
+            json!({"id": null, "username": "system", "kind": "system"})
+        );
+    }
+
+    #[test]
+    fn a_space_without_a_record_has_an_id_but_no_name_and_no_urls() {
+        assert_eq!(
+            serde_json::to_value(EventSpace::without_record(SpaceId::NIL)).expect("JSON"),
+            json!({"id": SpaceId::NIL, "name": "", "urls": {}})
+        );
     }
 }

@@ -255,4 +255,57 @@ mod tests {
         slots.release(&1);
         assert_eq!(slots.free(), 2);
     }
+
+    #[test]
+    fn no_owner_may_take_a_slot_if_none_is_free() {
+        let mut slots = FairSlots::new(2, Share::at_most(2));
+        fill(&mut slots, 1);
+        assert_eq!((slots.free(), slots.held(&1)), (0, 2));
+        assert!(!slots.may_take(&1) && !slots.may_take(&2));
+        slots.wait(2);
+        assert!(!slots.has_next());
+        assert_eq!(slots.take_next(), None);
+    }
+
+    #[test]
+    fn reserved_slots_are_only_for_owners_without_a_slot() {
+        let mut slots = FairSlots::new(16, Share::QUARTER);
+        for owner in 0..12 {
+            slots.wait(owner);
+            assert_eq!(slots.take_next(), Some(owner));
+        }
+        assert_eq!(slots.free(), 4);
+        assert!(!slots.may_take(&0) && slots.may_take(&12));
+        slots.release(&11);
+        assert!(slots.may_take(&0));
+    }
+
+    #[test]
+    fn an_owner_waits_until_it_gets_a_slot_or_stops_waiting() {
+        let mut slots = FairSlots::new(1, Share::QUARTER);
+        assert!(!slots.has_waiting() && !slots.has_next() && !slots.is_waiting(&1));
+        for owner in [1, 2, 3] {
+            slots.wait(owner);
+        }
+        assert!(slots.has_waiting() && slots.has_next() && slots.is_waiting(&2));
+        slots.stop_waiting(&2);
+        assert!(slots.is_waiting(&1) && !slots.is_waiting(&2) && slots.is_waiting(&3));
+        assert_eq!(slots.take_next(), Some(1));
+        assert!(!slots.is_waiting(&1) && slots.has_waiting() && !slots.has_next());
+        slots.release(&1);
+        assert_eq!(slots.take_next(), Some(3));
+        assert!(!slots.has_waiting());
+    }
+
+    #[test]
+    fn slots_are_idle_only_without_holders_and_without_waiting_owners() {
+        let mut slots = FairSlots::new(1, Share::QUARTER);
+        assert!(slots.is_idle());
+        slots.wait(1);
+        assert!(!slots.is_idle());
+        assert_eq!(slots.take_next(), Some(1));
+        assert!(!slots.is_idle());
+        slots.release(&1);
+        assert!(slots.is_idle());
+    }
 }

@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_used_for_a_day_is_given_away() {
-        let (mut places, day) = (Places::new(2), IDLE_MINUTES.cast_signed());
+        let (mut places, day) = (Places::new(2), 1_440);
         count(&mut places, 'a', 0..1, 1);
         count(&mut places, 'b', 0..1, day - 1);
         count(&mut places, 'c', 0..1, day);
@@ -242,5 +242,32 @@ mod tests {
         let mut places = Places::new(0);
         count(&mut places, 'a', 0..3, 1);
         assert_eq!((places.list().len(), *places.other()), (0, 3));
+    }
+
+    #[test]
+    fn an_owner_takes_a_place_only_from_an_owner_with_two_more() {
+        for (limit, first, second, other) in
+            [(1, 1, 0, 5), (2, 1, 1, 4), (3, 2, 1, 4), (4, 2, 2, 3)]
+        {
+            let mut places = Places::new(limit);
+            count(&mut places, 'a', 0..limit, 1);
+            count(&mut places, 'b', 0..5, 2);
+            let shares = (held(&places, 'a'), held(&places, 'b'));
+            assert_eq!(shares, (first, second), "{limit} places");
+            assert_eq!(*places.other(), other, "{limit} places");
+        }
+    }
+
+    #[test]
+    fn all_values_can_be_changed_including_the_shared_one() {
+        let mut places = Places::new(2);
+        count(&mut places, 'a', 0..5, 1);
+        *places.other_mut() += 10;
+        assert_eq!(*places.other(), 13);
+        for value in places.values_mut() {
+            *value += 100;
+        }
+        let values: Vec<u64> = places.list().iter().map(|(_, value)| **value).collect();
+        assert_eq!((values, *places.other()), (vec![101, 101], 113));
     }
 }

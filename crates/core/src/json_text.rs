@@ -219,4 +219,74 @@ mod tests {
             assert_eq!(error, Err(JsonTextError::TooDeep));
         }
     }
+
+    #[test]
+    fn a_closed_array_or_object_does_not_count_as_open() {
+        let wide = format!("[{}]", vec!["[{}]"; 200].join(","));
+        assert_eq!(JsonText::parse(&wide).expect("valid").as_str(), wide);
+        for text in [r#"{"a":{"b":1},"a":2}"#, r#"{"a":["b"],"a":2}"#] {
+            assert_eq!(
+                JsonText::parse(text),
+                Err(JsonTextError::RepeatedMember("a".to_owned()))
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_quotes_at_most_60_characters() {
+        let long = "ü".repeat(61);
+        assert_eq!(
+            JsonText::parse(&format!(r#"{{"{long}":1,"{long}":2}}"#)),
+            Err(JsonTextError::RepeatedMember("ü".repeat(60)))
+        );
+        assert_eq!(
+            JsonText::parse(&format!(r#"["\ud800{long}"]"#)),
+            Err(JsonTextError::NotText(
+                r#""\ud800"#.to_owned() + &"ü".repeat(53)
+            ))
+        );
+    }
+
+    #[test]
+    fn each_value_has_the_name_of_its_type() {
+        for (text, name) in [
+            ("{}", "an object"),
+            ("[{}]", "an array"),
+            (r#""{}""#, "a string"),
+            ("true", "a boolean"),
+            ("false", "a boolean"),
+            ("null", "null"),
+            ("0", "a number"),
+            ("-1", "a number"),
+        ] {
+            let value = JsonText::parse(text).expect("valid");
+            assert_eq!(value.type_name(), name, "{text}");
+            assert_eq!(value.is_object(), name == "an object", "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_shown_and_compared_without_white_space() {
+        let text = JsonText::parse(r#"{ "a": 1.0 }"#).expect("valid");
+        assert_eq!(text.to_string(), r#"{"a":1.0}"#);
+        assert_eq!(format!("{text:?}"), r#"{"a":1.0}"#);
+        assert_eq!(text.clone().into_raw().get(), r#"{"a":1.0}"#);
+        assert!(text == JsonText::from(&serde_json::json!({"a": 1.0})));
+        assert!(text != JsonText::from(&serde_json::json!({"a": 1})));
+        assert!(serde_json::from_str::<JsonText>(r#" {"a" :1.0}"#).is_ok_and(|read| read == text));
+    }
+
+    #[test]
+    fn a_string_ends_at_the_first_quotation_mark_that_is_not_escaped() {
+        for (text, token, content) in [
+            (r#""a" "b""#, r#""a""#, "a"),
+            (r#""""#, r#""""#, ""),
+            (r#""a\"b", 1"#, r#""a\"b""#, "a\"b"),
+            (r#""\\","c""#, r#""\\""#, "\\"),
+        ] {
+            let end = string_end(text.as_bytes(), 1);
+            assert_eq!(&text[..end], token);
+            assert_eq!(read_string(token).expect("valid"), content);
+        }
+    }
 }

@@ -158,4 +158,18 @@ mod tests {
         slow.take(1);
         assert_eq!(slow.next_at(), Timestamp(9_000));
     }
+
+    #[test]
+    fn s6_5_limits_have_their_documented_values() {
+        assert_eq!((QUEUE_CAPACITY, REFILL_DEPTH), (100, 50));
+        assert_eq!((ATTEMPTS_MAX, STARTS_MAX), (3, 10));
+        assert_eq!(LEASE, Duration::from_secs(30));
+        assert_eq!(READ_AHEAD_BYTES, 1_048_576);
+    }
+
+    #[test]
+    fn s6_5_the_wait_is_five_seconds_after_the_first_failure_and_then_fifteen() {
+        let waits = [1, 2, 3].map(|failures| RetryPolicy::default().wait(failures).as_secs());
+        assert_eq!(waits, [5, 15, 15]);
+    }
 }

@@ -113,4 +113,45 @@ mod tests {
         }
         assert_eq!(percentile_ms(&[0; STEPS], 0.5), None);
     }
+
+    #[test]
+    fn steps_begin_at_powers_of_two_and_halfway_between_them() {
+        let check = |step, micros: u64| {
+            let begin = Duration::from_micros(micros);
+            assert_eq!(step_of(begin), step, "{micros} µs");
+            let before = begin - Duration::from_micros(1);
+            assert_eq!(step_of(before), step - 1, "{micros} µs");
+            assert_eq!(begin_ms(step), begin.as_secs_f64() * 1_000.0);
+            assert_eq!(begin_seconds(step), begin.as_secs_f64());
+        };
+        check(1, 96);
+        check(2, 128);
+        check(3, 192);
+        check(28, 1_048_576);
+        check(39, 50_331_648);
+        assert_eq!((begin_ms(0), begin_seconds(0)), (0.0, 0.0));
+    }
+
+    #[test]
+    fn percentiles_are_interpolated_within_a_step_and_rounded_to_ten_microseconds() {
+        let mut counts = [0; STEPS];
+        // From 65.536 to 98.304 ms, and from 262.144 to 393.216 ms.
+        (counts[20], counts[24]) = (4, 12);
+        for (share, expected) in [
+            (0.0, 65.54),
+            (0.125, 81.92),
+            (0.25, 98.3),
+            (0.5, 305.83),
+            (1.0, 393.22),
+        ] {
+            assert_eq!(percentile_ms(&counts, share), Some(expected), "{share}");
+        }
+    }
+
+    #[test]
+    fn a_share_above_one_gives_the_begin_of_the_last_step() {
+        let mut counts = [0; STEPS];
+        counts[0] = 2;
+        assert_eq!(percentile_ms(&counts, 1.5), Some(50_331.648));
+    }
 }

@@ -273,6 +273,26 @@ mod tests {
     }
 
     #[test]
+    fn free_names_hold_letters_of_every_alphabet_and_blanks_only_between_them() {
+        let longest = "ß".repeat(64);
+        for good in ["a", "Ops 2", "a.b_c-d@e", "команда", "東京", &longest] {
+            assert_eq!(check_free_name("group", good), Ok(()), "{good}");
+        }
+        for bad in [" ops", "ops ", " ", "a/b", "a\tb", "a\nb", "a,b", "a🙂"] {
+            let name = bad.to_owned();
+            let kind = "group";
+            let expected = Err(NameError::NotFree { kind, name });
+            assert_eq!(check_free_name("group", bad), expected, "{bad:?}");
+        }
+        let message = |name: &str| check_free_name("sink", name).expect_err(name).to_string();
+        assert_eq!(message(""), "sink name is empty");
+        assert_eq!(
+            message(&"ß".repeat(65)),
+            format!("sink name `{longest}…` has 65 characters; at most 64 are allowed")
+        );
+    }
+
+    #[test]
     fn s2_1_canonical_names_are_dotted_segments() {
         for good in [
             "search",

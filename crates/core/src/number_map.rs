@@ -61,11 +61,13 @@ mod tests {
     /// A map uses the lowest bits for the bucket and the highest seven as a tag.
     #[test]
     fn counted_numbers_are_spread_over_the_map() {
-        let keys: [fn(u64) -> u64; 4] = [
+        let keys: [fn(u64) -> u64; 6] = [
             |n| hash(n),
             |n| hash(n << 20),
             |n| hash((1_u64, (n << 20) | (n % 7))),
             |n| hash(n as u32),
+            |n| hash(n as usize),
+            |n| hash([(n >> 8) as u8, n as u8]),
         ];
         for (index, key) in keys.iter().enumerate() {
             let buckets: HashSet<_> = (0..4_096).map(|n| key(n) & 4_095).collect();

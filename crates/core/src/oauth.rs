@@ -36,3 +36,26 @@ pub fn is_verifier(text: &str) -> bool {
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verifier_has_43_to_128_characters_of_the_unreserved_set() {
+        for (length, is_accepted) in [
+            (0, false),
+            (42, false),
+            (43, true),
+            (128, true),
+            (129, false),
+        ] {
+            assert_eq!(is_verifier(&"a".repeat(length)), is_accepted, "{length}");
+        }
+        let with = |text: &str| is_verifier(&format!("{text}{}", "a".repeat(43)));
+        assert!(with("azAZ09-._~"));
+        for refused in [" ", "+", "/", "=", "%", "é", "\n"] {
+            assert!(!with(refused), "{refused}");
+        }
+    }
+}

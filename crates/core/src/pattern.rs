@@ -155,7 +155,38 @@ mod tests {
             "a**",
             "pattern `a**` has a `*` at character 2; a `*` is allowed only once, at the end",
         );
-        assert!(Pattern::parse_list("a b").is_err());
+        check(
+            "a b",
+            "pattern `a b` has ` ` at character 2; allowed are letters, digits, `_`, `-`, `.` and a final `*`",
+        );
+    }
+
+    #[test]
+    fn s6_3_patterns_have_at_most_128_characters() {
+        let exact = "a".repeat(128);
+        assert_eq!(Pattern::parse(&exact, 1), Ok(Pattern::Exact(exact.clone())));
+        let prefix = "a".repeat(127);
+        assert_eq!(
+            Pattern::parse(&format!("{prefix}*"), 1),
+            Ok(Pattern::Prefix(prefix))
+        );
+        assert_eq!(
+            Pattern::parse(&format!("{exact}a"), 1),
+            Err(PatternError::TooLong {
+                pattern: format!("{}…", "a".repeat(40)),
+                length: 129,
+            })
+        );
+        let characters = "é".repeat(128);
+        assert_eq!(
+            Pattern::parse(&characters, 1),
+            Err(PatternError::Character {
+                pattern: characters.clone(),
+                found: 'é',
+                at: 1,
+            }),
+            "the limit counts characters, not bytes"
+        );
     }
 
     #[test]
@@ -165,11 +196,17 @@ mod tests {
             list.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["space.*", "custom.x"]
         );
+        assert_eq!(
+            serde_json::to_string(&list).expect("JSON"),
+            r#"["space.*","custom.x"]"#
+        );
     }
 
     #[test]
     fn s6_2_event_types_are_dotted_segments() {
-        assert!(is_event_type("build.done"));
+        for good in ["build.done", "a", "A-1_b.c", &"x".repeat(128)] {
+            assert!(is_event_type(good), "{good}");
+        }
         for bad in ["", ".", "a..b", "a b", "a*", &"x".repeat(129)] {
             assert!(!is_event_type(bad), "{bad}");
         }

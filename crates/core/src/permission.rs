@@ -182,4 +182,103 @@ mod tests {
         let own = Permissions::of(&[Permission::ManageOwnEventSinks]);
         assert!(!own.contains(Permission::ManageGlobalEventSinks));
     }
+
+    #[test]
+    fn s6_6_a_permission_includes_no_other_but_global_sinks_include_own_sinks() {
+        for &held in Permission::ALL {
+            let set = Permissions::of(&[held]);
+            for &asked in Permission::ALL {
+                let included = (held, asked)
+                    == (
+                        Permission::ManageGlobalEventSinks,
+                        Permission::ManageOwnEventSinks,
+                    );
+                assert_eq!(
+                    set.contains(asked),
+                    held == asked || included,
+                    "{held} {asked}"
+                );
+                assert!(!Permissions::NONE.contains(asked), "{asked}");
+            }
+        }
+    }
+
+    #[test]
+    fn s5_the_built_in_roles_have_fixed_permissions() {
+        let names = |role| {
+            let permissions = Permissions::of_builtin_role(role)?;
+            Some(
+                permissions
+                    .iter()
+                    .map(Permission::as_str)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let user = [
+            "use_spaces",
+            "use_methods",
+            "use_mcp",
+            "manage_own_event_sinks",
+        ];
+        assert_eq!(names("user"), Some(user.to_vec()));
+        let admin = names("admin").expect("a built-in role");
+        assert_eq!(admin.len(), 12);
+        assert_eq!(names("auditor"), None);
+    }
+
+    #[test]
+    fn one_permission_of_a_list_is_enough_for_contains_any() {
+        let set = Permissions::of(&[Permission::UseMcp, Permission::ViewAudit]);
+        for (asked, expected) in [
+            (&[][..], false),
+            (&[Permission::UseSpaces], false),
+            (&[Permission::UseSpaces, Permission::ViewAudit], true),
+            (&[Permission::UseMcp], true),
+        ] {
+            assert_eq!(set.contains_any(asked), expected, "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn a_union_holds_the_permissions_of_both_sets() {
+        let [a, b, c] = [
+            Permission::UseSpaces,
+            Permission::UseMcp,
+            Permission::ViewAudit,
+        ];
+        let union = Permissions::of(&[a, b]).union(Permissions::of(&[b, c]));
+        assert_eq!(union, Permissions::of(&[a, b, c]));
+        assert_eq!(union.union(Permissions::NONE), union);
+    }
+
+    #[test]
+    fn permissions_are_a_json_list_of_names_in_a_fixed_order() {
+        let read = serde_json::from_str::<Permissions>;
+        let set = read(r#"["use_mcp","use_spaces","use_mcp"]"#).expect("known names");
+        assert_eq!(
+            set,
+            Permissions::of(&[Permission::UseSpaces, Permission::UseMcp])
+        );
+        assert_eq!(
+            serde_json::to_string(&set).expect("JSON"),
+            r#"["use_spaces","use_mcp"]"#
+        );
+        let unknown = read(r#"["use_spaces","root"]"#).expect_err("an unknown name");
+        let message = unknown.to_string();
+        assert!(
+            message.starts_with("permission `root` does not exist"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn the_schema_of_permissions_is_an_inline_list_of_the_permission_schema() {
+        assert!(Permissions::inline_schema());
+        assert_eq!(Permissions::schema_name(), "Permissions");
+        let schema = Permissions::json_schema(&mut SchemaGenerator::default());
+        assert_eq!(
+            schema.to_value(),
+            serde_json::json!({"type": "array", "items": {"$ref": "#/$defs/Permission"}})
+        );
+    }
 }

@@ -233,4 +233,16 @@ mod tests {
         );
         assert!(serde_json::from_str::<QuotaOverrides>(r#"{"sink":5}"#).is_err());
     }
+
+    #[test]
+    fn the_largest_quota_is_the_largest_integer_that_json_readers_keep_exactly() {
+        assert_eq!(QUOTA_MAX, 9_007_199_254_740_991);
+        let quotas = Quotas {
+            event_bytes: QUOTA_MAX,
+            ..Quotas::default()
+        };
+        let json = serde_json::to_value(quotas).expect("JSON");
+        let as_float = json["event_bytes"].as_f64().expect("a number");
+        assert_eq!(as_float as u64, QUOTA_MAX);
+    }
 }

@@ -81,7 +81,9 @@ impl CronRule {
             .bytes()
             .all(|byte| byte.is_ascii_graphic() || byte == b' ')
         {
-            return Err(invalid("it has characters other than ASCII".to_owned()));
+            return Err(invalid(
+                "it has characters other than printable ASCII".to_owned(),
+            ));
         }
         let parser = CronParser::builder()
             .seconds(Seconds::Disallowed)
@@ -116,7 +118,7 @@ impl CronRule {
         loop {
             let next = self.cron.find_next_occurrence(&start, false).ok()?;
             if self.runs_at(&next) {
-                // `timestamp` drops the fraction of a second, so the result may be before `after`.
+                // A run at or before `after` would repeat without end.
                 return Some(next.timestamp()).filter(|next| *next > after);
             }
             start = next;
@@ -130,7 +132,7 @@ impl CronRule {
         loop {
             let last = self.cron.find_previous_occurrence(&start, inclusive).ok()?;
             if self.runs_at(&last) {
-                return Some(last.timestamp()).filter(|last| *last <= until);
+                return Some(last.timestamp());
             }
             start = last;
             inclusive = false;
@@ -192,9 +194,6 @@ fn oldest_kept(rule: &CronRule, now: Timestamp) -> Timestamp {
 
 fn find_zone(name: &str) -> Result<TimeZone, ScheduleError> {
     let unknown = || ScheduleError::TimeZone(name.chars().take(TIMEZONE_MAX).collect());
-    if name.len() > TIMEZONE_MAX || !name.is_ascii() {
-        return Err(unknown());
-    }
     TimeZoneDatabase::bundled().get(name).map_err(|_| unknown())
 }
 

@@ -99,10 +99,8 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
             }
         })?;
     }
-    jsonschema::meta::validate(schema).map_err(|error| {
-        let at = error.instance_path().to_string();
-        malformed::explain(schema, &at)
-    })
+    jsonschema::meta::validate(schema)
+        .map_err(|error| malformed::explain(schema, &malformed::pointer_to_fault(&error)))
 }
 
 /// Checks the additional rule for the `params_schema` of an MCP tool.

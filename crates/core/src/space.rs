@@ -118,11 +118,19 @@ mod tests {
 
     #[test]
     fn s6_1_space_urls_need_a_wildcard_domain() {
-        let ports = [("web".to_owned(), 8080)];
+        let ports = [("web".to_owned(), 8080), ("api".to_owned(), 81)];
         assert!(space_urls("ann", "lab", &ports, None).is_empty());
+        let urls = space_urls("ann", "lab", &ports, Some("example.org"));
+        let urls: Vec<_> = urls
+            .iter()
+            .map(|(name, url)| (name.as_str(), url.as_str()))
+            .collect();
         assert_eq!(
-            space_urls("ann", "lab", &ports, Some("example.org"))["web"],
-            "https://ann--lab--8080.example.org"
+            urls,
+            [
+                ("api", "https://ann--lab--81.example.org"),
+                ("web", "https://ann--lab--8080.example.org"),
+            ]
         );
     }
 }

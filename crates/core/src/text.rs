@@ -41,6 +41,7 @@ mod tests {
     fn unsafe_characters_are_escaped_and_nothing_else() {
         for (text, expected) in [
             ("", ""),
+            ("a\u{2028}b", "a\\u{2028}b"),
             (
                 "plain, with ä and 漢 and \"quotes\"",
                 "plain, with ä and 漢 and \"quotes\"",

@@ -90,4 +90,37 @@ mod tests {
         );
         assert_eq!(Timestamp::parse("yesterday"), None);
     }
+
+    #[test]
+    fn s2_2_a_time_in_json_is_its_text() {
+        let json = r#""2026-11-15T00:00:00.123Z""#;
+        let at: Timestamp = serde_json::from_str(json).expect("a time");
+        assert_eq!(at, Timestamp(1_794_700_800_123));
+        assert_eq!(serde_json::to_string(&at).expect("JSON"), json);
+        let error = serde_json::from_str::<Timestamp>(r#""soon""#).expect_err("no time");
+        assert!(
+            error
+                .to_string()
+                .starts_with("`soon` is not an RFC 3339 time")
+        );
+    }
+
+    #[test]
+    fn a_time_after_the_year_9999_is_shown_as_a_number() {
+        let last = Timestamp(253_402_300_799_999);
+        assert_eq!(last.to_string(), "9999-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp(last.0 + 1).to_string(), "253402300800000");
+    }
+
+    #[test]
+    fn spans_are_added_and_subtracted_within_the_range_of_times() {
+        let span = Duration::from_millis(1_500);
+        let at = Timestamp(10_000);
+        assert_eq!(at.plus(span), Timestamp(11_500));
+        assert_eq!(at.minus(span), Timestamp(8_500));
+        assert_eq!(at.plus(Duration::MAX), Timestamp(i64::MAX));
+        assert_eq!(Timestamp(-2).minus(Duration::MAX), Timestamp(i64::MIN));
+        assert_eq!(at.plus(span).since(at), span);
+        assert_eq!(at.since(at.plus(span)), Duration::ZERO);
+    }
 }

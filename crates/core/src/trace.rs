@@ -181,6 +181,22 @@ mod tests {
         let context = TraceContext::parse(&parent, Some("a=1")).expect("valid");
         let span = context.with_span(7);
         assert_eq!(span.to_string(), format!("00-{ID}-0000000000000007-01 a=1"));
+        for (before, after) in [("00", "01"), ("01", "01"), ("02", "03"), ("03", "03")] {
+            let parent = format!("00-{ID}-b7ad6b7169203331-{before}");
+            let context = TraceContext::parse(&parent, None).expect("valid");
+            let expected = format!("00-{ID}-0000000000000007-{after}");
+            assert_eq!(context.with_span(7).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_new_trace_is_sampled_and_has_no_state() {
+        let context = TraceContext::recorded(0xabc, 7);
+        assert!(context.is_sampled());
+        assert_eq!(context.tracestate(), None);
+        let text = format!("00-{:0>32}-{:0>16}-01", "abc", "7");
+        assert_eq!(context.to_string(), text);
+        assert_eq!(TraceContext::from_text(&text), Some(context));
     }
 
     #[test]
@@ -200,7 +216,11 @@ mod tests {
         check("a", None);
         check("a=1\nb=2", None);
         check("a=ü", None);
-        check(&format!("a={}", "x".repeat(STATE_MAX)), None);
-        check(&vec!["a=1"; 33].join(","), None);
+        let longest = format!("a={}", "x".repeat(510));
+        check(&longest, Some(&longest));
+        check(&(longest + "x"), None);
+        let most = vec!["a=1"; 32].join(",");
+        check(&most, Some(&most));
+        check(&(most + ",a=1"), None);
     }
 }

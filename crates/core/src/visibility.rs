@@ -207,4 +207,20 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_script_is_visible_to_its_owner_and_a_global_script_to_every_user() {
+        for (is_global, user, expected) in [
+            (false, OWNER, true),
+            (false, OTHER, false),
+            (true, OWNER, true),
+            (true, OTHER, true),
+        ] {
+            assert_eq!(
+                is_script_visible(is_global, OWNER, user),
+                expected,
+                "{is_global} {user}"
+            );
+        }
+    }
 }

@@ -125,3 +125,96 @@ fn the_error_for_a_value_out_of_range_names_the_field() {
         assert!(message.contains(field), "{json}: {message}");
     }
 }
+
+#[test]
+fn values_at_a_limit_are_accepted_and_values_beyond_it_are_refused() {
+    let statuses = |number| vec![503_u16; number];
+    let waits = |number| json!({"waits": vec![5; number]});
+    let exponential =
+        |first, factor, max| json!({"exponential": {"first": first, "factor": factor, "max": max}});
+    let text = |bytes| "x".repeat(bytes);
+    let key = |bytes| json!({"ordering": "key", "key": text(bytes)});
+    for (accepted, refused) in [
+        (json!({"attempts": 1}), json!({"attempts": 0})),
+        (json!({"attempts": 50}), json!({"attempts": 51})),
+        (json!({"retry": waits(1)}), json!({"retry": waits(0)})),
+        (json!({"retry": waits(50)}), json!({"retry": waits(51)})),
+        (
+            json!({"retry": {"waits": [1, 604_800]}}),
+            json!({"retry": {"waits": [1, 604_801]}}),
+        ),
+        (
+            json!({"retry": exponential(1, 1.0, 1)}),
+            json!({"retry": exponential(1, 0.99, 1)}),
+        ),
+        (
+            json!({"retry": exponential(604_800, 10.0, 604_800)}),
+            json!({"retry": exponential(604_800, 10.0, 604_801)}),
+        ),
+        (
+            json!({"retry": exponential(9, 10.0, 9)}),
+            json!({"retry": exponential(9, 10.01, 9)}),
+        ),
+        (
+            json!({"retry": exponential(9, 2.0, 10)}),
+            json!({"retry": exponential(0, 2.0, 10)}),
+        ),
+        (
+            json!({"permanent_statuses": statuses(50)}),
+            json!({"permanent_statuses": statuses(51)}),
+        ),
+        (
+            json!({"permanent_statuses": [300]}),
+            json!({"permanent_statuses": [299]}),
+        ),
+        (
+            json!({"permanent_statuses": [599]}),
+            json!({"permanent_statuses": [599, 600]}),
+        ),
+        (json!({"max_repeats": 64}), json!({"max_repeats": 65})),
+        (json!({"in_flight": 64}), json!({"in_flight": 65})),
+        (
+            json!({"rate_per_minute": 60_000}),
+            json!({"rate_per_minute": 60_001}),
+        ),
+        (key(4_096), key(4_097)),
+        (
+            json!({"filter": text(4_096)}),
+            json!({"filter": text(4_097)}),
+        ),
+        (
+            json!({"failing_after_failures": 1_000}),
+            json!({"failing_after_failures": 1_001}),
+        ),
+        (
+            json!({"failing_after_minutes": 43_200}),
+            json!({"failing_after_minutes": 43_201}),
+        ),
+        (
+            json!({"pause_after_minutes": 43_200}),
+            json!({"pause_after_minutes": 43_201}),
+        ),
+    ] {
+        let check = |policy: &serde_json::Value| {
+            let policy: DeliveryPolicy = serde_json::from_value(policy.clone()).expect("readable");
+            policy.check()
+        };
+        assert_eq!(check(&accepted), Ok(()), "{accepted}");
+        assert!(check(&refused).is_err(), "{refused}");
+    }
+}
+
+#[test]
+fn exponential_waits_double_and_have_jitter_unless_the_policy_says_otherwise() {
+    let retry: Retry =
+        serde_json::from_value(json!({"exponential": {"first": 10, "max": 60}})).expect("readable");
+    assert_eq!(seconds(&retry, 0.0), [10.0, 20.0, 40.0, 60.0]);
+    assert_eq!(seconds(&retry, 1.0), [5.0, 10.0, 20.0, 30.0]);
+}
+
+#[test]
+fn drop_is_the_default_overflow_and_hold_is_not() {
+    assert!(Overflow::Drop.is_drop());
+    assert!(!Overflow::Hold.is_drop());
+    assert!(Overflow::default().is_drop());
+}

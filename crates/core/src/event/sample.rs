@@ -122,4 +122,94 @@ mod tests {
         assert!(data.get("startup_script_id").is_some_and(Value::is_null));
         assert_eq!(system_data("custom.space.created", AT), None);
     }
+
+    const USER: UserId = UserId(uuid::Uuid::from_u128(1));
+    const ID: EventId = EventId(uuid::Uuid::from_u128(2));
+
+    fn sample(event_type: Option<&str>, data: Option<&str>) -> Result<Event, EmitError> {
+        let event_type = event_type.map(ToOwned::to_owned);
+        let data = data.map(|text| RawValue::from_string(text.to_owned()).expect("JSON"));
+        event_by(USER, "ann", event_type, data.as_deref(), ID, AT)
+    }
+
+    #[test]
+    fn a_sample_without_a_type_is_a_custom_event_of_its_user() {
+        let event = sample(None, None).expect("valid");
+        assert_eq!(
+            event,
+            Event {
+                id: ID,
+                r#type: "custom.test".to_owned(),
+                ts: AT,
+                owner_id: USER,
+                space_id: SpaceId::NIL,
+                actor: Actor {
+                    id: Some(USER),
+                    username: "ann".to_owned(),
+                    kind: ActorKind::User,
+                },
+                data: JsonText::from(&json!({"message": "a test of this sink"})),
+                trace: None,
+            }
+        );
+    }
+
+    #[test]
+    fn a_sample_without_an_owner_is_an_empty_event_of_the_system() {
+        let event = event(ID, AT);
+        assert_eq!((event.id, event.ts), (ID, AT));
+        assert_eq!(event.r#type, "custom.test");
+        assert_eq!(event.owner_id, UserId::NIL);
+        assert_eq!(event.actor, Actor::system());
+        assert_eq!(event.data.as_str(), "{}");
+    }
+
+    #[test]
+    fn a_sample_keeps_the_type_and_the_data_that_the_user_gives() {
+        for event_type in ["custom.build.done", "build.done", "space.created"] {
+            let event = sample(Some(event_type), Some(r#"{"a":1}"#)).expect("valid");
+            assert_eq!(event.r#type, event_type);
+            assert_eq!(event.data.as_str(), r#"{"a":1}"#);
+        }
+        let system = sample(Some("space.stopped"), None).expect("valid");
+        assert_eq!(
+            serde_json::from_str::<Value>(system.data.as_str()).expect("JSON"),
+            json!({"space_name": "lab", "space_id": SpaceId::NIL, "stopped_at": AT})
+        );
+    }
+
+    #[test]
+    fn samples_follow_the_rules_for_types_and_payloads() {
+        let longest = "x".repeat(128);
+        for valid in [longest.clone(), format!("custom.{longest}")] {
+            assert_eq!(sample(Some(&valid), None).expect("valid").r#type, valid);
+        }
+        for (bad, shown) in [
+            ("a b", "a b"),
+            ("custom.", "custom."),
+            (&format!("{longest}x"), &*longest),
+        ] {
+            assert_eq!(
+                sample(Some(bad), None),
+                Err(EmitError::Type(shown.to_owned()))
+            );
+        }
+        assert_eq!(
+            sample(None, Some("[]")),
+            Err(EmitError::NotAnObject("an array"))
+        );
+    }
+
+    #[test]
+    fn only_samples_of_system_events_have_a_space_with_a_name() {
+        for (event_type, name) in [("space.healthy", "lab"), ("custom.test", "")] {
+            let event = sample(Some(event_type), None).expect("valid");
+            let expected = EventSpace {
+                id: SpaceId::NIL,
+                name: name.to_owned(),
+                urls: BTreeMap::new(),
+            };
+            assert_eq!(space_of(&event), expected, "{event_type}");
+        }
+    }
 }

@@ -99,6 +99,58 @@ fn an_empty_queue_keeps_little_memory() {
 }
 
 #[test]
+fn a_queue_keeps_the_memory_that_it_may_keep() {
+    let mut queue = FairQueue::new(Turn::Item);
+    queue.push(1, (), 1);
+    queue.pop();
+    let capacity = queue.items.capacity();
+    queue.shrink_empty(capacity);
+    assert_eq!(queue.items.capacity(), capacity);
+    queue.shrink_empty(capacity - 1);
+    assert_eq!(queue.items.capacity(), 0);
+}
+
+#[test]
+fn a_queue_is_empty_before_the_first_push_and_after_the_last_pop() {
+    let mut queue = FairQueue::new(Turn::Item);
+    assert!(queue.is_empty());
+    queue.push(1, 'a', 1);
+    assert!(!queue.is_empty());
+    queue.pop();
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn the_bytes_of_a_popped_item_are_free_for_its_flow_again() {
+    let mut queue = FairQueue::new(Turn::Item);
+    for bytes in [300, 200] {
+        assert!(queue.push_within(1, bytes, bytes, 1_000).is_ok());
+    }
+    assert_eq!(queue.pop(), Some(300));
+    assert_eq!(queue.push_within(1, 601, 601, 1_000), Err(601));
+    assert!(queue.push_within(1, 600, 600, 1_000).is_ok());
+}
+
+#[test]
+fn an_item_that_needs_exactly_one_turn_leaves_in_that_turn() {
+    let mut queue = FairQueue::new(bytes(100));
+    queue.push(1, "99 bytes", 99);
+    queue.push(2, "100 bytes", 100);
+    assert_eq!(drain(&mut queue), ["100 bytes", "99 bytes"]);
+}
+
+#[test]
+fn a_queue_that_was_empty_does_not_mix_the_last_flow_with_a_new_one() {
+    let mut queue = FairQueue::new(Turn::Item);
+    queue.push(1, "old", 1);
+    queue.pop();
+    for (flow, name) in [(2, "b1"), (2, "b2"), (1, "a1")] {
+        queue.push(flow, name, 1);
+    }
+    assert_eq!(drain(&mut queue), ["b1", "a1", "b2"]);
+}
+
+#[test]
 fn a_flow_that_empties_and_refills_does_not_delay_a_large_item() {
     let mut queue = FairQueue::new(bytes(100));
     queue.push(1, 's', 10);

@@ -77,3 +77,93 @@ impl<'a> Reader<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_seven_bits_per_byte() {
+        for (number, bytes) in [
+            (0, &[0][..]),
+            (1, &[1]),
+            (0x7f, &[0x7f]),
+            (0x80, &[0x80, 0x01]),
+            (300, &[0xac, 0x02]),
+            (0x3fff, &[0xff, 0x7f]),
+            (0x4000, &[0x80, 0x80, 0x01]),
+            (
+                u64::MAX,
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+            ),
+        ] {
+            let mut out = Vec::new();
+            put_number(&mut out, number);
+            assert_eq!(out, bytes, "{number}");
+            let mut reader = Reader(bytes);
+            assert_eq!(reader.number(), Ok(number));
+            assert!(reader.0.is_empty(), "{number}");
+            assert_eq!(
+                Reader(&bytes[..bytes.len() - 1]).number(),
+                Err(BlockError::Truncated)
+            );
+        }
+        assert_eq!(Reader(&[0xff; 11]).number(), Err(BlockError::Number));
+    }
+
+    #[test]
+    fn signed_numbers_near_zero_are_short() {
+        for (number, bytes) in [
+            (0, &[0][..]),
+            (-1, &[1]),
+            (1, &[2]),
+            (-2, &[3]),
+            (63, &[0x7e]),
+            (-64, &[0x7f]),
+            (64, &[0x80, 0x01]),
+            (
+                i64::MAX,
+                &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+            ),
+            (
+                i64::MIN,
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+            ),
+        ] {
+            let mut out = Vec::new();
+            put_signed(&mut out, number);
+            assert_eq!(out, bytes, "{number}");
+            assert_eq!(Reader(bytes).signed(), Ok(number));
+        }
+    }
+
+    #[test]
+    fn bytes_are_read_in_their_order() {
+        let mut reader = Reader(b"abcdef");
+        assert_eq!(reader.byte(), Ok(b'a'));
+        assert_eq!(reader.take(2), Ok(&b"bc"[..]));
+        assert_eq!(reader.array(), Ok(*b"de"));
+        assert_eq!(reader.take(2), Err(BlockError::Truncated));
+        assert_eq!(reader.array::<2>(), Err(BlockError::Truncated));
+        assert_eq!(reader.byte(), Ok(b'f'));
+        assert_eq!(reader.byte(), Err(BlockError::Truncated));
+    }
+
+    #[test]
+    fn a_count_is_limited_by_the_remaining_bytes() {
+        let count = |block: &[u8]| Reader(block).count(2);
+        assert_eq!(count(&[0]), Ok(0));
+        assert_eq!(count(&[2, 0, 0, 0, 0]), Ok(2));
+        assert_eq!(count(&[2, 0, 0, 0, 0, 0]), Ok(2));
+        assert_eq!(count(&[3, 0, 0, 0, 0, 0]), Err(BlockError::Truncated));
+    }
+
+    #[test]
+    fn an_index_is_less_than_the_length_of_the_list() {
+        assert_eq!(Reader(&[0]).index(3), Ok(0));
+        assert_eq!(Reader(&[2]).index(3), Ok(2));
+        assert_eq!(Reader(&[3]).index(3), Err(BlockError::Index));
+        assert_eq!(Reader(&[4]).index(3), Err(BlockError::Index));
+        assert_eq!(Reader(&[0]).index(0), Err(BlockError::Index));
+    }
+}

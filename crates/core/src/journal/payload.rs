@@ -158,6 +158,73 @@ mod tests {
         vec(one, 0..20)
     }
 
+    fn text(text: &str) -> Payload {
+        Payload::Text(text.into())
+    }
+
+    #[test]
+    fn version_1_of_a_block_has_fixed_bytes() {
+        let call = |byte, params, answer| CallPayload {
+            id: Id(Uuid::from_bytes([byte; 16])),
+            params,
+            answer,
+        };
+        let payloads = [
+            call(
+                0x11,
+                text("[1]"),
+                Payload::Omitted(PayloadOmission::Dropped),
+            ),
+            call(
+                0x22,
+                Payload::Omitted(PayloadOmission::Unreadable),
+                text("{}"),
+            ),
+            call(
+                0x33,
+                Payload::Omitted(PayloadOmission::TooLarge),
+                Payload::Absent,
+            ),
+        ];
+        let mut block = [
+            &[1, 3][..],
+            &[0x11; 16],
+            &[0x41, 3],
+            b"[1]",
+            &[0x22; 16],
+            &[0x13, 2],
+            b"{}",
+            &[0x33; 16],
+            &[0x02],
+        ]
+        .concat();
+        assert_eq!(encode_payloads(&payloads), block);
+        assert_eq!(decode_payloads(&block).as_deref(), Ok(&payloads[..]));
+        block.push(0);
+        assert_eq!(decode_payloads(&block), Err(BlockError::TooLong));
+    }
+
+    #[test]
+    fn only_recorded_texts_add_to_the_size_of_a_payload() {
+        let check = |params, answer, expected| {
+            let id = Id::NIL;
+            let payload = CallPayload { id, params, answer };
+            assert_eq!(payload.bytes(), expected, "{payload:?}");
+        };
+        let omitted = Payload::Omitted(PayloadOmission::TooLarge);
+        check(Payload::Absent, Payload::Absent, 17);
+        check(omitted.clone(), omitted, 17);
+        check(text(""), Payload::Absent, 20);
+        check(text("[1]"), Payload::Absent, 23);
+        check(Payload::Absent, text("\"ü\""), 24);
+        check(text("[1]"), text("{}"), 28);
+    }
+
+    #[test]
+    fn a_block_is_closed_at_256_kib() {
+        assert_eq!(PAYLOAD_BLOCK_BYTES, 262_144);
+    }
+
     proptest! {
         #[test]
         fn a_block_keeps_its_payloads(payloads in payloads()) {

@@ -303,4 +303,14 @@ mod tests {
             Err(JsonPointerError::TooLong(POINTER_MAX + 1))
         );
     }
+
+    #[test]
+    fn a_pointer_is_a_string_in_json() {
+        let pointer: JsonPointer = serde_json::from_str(r#""/a~1b/*""#).expect("valid");
+        assert_eq!(pointer.0, ["a/b", "*"]);
+        let json = serde_json::to_string(&pointer).expect("JSON");
+        assert_eq!(json, r#""/a~1b/*""#);
+        let error = serde_json::from_str::<JsonPointer>(r#""a""#).expect_err("no slash");
+        assert!(error.to_string().starts_with("`a` must start with `/`"));
+    }
 }

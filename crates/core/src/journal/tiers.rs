@@ -29,15 +29,14 @@ pub fn choose_merge(rows: &[usize]) -> Vec<usize> {
         }
         let mut total = 0;
         let fitting = positions.into_iter().take(MERGED_BLOCKS);
-        let fitting: Vec<_> = fitting
+        // At least two blocks fit, because a block of these tiers has fewer than `BLOCK_ROWS_MAX`
+        // rows.
+        return fitting
             .take_while(|position| {
                 total += rows[*position];
                 total <= 2 * BLOCK_ROWS_MAX
             })
             .collect();
-        if fitting.len() > 1 {
-            return fitting;
-        }
     }
     Vec::new()
 }

@@ -158,6 +158,12 @@ mod tests {
             ),
             (
                 r#"{"client_id": "https://app.example/c", "redirect_uris": ["https://x/"],
+                    "token_endpoint_auth_method": "private_key_jwt",
+                    "token_endpoint_auth_methods_supported": ["private_key_jwt"]}"#,
+                "`private_key_jwt`",
+            ),
+            (
+                r#"{"client_id": "https://app.example/c", "redirect_uris": ["https://x/"],
                     "client_secret": "s"}"#,
                 "a secret",
             ),
@@ -181,5 +187,19 @@ mod tests {
         assert_eq!(clean_name(None), None);
         let long = clean_name(Some(&"ä".repeat(10_000))).expect("a name");
         assert_eq!(long.chars().count(), NAME_MAX);
+    }
+
+    #[test]
+    fn an_app_has_at_most_ten_redirect_addresses() {
+        let uris = |count: usize| -> Vec<_> {
+            (0..count)
+                .map(|n| format!("https://app.example/{n}"))
+                .collect()
+        };
+        assert_eq!(usable_uris(&uris(10)), Ok(uris(10)));
+        assert_eq!(
+            usable_uris(&uris(11)),
+            Err("it has 11 redirect addresses; at most 10 are allowed".to_owned())
+        );
     }
 }

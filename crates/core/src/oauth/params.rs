@@ -68,4 +68,13 @@ mod tests {
         let error = Params::parse(b"a=1&a=1").expect_err("twice");
         assert_eq!(error.to_string(), "the parameter `a` is given twice");
     }
+
+    #[test]
+    fn a_required_parameter_is_taken_once_and_then_missing() {
+        let mut params = Params::parse(b"code=abc&state=x").expect("parsed");
+        assert_eq!(params.take("state").as_deref(), Some("x"));
+        assert_eq!(params.take("state"), None);
+        assert_eq!(params.require("code"), Ok("abc".to_owned()));
+        assert_eq!(params.require("code"), Err(ParamError::Missing("code")));
+    }
 }

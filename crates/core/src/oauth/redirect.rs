@@ -197,10 +197,40 @@ mod tests {
         ] {
             assert_eq!(RedirectUri::parse(text), Err(error), "{text}");
         }
-        let long = format!("https://a/{}", "x".repeat(REDIRECT_URI_MAX));
-        assert_eq!(RedirectUri::parse(&long), Err(RedirectError::TooLong));
+        let long = |length: usize| format!("https://a/{}", "x".repeat(length - 10));
+        assert!(RedirectUri::parse(&long(2_048)).is_ok());
+        assert_eq!(
+            RedirectUri::parse(&long(2_049)),
+            Err(RedirectError::TooLong)
+        );
         let cursor = RedirectUri::parse(APP_ADDRESSES[0]).expect("listed");
         assert_eq!(cursor.shown_host(), "cursor");
         assert_eq!(cursor.with_query("a=1"), format!("{}?a=1", cursor.text));
+    }
+
+    #[test]
+    fn the_answer_is_added_to_the_query_and_users_see_the_host() {
+        for (text, host, answered) in [
+            (
+                "https://app.example/cb",
+                "app.example",
+                "https://app.example/cb?a=1",
+            ),
+            (
+                "https://app.example:8443",
+                "app.example",
+                "https://app.example:8443?a=1",
+            ),
+            (
+                "https://app.example/cb?x=2",
+                "app.example",
+                "https://app.example/cb?x=2&a=1",
+            ),
+            ("http://[::1]:80/cb", "[::1]", "http://[::1]:80/cb?a=1"),
+        ] {
+            let uri = RedirectUri::parse(text).expect(text);
+            assert_eq!(uri.shown_host(), host, "{text}");
+            assert_eq!(uri.with_query("a=1"), answered, "{text}");
+        }
     }
 }

@@ -139,6 +139,27 @@ mod tests {
                 "groups",
                 ClaimValues::Incomplete,
             ),
+            (
+                json!({"roles": ["a"], "hasgroups": true}),
+                "roles",
+                known(&["a"]),
+            ),
+            // The provider names either the whole path or the first part of it.
+            (
+                json!({"_claim_names": {"realm": "src1"}}),
+                "realm.roles",
+                ClaimValues::Incomplete,
+            ),
+            (
+                json!({"_claim_names": {"https://x.org/g": "src1"}}),
+                "https://x.org/g",
+                ClaimValues::Incomplete,
+            ),
+            (
+                json!({"groups": ["a"], "_claim_names": {"roles": "src1"}}),
+                "groups",
+                known(&["a"]),
+            ),
         ] {
             assert_eq!(
                 find_values(&claims(given.clone()), path),

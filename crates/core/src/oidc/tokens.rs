@@ -212,7 +212,7 @@ mod tests {
             json!({"exp": 1_799_999_941}),
             json!({"iat": 1_800_000_060}),
             json!({"iat": 1_799_999_990.5}),
-            json!({"nbf": 1_800_000_059}),
+            json!({"nbf": 1_800_000_060}),
         ] {
             assert!(id_token(good.clone()).is_ok(), "{good}");
         }
@@ -254,6 +254,7 @@ mod tests {
             json!({}),
             json!({"sub": "u1", "sid": null}),
             json!({"exp": null}),
+            json!({"iat": 1_799_999_401, "exp": null}),
         ] {
             assert!(logout(good.clone()).is_ok(), "{good}");
         }
@@ -280,5 +281,56 @@ mod tests {
             id_token(json!({"nonce": null, "events": {LOGOUT_EVENT: {}}})),
             Err(TokenError::Nonce)
         );
+    }
+
+    #[test]
+    fn a_valid_token_gives_its_user_and_its_session() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            id_token(json!({})),
+            Ok(IdTokenSubject {
+                sub: "u1".to_owned(),
+                sid: some("s1"),
+            })
+        );
+        let longest = "x".repeat(255);
+        assert_eq!(
+            id_token(json!({"sub": longest, "sid": null})),
+            Ok(IdTokenSubject {
+                sub: longest,
+                sid: None,
+            })
+        );
+        assert_eq!(
+            logout(json!({})),
+            Ok(LogoutSubject {
+                sub: None,
+                sid: some("s1"),
+                jti: "j".to_owned(),
+            })
+        );
+    }
+
+    #[test]
+    fn an_error_names_at_most_200_characters_of_the_foreign_issuer_or_client() {
+        for (given, named) in [
+            ("other".to_owned(), "other".to_owned()),
+            ("ä".repeat(201), "ä".repeat(200)),
+        ] {
+            assert_eq!(
+                id_token(json!({"iss": given})),
+                Err(TokenError::Issuer {
+                    found: named.clone(),
+                    expected: "https://id.example".to_owned(),
+                })
+            );
+            assert_eq!(
+                id_token(json!({"azp": given})),
+                Err(TokenError::Audience {
+                    found: named,
+                    expected: "svc".to_owned(),
+                })
+            );
+        }
     }
 }

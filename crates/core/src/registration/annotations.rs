@@ -89,6 +89,20 @@ mod tests {
     }
 
     #[test]
+    fn annotations_are_empty_only_if_no_hint_is_known() {
+        assert!(Annotations::default().is_empty());
+        for hints in [
+            r#"{"read_only": false}"#,
+            r#"{"destructive": false}"#,
+            r#"{"idempotent": true}"#,
+            r#"{"open_world": true}"#,
+        ] {
+            let annotations: Annotations = serde_json::from_str(hints).expect("valid");
+            assert!(!annotations.is_empty(), "{hints}");
+        }
+    }
+
+    #[test]
     fn a_title_has_1_to_256_characters() {
         for character in ["x", "ß", "語", "🙂"] {
             assert_eq!(check_title(&character.repeat(TITLE_MAX)), Ok(()));

@@ -169,4 +169,28 @@ mod tests {
         other.params_schema = Some(json!({"title": "a", "type": "object"}));
         assert_eq!(definition(), other);
     }
+    #[test]
+    fn the_size_of_a_definition_counts_its_texts_its_redactions_and_its_schemas() {
+        let words = "notes.searchsearchesfindbriefSearch notes/pin";
+        let schemas = r#"{"type":"object","title":"a"}true"#;
+        assert_eq!(definition().bytes, words.len() + schemas.len());
+        assert_eq!(definition().bytes, 78);
+    }
+
+    #[test]
+    fn s6_4_a_method_with_events_subscribes_and_holds_them_only_if_it_says_so() {
+        let mut method = definition();
+        let expected = |holds| Subscription {
+            method: method.name.clone(),
+            patterns: vec![Pattern::Prefix("custom.".to_owned())],
+            formatters: vec!["brief".to_owned()],
+            holds,
+        };
+        let (drops, holds) = (expected(false), expected(true));
+        assert_eq!(method.subscription(), Some(drops));
+        method.event_overflow = Overflow::Hold;
+        assert_eq!(method.subscription(), Some(holds));
+        method.events.clear();
+        assert_eq!(method.subscription(), None);
+    }
 }

@@ -41,3 +41,54 @@ impl JsonSchema for AnySchema {
 fn definitions(generator: &SchemaGenerator) -> String {
     generator.settings().definitions_path.to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn accepts(document: &Value) -> bool {
+        let schema = jsonschema::draft7::new(&file_schema()).expect("a valid schema");
+        schema.is_valid(document)
+    }
+
+    #[test]
+    fn the_schema_is_one_of_draft_7_with_a_title_and_a_definition_of_schemas() {
+        let schema = file_schema();
+        assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
+        assert_eq!(schema["title"], "svc registration file");
+        let any_schema = &schema["definitions"]["JsonSchema"];
+        let itself = json!({"$ref": "#/definitions/JsonSchema"});
+        assert_eq!(any_schema["type"], json!(["object", "boolean"]));
+        assert_eq!(any_schema["properties"]["not"], itself);
+    }
+
+    #[test]
+    fn the_schema_describes_the_file_down_to_the_schemas_of_its_methods() {
+        let file = |key: &str, value: Value| {
+            let mut method = json!({"name": "a", "local_name": "a", "description": "d"});
+            method[key] = value;
+            json!({"server": {"command": "x"}, "methods": [method]})
+        };
+        let with_schema = |schema: Value| file("params_schema", schema);
+        for good in [
+            file("name", json!("{{space}}.a")),
+            with_schema(json!({"properties": {"q": {"type": "string"}}, "required": ["q"]})),
+            with_schema(json!({"not": {"items": [true, {"type": ["string", "null"]}]}})),
+        ] {
+            assert!(accepts(&good), "{good}");
+        }
+        for bad in [
+            json!({}),
+            json!({"server": {"command": "x"}, "methods": []}),
+            file("name", json!("rpc.a")),
+            file("colour", json!(1)),
+            with_schema(json!(5)),
+            with_schema(json!({"properties": {"q": {"type": "text"}}})),
+            with_schema(json!({"not": {"items": [{"minLength": -1}]}})),
+        ] {
+            assert!(!accepts(&bad), "{bad}");
+        }
+    }
+}

@@ -24,8 +24,10 @@ pub(super) struct BoundedTime {
 }
 
 impl BoundedTime {
+    /// The fraction of a second is dropped: no run has one. With a fraction, the search backwards
+    /// can find a run that is later than its start, in the hour that clocks repeat in autumn.
     pub(super) fn new(at: Timestamp, zone: &TimeZone) -> Option<Self> {
-        let time = jiff::Timestamp::from_millisecond(at.0).ok()?;
+        let time = jiff::Timestamp::from_second(at.0.div_euclid(1_000)).ok()?;
         let time = time.to_zoned(zone.clone());
         Some(Self {
             start_year: i32::from(time.year()),
@@ -34,8 +36,7 @@ impl BoundedTime {
     }
 
     pub(super) fn timestamp(&self) -> Timestamp {
-        // The search keeps the fraction of a second of its start. A run has none.
-        Timestamp(self.time.timestamp().as_second() * 1_000)
+        Timestamp(self.time.timestamp().as_millisecond())
     }
 
     pub(super) fn zoned(&self) -> &Zoned {

@@ -290,3 +290,6 @@ fn is_names(value: &Value) -> bool {
         .as_array()
         .is_some_and(|names| names.iter().all(Value::is_string) && first_repeated(names).is_none())
 }
+
+#[cfg(test)]
+mod tests;

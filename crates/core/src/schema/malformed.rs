@@ -1,5 +1,6 @@
 //! Messages for schemas that the meta-schema of their dialect does not allow.
 
+use jsonschema::error::{ValidationError, ValidationErrorKind};
 use serde_json::Value;
 
 use super::{
@@ -33,6 +34,19 @@ pub(super) fn check_dialect(schema: &Value) -> Result<(), SchemaError> {
     );
     let at = vec!["$schema".to_owned()];
     Err(SchemaError::Malformed { at, message })
+}
+
+/// The JSON pointer to the fault. Where the meta-schema has alternatives, such as a schema or a list
+/// of schemas, each alternative has errors: the deepest one is in the alternative that was meant.
+pub(super) fn pointer_to_fault(error: &ValidationError<'_>) -> String {
+    let alternatives = match error.kind() {
+        ValidationErrorKind::AnyOf { context } => context.as_slice(),
+        _ => &[],
+    };
+    let inside = alternatives.iter().flatten().map(pointer_to_fault);
+    let pointers = std::iter::once(error.instance_path().to_string()).chain(inside);
+    let deepest = pointers.max_by_key(|pointer| pointer.matches('/').count());
+    deepest.unwrap_or_default()
 }
 
 /// Describes the fault at a JSON pointer.

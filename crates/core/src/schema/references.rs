@@ -168,8 +168,9 @@ impl<'a> Scan<'a> {
         self.by_address.insert(ptr::from_ref(schema), this);
         let text = |keyword: &str| object.get(keyword).and_then(Value::as_str);
         match text("$id").or_else(|| text("id")) {
-            // In drafts before 2019-09, an `$id` that begins with `#` is an anchor.
-            Some(id) if id.len() > 1 && id.starts_with('#') => {
+            // In drafts before 2019-09, an `$id` that begins with `#` is an anchor. `#` alone changes
+            // nothing: it is the id of the resource that encloses the schema.
+            Some(id) if id.starts_with('#') => {
                 self.anchor(&id[1..], resource, this);
             }
             Some(id) => {

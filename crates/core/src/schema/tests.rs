@@ -104,21 +104,168 @@ fn s2_1_messages_say_what_to_write_and_do_not_quote_the_library() {
 }
 
 #[test]
-fn s2_1_the_total_length_of_resolved_references_is_limited() {
-    let references = vec![json!({"$ref": "#"}); 5_000];
-    let schema = json!({"$defs": {"x".repeat(100_000): {"$id": "y", "allOf": references}}});
-    assert_eq!(check(&schema), Err(SchemaError::TooManyReferences));
+fn s2_1_messages_lead_to_the_fault_inside_nested_schemas() {
+    let check = |mut schema: Value, at: &str, expected: &str| {
+        for dialect in [
+            "http://json-schema.org/draft-07/schema",
+            "https://json-schema.org/draft/2019-09/schema#",
+        ] {
+            schema["$schema"] = json!(dialect);
+            let error = check(&schema).expect_err(expected);
+            assert_eq!(error.to_string(), expected, "{schema}");
+            assert_eq!(error.steps().collect::<Vec<_>>().join("."), at, "{schema}");
+        }
+    };
+    let count = "`minLength` must be a whole number of at least 0, not -1";
+    let wrong = json!({"minLength": -1});
+    check(json!({"not": wrong}), "not.minLength", count);
+    check(json!({"items": wrong}), "items.minLength", count);
+    check(json!({"items": [true, wrong]}), "items.1.minLength", count);
+    check(
+        json!({"items": {"items": [wrong]}}),
+        "items.items.0.minLength",
+        count,
+    );
+    check(
+        json!({"dependencies": {"a": wrong}}),
+        "dependencies.a.minLength",
+        count,
+    );
+    check(
+        json!({"items": {"type": "text"}}),
+        "items.type",
+        "`text` is not a type; the types are object, array, string, integer, number, boolean and null",
+    );
+    check(json!({"anyOf": [true, wrong]}), "anyOf.1.minLength", count);
+    check(
+        json!({"definitions": {"a~/b": wrong}}),
+        "definitions.a~/b.minLength",
+        count,
+    );
+    check(
+        json!({"allOf": [{}, "x"]}),
+        "allOf.1",
+        "a schema must be an object, true or false, not `x`",
+    );
+    check(
+        json!({"properties": {"q": []}}),
+        "properties.q",
+        "a schema must be an object, true or false, not []",
+    );
+    check(
+        json!({"dependencies": {"a": ["b", "b"]}}),
+        "dependencies",
+        r#"`dependencies` must be an object whose values are schemas or arrays of names, not {"a":["b","b"]}"#,
+    );
+    check(
+        json!({"dependencies": {"a": 5}}),
+        "dependencies.a",
+        "a schema must be an object, true or false, not 5",
+    );
+    check(
+        json!({"required": ["a", "b", "a"]}),
+        "required",
+        "`required` has `a` twice",
+    );
+    check(
+        json!({"title": ["x".repeat(98)]}),
+        "title",
+        &format!("`title` must be a string, not [\"{}…", "x".repeat(98)),
+    );
+    check(
+        json!({"title": ["x".repeat(96)]}),
+        "title",
+        &format!("`title` must be a string, not [\"{}\"]", "x".repeat(96)),
+    );
 }
 
 #[test]
-fn s2_1_deep_and_large_schemas_are_refused() {
-    let mut deep = json!({"type": "string"});
-    for _ in 0..70 {
-        deep = json!({"not": deep});
+fn s2_1_a_value_of_the_right_form_may_still_break_a_rule_of_json_schema() {
+    for (keyword, value, shown) in [
+        ("$anchor", json!("1 2"), "`1 2`"),
+        ("items", json!([true, {}]), "[true,{}]"),
+    ] {
+        let error = check(&json!({keyword: value})).expect_err(keyword);
+        assert_eq!(
+            error.to_string(),
+            format!("`{keyword}` must not be {shown} in JSON Schema")
+        );
+        assert_eq!(error.steps().collect::<Vec<_>>(), [keyword]);
     }
-    assert_eq!(check(&deep), Err(SchemaError::TooDeep));
-    let large = json!({"description": "x".repeat(SCHEMA_BYTES_MAX)});
-    assert!(matches!(check(&large), Err(SchemaError::TooLarge(_))));
+}
+
+#[test]
+fn s2_1_in_draft_4_an_exclusive_bound_needs_the_bound() {
+    let dialect = "http://json-schema.org/draft-04/schema#";
+    let exclusive = json!({"exclusiveMinimum": true});
+    let error = check(&json!({"$schema": dialect, "not": exclusive})).expect_err("no `minimum`");
+    assert_eq!(
+        error.to_string(),
+        "this combination of keywords is not allowed by JSON Schema"
+    );
+    assert_eq!(error.steps().collect::<Vec<_>>(), ["not"]);
+}
+
+#[test]
+fn s2_1_a_schema_is_an_object() {
+    for (schema, found) in [
+        (json!(null), "null"),
+        (json!(true), "a boolean"),
+        (json!(5), "a number"),
+        (json!("string"), "a string"),
+        (json!([]), "an array"),
+    ] {
+        let error = check(&schema).expect_err(found);
+        assert_eq!(
+            error.to_string(),
+            format!("a schema must be an object, not {found}")
+        );
+    }
+    assert_eq!(type_name(&json!({})), "an object");
+}
+
+#[test]
+fn s2_1_the_total_length_of_resolved_references_is_limited_to_1_mib() {
+    // Each reference resolves to `/$defs/` and the name of the definition.
+    let check = |count: usize, bytes_of_each: usize| {
+        let name = "x".repeat(bytes_of_each - "/$defs/".len());
+        let references = vec![json!({"$ref": "#"}); count];
+        check(&json!({"$defs": {name: {"$id": "y", "allOf": references}}}))
+    };
+    assert_eq!(check(16, 65_536), Ok(()));
+    assert_eq!(check(16, 65_537), Err(SchemaError::TooManyReferences));
+    assert_eq!(check(5_000, 100_000), Err(SchemaError::TooManyReferences));
+}
+
+#[test]
+fn s2_1_schemas_have_at_most_64_levels() {
+    let nested = |levels: usize, key: &str, in_list: bool| {
+        (1..levels).fold(json!({}), |inner, _| match in_list {
+            true => json!({key: [inner]}),
+            false => json!({key: inner}),
+        })
+    };
+    assert_eq!(check(&nested(64, "not", false)), Ok(()));
+    assert_eq!(check(&nested(65, "not", false)), Err(SchemaError::TooDeep));
+    // Each list is a level too.
+    assert_eq!(check(&nested(32, "allOf", true)), Ok(()));
+    assert_eq!(check(&nested(33, "allOf", true)), Err(SchemaError::TooDeep));
+    let lists = |levels: usize| (1..levels).fold(json!([]), |inner, _| json!([inner]));
+    assert_eq!(check(&json!({"default": lists(63)})), Ok(()));
+    assert_eq!(
+        check(&json!({"default": lists(64)})),
+        Err(SchemaError::TooDeep)
+    );
+}
+
+#[test]
+fn s2_1_schemas_have_at_most_256_kib() {
+    let of_size = |bytes: usize| {
+        let around = json!({"description": ""}).to_string().len();
+        check(&json!({"description": "x".repeat(bytes - around)}))
+    };
+    assert_eq!(of_size(262_144), Ok(()));
+    assert_eq!(of_size(262_145), Err(SchemaError::TooLarge(262_145)));
 }
 
 #[test]

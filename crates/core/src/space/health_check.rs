@@ -241,17 +241,116 @@ mod tests {
             serde_json::to_string(&check).expect("writes"),
             r#"{"type":"tcp","port":80,"interval_seconds":10,"timeout_seconds":5,"failures":3}"#
         );
-        for bad in [
-            r#"{"type":"tcp"}"#,
-            r#"{"type":"tcp","port":0}"#,
-            r#"{"type":"udp","port":1}"#,
-            r#"{"type":"http","url":"ftp://x"}"#,
-            r#"{"type":"http","url":"http://"}"#,
-            r#"{"type":"command","command":" "}"#,
-            r#"{"type":"none","interval_seconds":0}"#,
-            r#"{"type":"none","retries":1}"#,
+        for (bad, expected) in [
+            (
+                r#"{"type":"tcp"}"#,
+                "a health check of type `tcp` needs `port`",
+            ),
+            (
+                r#"{"type":"http"}"#,
+                "a health check of type `http` needs `url`",
+            ),
+            (
+                r#"{"type":"command"}"#,
+                "a health check of type `command` needs `command`",
+            ),
+            (
+                r#"{"type":"tcp","port":0}"#,
+                "`port` is 0; it must be between 1 and 65535",
+            ),
+            (
+                r#"{"type":"udp","port":1}"#,
+                "health check type `udp` does not exist; the types are none, tcp, http and command",
+            ),
+            (r#"{"type":"command","command":" "}"#, "`command` is empty"),
+            (
+                r#"{"type":"none","retries":1}"#,
+                "unknown field `retries`, expected one of",
+            ),
         ] {
-            assert!(read(bad).is_err(), "{bad}");
+            let refused = read(bad).expect_err(bad);
+            assert!(refused.starts_with(expected), "{refused}");
+        }
+    }
+
+    #[test]
+    fn s3_health_checks_of_every_type_are_written_as_they_were_read() {
+        for (probe, expected) in [
+            (r#""type":"none""#, Probe::None),
+            (r#""type":"tcp","port":65535"#, Probe::Tcp { port: 65_535 }),
+            (
+                r#""type":"http","url":"http://localhost:80/x""#,
+                Probe::Http {
+                    url: "http://localhost:80/x".to_owned(),
+                },
+            ),
+            (
+                r#""type":"command","command":"true""#,
+                Probe::Command {
+                    command: "true".to_owned(),
+                },
+            ),
+        ] {
+            let text =
+                format!(r#"{{{probe},"interval_seconds":7,"timeout_seconds":6,"failures":5}}"#);
+            let check: HealthCheck = serde_json::from_str(&text).expect(&text);
+            assert_eq!(
+                check,
+                HealthCheck {
+                    probe: expected,
+                    interval_seconds: 7,
+                    timeout_seconds: 6,
+                    failures: 5,
+                }
+            );
+            assert_eq!(serde_json::to_string(&check).expect("JSON"), text);
+        }
+    }
+
+    #[test]
+    fn s3_the_url_of_a_health_check_is_http_with_a_host() {
+        for (url, valid) in [
+            ("http://localhost", true),
+            ("http://localhost/health", true),
+            ("http://", false),
+            ("http:///health", false),
+            ("https://localhost", false),
+            ("localhost", false),
+            ("", false),
+        ] {
+            let check = HealthCheck {
+                probe: Probe::Http {
+                    url: url.to_owned(),
+                },
+                ..HealthCheck::default()
+            };
+            let expected = match valid {
+                true => Ok(()),
+                false => Err(HealthCheckError::NotHttp(url.to_owned())),
+            };
+            assert_eq!(check.check(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn s3_the_numbers_of_a_health_check_have_limits() {
+        for (field, max) in [
+            ("interval_seconds", 86_400),
+            ("timeout_seconds", 3_600),
+            ("failures", 1_000),
+        ] {
+            for value in [0, 1, max, max + 1] {
+                let text = format!(r#"{{"type":"none","{field}":{value}}}"#);
+                let read = serde_json::from_str::<HealthCheck>(&text);
+                if (1..=max).contains(&value) {
+                    assert!(read.is_ok(), "{text}");
+                } else {
+                    assert_eq!(
+                        read.expect_err(&text).to_string(),
+                        format!("`{field}` is {value}; it must be between 1 and {max}")
+                    );
+                }
+            }
         }
     }
 
@@ -260,7 +359,9 @@ mod tests {
         assert_eq!(health_after(Health::Unknown, 0, 3), Health::Healthy);
         assert_eq!(health_after(Health::Unknown, 2, 3), Health::Unknown);
         assert_eq!(health_after(Health::Healthy, 2, 3), Health::Healthy);
+        assert_eq!(health_after(Health::Unhealthy, 2, 3), Health::Unhealthy);
         assert_eq!(health_after(Health::Healthy, 3, 3), Health::Unhealthy);
+        assert_eq!(health_after(Health::Unknown, 4, 3), Health::Unhealthy);
         assert_eq!(health_after(Health::Unhealthy, 0, 3), Health::Healthy);
     }
 }

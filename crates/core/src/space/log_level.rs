@@ -73,7 +73,36 @@ mod tests {
         ] {
             assert_eq!(LogLevel::of(line), expected, "{line}");
         }
-        let late = format!("{}é error", "x".repeat(SEARCHED_BYTES - 1));
-        assert_eq!(LogLevel::of(&late), None);
+    }
+
+    #[test]
+    fn every_word_for_a_level_is_known() {
+        for (words, expected) in [
+            (&["trace"][..], LogLevel::Trace),
+            (&["debug"], LogLevel::Debug),
+            (&["info", "notice"], LogLevel::Info),
+            (&["warn", "warning"], LogLevel::Warning),
+            (
+                &["error", "err", "fatal", "critical", "panic", "traceback"],
+                LogLevel::Error,
+            ),
+        ] {
+            for word in words {
+                assert_eq!(LogLevel::of(word), Some(expected), "{word}");
+                assert_eq!(LogLevel::of(&word.to_uppercase()), Some(expected), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_first_160_bytes_are_searched() {
+        let found = |bytes_before: usize| {
+            let line = format!("{} error", "x".repeat(bytes_before));
+            LogLevel::of(&line)
+        };
+        assert_eq!(found(154), Some(LogLevel::Error));
+        assert_eq!(found(155), None);
+        let within_a_character = format!("{}é error", "x".repeat(159));
+        assert_eq!(LogLevel::of(&within_a_character), None);
     }
 }

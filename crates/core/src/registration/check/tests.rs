@@ -100,6 +100,7 @@ fn the_level_of_the_journal_and_redacted_values_are_checked() {
         pointers(json!([format!("/{}", "a".repeat(256))])),
         "a pointer has 257 characters; at most 256 are allowed",
     );
+    accepted("payloads", json!(vec!["/a"; 50]));
     refused(
         pointers(json!(vec!["/a"; 51])),
         "51 entries; at most 50 are allowed",
@@ -212,4 +213,167 @@ fn s4_1_tool_names_are_limited_by_their_longest_visible_form() {
         json!({"name": "a", "local_name": "b", "description": "d", "mcp_tool": true, "params_schema": {"type": "array"}}),
         "must be `object`",
     );
+}
+
+#[test]
+fn s2_1_a_registration_has_1_to_1000_methods() {
+    let methods = |count: usize| {
+        let method = |i| json!({"name": format!("a{i}"), "local_name": "x", "description": "d"});
+        let methods: Vec<_> = (0..count).map(method).collect();
+        check(json!({"server": {"command": "x"}, "methods": methods}))
+    };
+    assert_eq!(methods(1_000).expect("valid").methods.len(), 1_000);
+    let error = |count| methods(count).expect_err("a wrong number of methods");
+    assert_eq!(
+        error(1_001),
+        ["methods: 1001 methods; at most 1000 are allowed"]
+    );
+    assert_eq!(
+        error(0),
+        ["methods: a registration needs at least one method"]
+    );
+}
+
+#[test]
+fn s2_1_violations_of_the_server_table_name_the_value() {
+    let faults = |server: Value| {
+        let method = json!({"name": "a", "local_name": "b", "description": "d"});
+        match check(json!({"server": server, "methods": [method]})) {
+            Ok(_) => Vec::new(),
+            Err(faults) => faults,
+        }
+    };
+    let nul = "server.command: command and args must not contain NUL bytes";
+    let timeout = "server.timeout: timeout 3601 is not between 1 and 3600 seconds";
+    let variable = "server.env: `A` is not a usable environment variable";
+    let unnamed = "server.env: `` is not a usable environment variable";
+    for (server, expected) in [
+        (json!({"command": "x", "timeout": 1}), None),
+        (json!({"command": "x", "timeout": 3601}), Some(timeout)),
+        (
+            json!({"command": ""}),
+            Some("server.command: the command is empty"),
+        ),
+        (json!({"command": "x\0"}), Some(nul)),
+        (json!({"command": "x", "args": ["a", "\0"]}), Some(nul)),
+        (
+            json!({"command": "x", "args": ["a"], "env": {"A": ""}}),
+            None,
+        ),
+        (json!({"command": "x", "env": {"A": "1\0"}}), Some(variable)),
+        (json!({"command": "x", "env": {"": "1"}}), Some(unnamed)),
+    ] {
+        assert_eq!(faults(server.clone()), Vec::from_iter(expected), "{server}");
+    }
+}
+
+#[test]
+fn s4_1_max_in_flight_is_at_least_1_and_in_serial_mode_exactly_1() {
+    let check = |mode: &str, most: u32| {
+        let method = json!({"name": "a", "local_name": "b", "description": "d"});
+        let server = json!({"command": "x", "mode": mode, "max_in_flight": most});
+        check(json!({"server": server, "methods": [method]})).map(|c| c.server.max_in_flight)
+    };
+    assert_eq!(check("concurrent", 1), Ok(Some(1)));
+    assert_eq!(check("concurrent", 2), Ok(Some(2)));
+    assert_eq!(check("serial", 1), Ok(Some(1)));
+    for mode in ["concurrent", "serial"] {
+        let error = check(mode, 0).expect_err("no call could start");
+        assert!(
+            error[0].starts_with("server.max_in_flight: max_in_flight 0 would block every call"),
+            "{error:?}"
+        );
+    }
+    let error = check("serial", 2).expect_err("a contradiction");
+    assert!(
+        error[0].starts_with(
+            "server.max_in_flight: max_in_flight 2 does not fit mode \"serial\", which has 1 call"
+        ),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_violation_shows_its_path_and_names_its_method_once() {
+    let faults = |name: &str, local_name: &str| {
+        let method = json!({"name": name, "local_name": local_name, "description": "d"});
+        check(with_method(method)).expect_err("a violation")
+    };
+    let local_name = "`local_name` must have 1 to 256 characters, not 0";
+    assert_eq!(
+        faults("a", ""),
+        [format!("methods[0].local_name: method `a`: {local_name}")]
+    );
+    assert_eq!(
+        faults("", ""),
+        [
+            "methods[0].name: method name is empty".to_owned(),
+            format!("methods[0].local_name: {local_name}"),
+        ]
+    );
+    assert_eq!(
+        faults("rpc.a", "b"),
+        ["methods[0].name: method name `rpc.a` begins with `rpc.`, which JSON-RPC reserves"]
+    );
+}
+
+#[test]
+fn s2_1_lists_have_at_most_100_entries_and_no_empty_entry() {
+    let faults = |key: &str, words: Value| {
+        let mut method = json!({"name": "a", "local_name": "b", "description": "d"});
+        method[key] = words;
+        match check(with_method(method)) {
+            Ok(_) => Vec::new(),
+            Err(faults) => faults,
+        }
+    };
+    for key in ["keywords", "groups", "events", "event_sinks"] {
+        let fault = |message: &str| format!("methods[0].{key}: method `a`: {message}");
+        assert!(faults(key, json!(vec!["w"; 100])).is_empty(), "{key}");
+        assert_eq!(
+            faults(key, json!(vec!["w"; 101])),
+            [fault("101 entries; at most 100 are allowed")]
+        );
+        for empty in ["".to_owned(), " ".repeat(128)] {
+            let faults = faults(key, json!(["w", empty]));
+            assert_eq!(faults[0], fault("an entry is empty"));
+        }
+        let long = faults(key, json!(["w".repeat(129)]));
+        let shown = "w".repeat(40);
+        assert_eq!(
+            long[0],
+            fault(&format!(
+                "entry `{shown}…` must have at most 128 characters"
+            ))
+        );
+    }
+    let events = faults("events", json!(["w", " "]));
+    assert_eq!(
+        events[1],
+        "methods[0].events: method `a`: pattern 2 is empty"
+    );
+}
+
+#[test]
+fn settings_without_effect_are_warned_about() {
+    let warnings = |extra: Value| {
+        let mut method = json!({"name": "a", "local_name": "b", "description": "d"});
+        let method_members = method.as_object_mut().expect("an object");
+        method_members.extend(extra.as_object().expect("an object").clone());
+        check(with_method(method)).expect("valid").warnings
+    };
+    let groups = "`a` is private, so its `groups` have no effect";
+    let overflow = "`a` has no `events`, so its `event_overflow` has no effect";
+    let redact = "`a` has not `journal = \"payloads\"`, so its `journal_redact` has no effect";
+    for (extra, expected) in [
+        (json!({"groups": ["ops"]}), Some(groups)),
+        (json!({"groups": ["ops"], "scope": "shared"}), None),
+        (json!({"scope": "shared"}), None),
+        (json!({"event_overflow": "hold"}), Some(overflow)),
+        (json!({"event_overflow": "hold", "events": ["*"]}), None),
+        (json!({"journal_redact": ["/a"]}), Some(redact)),
+        (json!({"journal": "payloads"}), None),
+    ] {
+        assert_eq!(warnings(extra.clone()), Vec::from_iter(expected), "{extra}");
+    }
 }

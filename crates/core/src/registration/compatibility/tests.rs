@@ -84,6 +84,12 @@ fn a_param_must_not_accept_fewer_values() {
             json!({"type": ["string", "null"]}),
             &[],
         ),
+        (
+            json!({"type": "string"}),
+            json!({"type": ["number", "null"]}),
+            narrower,
+        ),
+        (json!({"enum": ["a"]}), json!({"type": "string"}), &[]),
         (json!({"enum": [1, 2]}), json!({"enum": [1]}), narrower),
         (json!({"enum": [1]}), json!({"enum": [1, 2]}), &[]),
         (json!({}), json!({"enum": [1]}), narrower),
@@ -173,4 +179,55 @@ fn local_references_are_followed_and_cycles_end() {
     check("params", bush("a"), bush("b"), &[]);
     let cycle = json!({"$ref": "#"});
     check("params", cycle.clone(), cycle, &[]);
+}
+
+#[test]
+fn schemas_are_compared_down_to_32_levels() {
+    let by_name = |inner: Value| object(json!({"a": inner}), &[]);
+    let by_item = |inner: Value| json!({"type": "array", "items": inner});
+    let nested = |levels: usize, wrap: &dyn Fn(Value) -> Value, innermost: &str| {
+        (0..levels).fold(json!({"type": innermost}), |inner, _| wrap(inner))
+    };
+    for (step, wrap) in [
+        (".a", &by_name as &dyn Fn(Value) -> Value),
+        ("[]", &by_item),
+    ] {
+        let old = |levels| nested(levels, wrap, "string");
+        let new = |levels| nested(levels, wrap, "number");
+        let change = format!("`params{}` accepts fewer values", step.repeat(31));
+        check("params", old(31), new(31), &[&change]);
+        check("params", old(32), new(32), &[]);
+    }
+}
+
+#[test]
+fn at_most_50_changes_are_reported() {
+    let members = |kind: &str| {
+        let members = (0..60).map(|i| (format!("a{i:02}"), json!({"type": kind})));
+        object(Value::Object(members.collect()), &[])
+    };
+    let narrower = |i: usize| format!("`params.a{i:02}` accepts fewer values");
+    let expected: Vec<_> = (0..50).map(narrower).collect();
+    let expected: Vec<_> = expected.iter().map(String::as_str).collect();
+    check("params", members("string"), members("number"), &expected);
+}
+
+#[test]
+fn at_most_10_000_pairs_of_schemas_are_compared() {
+    // The root is the first pair, so only the first 9,999 members are compared.
+    let members = |changed: usize, kind: &str| {
+        let member = |i| match i == changed {
+            true => json!({"type": kind}),
+            false => json!(true),
+        };
+        let members = (0..10_001).map(|i| (format!("a{i:05}"), member(i)));
+        object(Value::Object(members.collect()), &[])
+    };
+    for (changed, expected) in [
+        (9_998, &["`params.a09998` accepts fewer values"][..]),
+        (9_999, &[]),
+    ] {
+        let (old, new) = (members(changed, "string"), members(changed, "number"));
+        check("params", old, new, expected);
+    }
 }

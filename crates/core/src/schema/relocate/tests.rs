@@ -46,6 +46,84 @@ fn references_become_pointers_from_the_root() {
 }
 
 #[test]
+fn in_older_drafts_an_id_that_begins_with_a_hash_is_an_anchor() {
+    let dialect = "http://json-schema.org/draft-07/schema#";
+    let here = json!({"$ref": "#/components/schemas/a.b/definitions/a"});
+    for id in ["#here", "#h"] {
+        let schema = json!({"$schema": dialect, "items": {"$ref": id},
+                            "definitions": {"a": {"$id": id}}});
+        assert_eq!(
+            moved(&schema),
+            json!({"items": here, "definitions": {"a": {}}})
+        );
+    }
+    // `#` alone is the id of the schema around it.
+    let schema =
+        json!({"$schema": dialect, "definitions": {"a": {"$id": "#", "not": {"$ref": "#"}}}});
+    let root = json!({"$ref": "#/components/schemas/a.b"});
+    assert_eq!(moved(&schema), json!({"definitions": {"a": {"not": root}}}));
+}
+
+#[test]
+fn a_ref_has_precedence_over_other_references() {
+    for other in ["$dynamicRef", "$recursiveRef"] {
+        let defs = json!({"a": {}, "b": {}});
+        let mut schema = json!({"$defs": defs, "$ref": "#/$defs/a"});
+        schema[other] = json!("#/$defs/b");
+        if other == "$recursiveRef" {
+            schema["$schema"] = json!("https://json-schema.org/draft/2019-09/schema");
+            schema[other] = json!("#");
+        }
+        assert_eq!(
+            moved(&schema),
+            json!({"$defs": defs, "$ref": "#/components/schemas/a.b/$defs/a"})
+        );
+    }
+}
+
+#[test]
+fn data_that_looks_like_a_reference_is_removed_with_the_references_into_it() {
+    let check = |schema: Value, expected: Value| assert_eq!(moved(&schema), expected, "{schema}");
+    for data in [
+        json!({"$ref": "#/nowhere"}),
+        json!([1, {"$ref": "#/nowhere"}]),
+        json!({"a": [{"b": {"$ref": "#/nowhere"}}]}),
+    ] {
+        check(
+            json!({"title": "t", "default": data}),
+            json!({"title": "t"}),
+        );
+    }
+    let harmless = json!({"default": {"$ref": 5, "a": ["$ref"]}});
+    check(harmless.clone(), harmless);
+    check(
+        json!({"title": "t", "$ref": "#/default/a", "default": {"a": {}, "b": {"$ref": "x"}}}),
+        json!({"title": "t"}),
+    );
+}
+
+#[test]
+fn a_reference_of_the_moved_schema_resolves_to_its_target() {
+    let schema = json!({"$ref": "#/$defs/a%20b", "$defs": {"a b": {"type": "string"}}});
+    let relocated = relocate(&schema, PLACE);
+    assert!(relocated.has_references);
+    let resolve = |reference: &str| relocated.resolve(reference).cloned();
+    assert_eq!(
+        resolve("#/components/schemas/a.b/$defs/a%20b"),
+        Some(json!({"type": "string"}))
+    );
+    assert_eq!(
+        resolve("#/components/schemas/a.b"),
+        Some(relocated.schema.clone())
+    );
+    for unknown in ["#/components/schemas/a.b/$defs/c", "#/$defs/a%20b", "x"] {
+        assert_eq!(resolve(unknown), None, "{unknown}");
+    }
+    let plain = json!({"type": "string", "default": "$ref"});
+    assert!(!relocate(&plain, PLACE).has_references);
+}
+
+#[test]
 fn other_drafts_are_rewritten_for_draft_7() {
     let check = |schema: Value, expected: Value| assert_eq!(moved(&schema), expected, "{schema}");
     check(

@@ -100,7 +100,10 @@ fn the_type_is_read_from_the_header_or_member_that_the_provider_uses() {
         r#"{"type":"user.created"}"#,
         "user.created",
     );
-    check(VerifyType::Hmac, &[JSON], r#"{"type":7}"#, "event");
+    for kind in [VerifyType::Hmac, VerifyType::Basic, VerifyType::None] {
+        check(kind, &[JSON], r#"{"type":"Order-Paid"}"#, "order-paid");
+        check(kind, &[JSON], r#"{"type":7}"#, "event");
+    }
     check(VerifyType::None, &[], "", "event");
 }
 
@@ -153,6 +156,7 @@ fn a_body_becomes_an_object() {
         "hello",
         json!({"body": "hello"}),
     );
+    check(&[("content-type", "text/plain")], "{", json!({"body": "{"}));
     check(&[], "7", json!({"body": 7}));
     check(
         &[FORM],
@@ -195,6 +199,14 @@ fn malformed_json_is_refused_if_it_claims_to_be_json() {
         Err(RequestError::Json(_))
     ));
     assert!(matches!(read(&[0xff]), Err(RequestError::NotText)));
+    for content_type in [
+        "Application/JSON; charset=utf-8",
+        "application/cloudevents+json",
+    ] {
+        let headers = [("content-type", content_type)];
+        let read = read_as(VerifyType::None, &TypeRule::default(), &headers, b"{");
+        assert!(matches!(read, Err(RequestError::Json(_))), "{content_type}");
+    }
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     assert!(matches!(read(deep.as_bytes()), Err(RequestError::Json(_))));
     let nested = format!("{}1{}", "{\"a\":".repeat(126), "}".repeat(126));
@@ -287,6 +299,19 @@ fn a_delivery_is_recognised_by_its_signed_id_or_its_body() {
         id("k"),
     );
     check(VerifyType::Gitlab, &[JSON], "{}", DeliveryKey::Body);
+    // An empty id counts as a missing id.
+    check(
+        VerifyType::Stripe,
+        &[JSON],
+        r#"{"id":""}"#,
+        DeliveryKey::Body,
+    );
+    check(
+        VerifyType::None,
+        &[JSON, ("idempotency-key", "")],
+        "{}",
+        DeliveryKey::None,
+    );
     check(
         VerifyType::Hmac,
         &[JSON, ("idempotency-key", "k")],
@@ -310,4 +335,58 @@ fn only_slack_gets_an_answer_to_its_challenge() {
         matches!(read(VerifyType::Slack), Ok(Request::Challenge(text)) if text == "3eZbrw1aBm2r")
     );
     assert!(matches!(read(VerifyType::None), Ok(Request::Event(_))));
+}
+
+#[test]
+fn an_event_may_have_16_kib_more_than_the_largest_body() {
+    const MAX: usize = 256 * 1024 + 16 * 1024;
+    let with_text = |length: usize| format!(r#"{{"a":"{}"}}"#, "x".repeat(length));
+    let empty = event(VerifyType::None, &[JSON], &with_text(0));
+    let free = MAX - empty.data.as_str().len();
+    let largest = event(VerifyType::None, &[JSON], &with_text(free));
+    assert_eq!(largest.data.as_str().len(), 278_528);
+    let too_large = with_text(free + 1);
+    let read = read_as(
+        VerifyType::None,
+        &TypeRule::default(),
+        &[JSON],
+        too_large.as_bytes(),
+    );
+    assert_eq!(read.err(), Some(RequestError::TooLarge(278_529)));
+}
+
+#[test]
+fn the_headers_of_the_provider_are_copied_into_the_event() {
+    let check = |kind, names: &[&'static str]| {
+        let mut headers: Vec<_> = names.iter().map(|&name| (name, name)).collect();
+        headers.push(("x-not-selected", "x"));
+        let found = data(&event(kind, &headers, "{}"));
+        let copied: BTreeMap<_, _> = names.iter().map(|&name| (name, name)).collect();
+        assert_eq!(found["_source"]["headers"], json!(copied), "{kind}");
+    };
+    check(
+        VerifyType::Github,
+        &["x-github-event", "x-github-delivery", "x-github-hook-id"],
+    );
+    check(
+        VerifyType::Gitlab,
+        &["x-gitlab-event", "x-gitlab-event-uuid", "x-gitlab-instance"],
+    );
+    check(
+        VerifyType::Slack,
+        &["x-slack-retry-num", "x-slack-retry-reason"],
+    );
+    check(
+        VerifyType::Shopify,
+        &[
+            "x-shopify-topic",
+            "x-shopify-shop-domain",
+            "x-shopify-webhook-id",
+            "x-shopify-api-version",
+        ],
+    );
+    check(VerifyType::Standard, &["webhook-id", "webhook-timestamp"]);
+    for kind in [VerifyType::Stripe, VerifyType::Hmac, VerifyType::None] {
+        check(kind, &["user-agent"]);
+    }
 }
