@@ -20,7 +20,7 @@ pub use command::{CommandError, Launch};
 pub use framing::{ChildLine, LineReader};
 pub use process::StartError;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -61,6 +61,20 @@ impl Setup {
     fn timeout(&self) -> Duration {
         Duration::from_secs(self.definition.timeout.into())
     }
+
+    /// Time in which an exit refuses the registration.
+    fn start_check(&self, policy: &Policy) -> Duration {
+        let args = &self.definition.args;
+        let is_svc = Path::new(&self.definition.command).ends_with("svc");
+        let serves_a_script = is_svc
+            && args.iter().any(|arg| arg == "run-script")
+            && args.iter().any(|arg| arg.starts_with("--json-rpc"));
+        if serves_a_script {
+            policy.script_start_check
+        } else {
+            policy.start_check
+        }
+    }
 }
 
 /// The services of the agent that every method server uses.
@@ -96,8 +110,8 @@ pub struct MethodServer {
 }
 
 impl MethodServer {
-    /// Starts the process, and fails if it exits within `Policy::start_check`. Returns earlier if
-    /// the method server reports that it is ready.
+    /// Starts the process, and fails if it exits soon (`Setup::start_check`). Returns earlier if the
+    /// method server reports that it is ready.
     pub async fn start(setup: Setup, services: Services) -> Result<Self, StartError> {
         let policy = Arc::clone(&services.policy);
         let limits = Limits {
@@ -124,7 +138,8 @@ impl MethodServer {
             }),
         });
         let mut process = Process::spawn(&shared)?;
-        process.check_start(policy.start_check, &shared).await?;
+        let span = shared.setup.start_check(&policy);
+        process.check_start(span, &shared).await?;
         let (stop, released) = (CancellationToken::new(), CancellationToken::new());
         if !shared.setup.held {
             released.cancel();

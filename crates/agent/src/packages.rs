@@ -17,6 +17,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use svc_core::zip;
 use svc_script::package;
 use thiserror::Error;
 use tokio::{sync::watch, time::timeout};
@@ -170,7 +171,7 @@ impl Packages {
     }
 
     fn store(&self, files: &[(String, String)]) {
-        let bytes = package::zip(files);
+        let bytes = zip::archive(files);
         let etag = package::etag(&bytes);
         let mut libraries = self.libraries.lock();
         let known = libraries.package.as_ref();

@@ -39,6 +39,9 @@ pub struct Policy {
 
     /// If a new method server exits within this time, its registration is refused.
     pub start_check: Duration,
+    /// The same for `svc run-script --json-rpc`, which always reports when it is ready. Long,
+    /// because a script may fail late on a busy machine.
+    pub script_start_check: Duration,
     /// Delays between restarts of a method server. The first restart has no delay.
     pub restart: Backoff,
     /// If a method server was up for this long, its next restart counts as the first one, so it has
@@ -112,6 +115,7 @@ impl Default for Policy {
             register_timeout: Duration::from_secs(30),
             reregister: Backoff::from_millis(1_000, 30_000),
             start_check: Duration::from_millis(300),
+            script_start_check: Duration::from_secs(10),
             restart: Backoff::from_millis(100, 30_000),
             restart_reset: Duration::from_secs(60),
             restart_wait: Duration::from_secs(2),

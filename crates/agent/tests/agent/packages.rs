@@ -77,7 +77,7 @@ async fn both_archives_are_served_and_sent_again_only_when_they_have_changed() {
         ("shapes.py", "SIDES = 3"),
     ];
     let expected = expected.map(|(name, text)| (name.to_owned(), text.to_owned()));
-    assert_eq!(bytes, svc_script::package::zip(&expected));
+    assert_eq!(bytes, svc_core::zip::archive(&expected));
     let first = first.expect("an entity tag");
     assert_eq!(
         get(&client, "user-libraries.zip", Some(&first)).await.0,

@@ -1,5 +1,7 @@
 //! `$/ready`: this notification of a method server ends the check for an early exit.
 
+use std::os::unix::fs::symlink;
+
 use super::*;
 
 /// Longer than any test may take.
@@ -39,4 +41,39 @@ async fn without_a_ready_notification_the_start_check_takes_its_whole_time() {
     let failed = start_checked("echo broken >&2; exit 3", NEVER).await;
     let error = failed.err().expect("it ends at once").to_string();
     assert!(error.contains("broken"), "{error}");
+}
+
+/// A shell under the name `svc` takes the place of the program.
+#[tokio::test]
+async fn a_script_that_fails_late_is_refused_and_other_programs_start_sooner() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["svc", "another"] {
+        symlink("/bin/sh", folder.path().join(name)).expect("linked");
+    }
+    let start = async |name: &str, script: &str, args: &[&str]| {
+        let args = [&["-c", script], args].concat();
+        let definition = ServerDefinition {
+            command: folder.path().join(name).to_string_lossy().into_owned(),
+            args: args.into_iter().map(str::to_owned).collect(),
+            ..definition("")
+        };
+        let policy = Policy {
+            start_check: Duration::from_millis(1),
+            script_start_check: NEVER,
+            ..short_policy()
+        };
+        timeout(Duration::from_secs(10), start_with(definition, policy)).await
+    };
+    let both = ["run-script", "--json-rpc", "setup.py"];
+    let failing = start("svc", "sleep 0.2; echo broken >&2; exit 3", &both).await;
+    let refused = failing.expect("in time").err().expect("it is refused");
+    assert!(refused.to_string().contains("broken"), "{refused}");
+    for (name, args) in [
+        ("another", &both[..]),
+        ("svc", &["run-script"]),
+        ("svc", &["--json-rpc"]),
+    ] {
+        let started = start(name, ECHO, args).await.expect("in time");
+        started.expect("it starts").server.stop().await;
+    }
 }
