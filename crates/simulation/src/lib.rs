@@ -2,7 +2,8 @@
 //! search for seeds that break a promise. A promise is a rule that every run must keep. A run
 //! depends on its seed only.
 //!
-//! - `SVC_SIMULATION_SEEDS=100000 cargo verify simulation_keeps` runs more seeds.
+//! - `SVC_SIMULATION_SEEDS=100000 cargo verify simulation_keeps` runs more seeds. They begin with 0,
+//!   or with `SVC_SIMULATION_FIRST`.
 //! - `SVC_SIMULATION_SEED=17 cargo verify simulation_keeps -- --nocapture` runs one seed again and
 //!   prints everything that happens.
 
@@ -12,6 +13,7 @@ mod trace;
 #[cfg(feature = "clock")]
 use std::sync::Arc;
 use std::{
+    ops::Range,
     sync::atomic::{AtomicU64, Ordering},
     time::Instant,
 };
@@ -55,17 +57,17 @@ impl Run {
 }
 
 /// Simulates seeds on all cores until a run breaks a promise.
-fn find_broken(seeds: u64, simulate: impl Fn(u64) -> Run + Sync) -> Option<Run> {
-    let next = AtomicU64::new(0);
+fn find_broken(seeds: Range<u64>, simulate: impl Fn(u64) -> Run + Sync) -> Option<Run> {
+    let next = AtomicU64::new(seeds.start);
     let search = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds {
+            if seed >= seeds.end {
                 return None;
             }
             let run = simulate(seed);
             if run.is_broken() {
-                next.store(seeds, Ordering::Relaxed);
+                next.store(seeds.end, Ordering::Relaxed);
                 return Some(run);
             }
         }
@@ -95,10 +97,11 @@ pub fn check_promises(test: &str, simulate: impl Fn(u64) -> Run + Sync) {
             Some(run).filter(Run::is_broken)
         }
         None => {
-            let seeds = variable("SVC_SIMULATION_SEEDS").unwrap_or(SEEDS);
+            let first = variable("SVC_SIMULATION_FIRST").unwrap_or(0);
+            let count = variable("SVC_SIMULATION_SEEDS").unwrap_or(SEEDS);
             let began = Instant::now();
-            let broken = find_broken(seeds, simulate);
-            println!("{seeds} seeds in {:.0?}", began.elapsed());
+            let broken = find_broken(first..first.saturating_add(count), simulate);
+            println!("{count} seeds from {first} in {:.0?}", began.elapsed());
             broken
         }
     };
@@ -127,7 +130,7 @@ pub fn check_is_found(
     with_fault: impl Fn(u64) -> Run + Sync,
     without: impl Fn(u64) -> Run,
 ) {
-    let Some(found) = find_broken(SEEDS_FOR_FAULT, with_fault) else {
+    let Some(found) = find_broken(0..SEEDS_FOR_FAULT, with_fault) else {
         panic!("the planted fault was not found in {SEEDS_FOR_FAULT} seeds");
     };
     println!("found by seed {}: {}", found.seed, found.broken[0]);

@@ -95,6 +95,14 @@ impl Connection {
         })
     }
 
+    /// Replaces the content of the database with the content of another database.
+    #[cfg(feature = "testing")]
+    pub(super) fn copy_from(&mut self, other: &Self) -> Result<(), StoreError> {
+        let copy = rusqlite::backup::Backup::new(&other.inner, &mut self.inner)?;
+        copy.run_to_completion(i32::MAX, Duration::ZERO, None)?;
+        Ok(())
+    }
+
     /// Converts the error of a statement, and reports an outage.
     fn checked<T>(&self, ran: rusqlite::Result<T>) -> Result<T, StoreError> {
         ran.map_err(|error| {

@@ -3,6 +3,7 @@
 mod authenticate;
 mod groups_and_roles;
 mod login;
+mod repeated_checks;
 mod sign_in;
 mod users;
 

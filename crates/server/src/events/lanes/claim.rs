@@ -89,11 +89,7 @@ fn claim_lanes(
     let claimed = grants.iter().zip(claimed);
     Ok(claimed
         .map(|(grant, Claimed { leases, next_due })| ClaimedLanes {
-            // If all slots are used, more lanes may be due.
-            next: match leases.len() < grant.slots {
-                true => next_due.map(|at| at.since(time.now)),
-                false => Some(Duration::ZERO),
-            },
+            next: next_due.map(|at| at.since(time.now)),
             grant: grant.clone(),
             progress: leases.iter().filter_map(|one| begun.remove(one)).collect(),
         })
@@ -129,5 +125,37 @@ impl Grouped for ClaimCommand {
         }
         let time = TransactionTime::of(tx, self.lease)?;
         claim_lanes(tx, self.server, &self.grants, time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_store::lanes::DeliveryKind;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::events::lanes::schedule::Slots;
+
+    #[test]
+    fn grants_that_are_not_used_release_their_slots() {
+        let (owner, now) = ("ann".into(), Instant::now());
+        let slots = Slots {
+            webhook: 4,
+            ..Slots::default()
+        };
+        let schedule = Mutex::new(Schedule::new(slots));
+        let plan = || {
+            let mut schedule = schedule.lock();
+            schedule.note_due(DeliveryKind::Webhook, &owner, now);
+            schedule.plan(now)
+        };
+        let first = plan();
+        assert_eq!(first.len(), 1);
+        assert_eq!(plan(), [], "the owner has no further slot");
+        drop(UnusedGrants {
+            schedule: &schedule,
+            grants: first.clone(),
+        });
+        assert_eq!(plan(), first);
     }
 }

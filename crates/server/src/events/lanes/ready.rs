@@ -137,6 +137,23 @@ mod tests {
     }
 
     #[test]
+    fn a_lane_with_a_delivery_in_flight_is_not_blocked() {
+        let mut ready = ReadyJobs::default();
+        ready.add(vec![job(1, "a", 0), job(2, "b", 20)]);
+        assert!(ready.take(1).is_some());
+        assert_eq!(ready.blocked_until(Timestamp(10)), None);
+        ready.free(1);
+        assert_eq!(ready.blocked_until(Timestamp(10)), Some(Timestamp(20)));
+    }
+
+    #[test]
+    fn a_lane_is_blocked_until_the_first_delivery_of_a_key_may_be_sent_again() {
+        let mut ready = ReadyJobs::default();
+        ready.add(vec![job(1, "a", 20), job(2, "a", 10)]);
+        assert_eq!(ready.blocked_until(Timestamp(10)), Some(Timestamp(20)));
+    }
+
+    #[test]
     fn a_delivery_that_waits_for_its_retry_holds_back_its_key_only() {
         let mut ready = ReadyJobs::default();
         ready.add(vec![job(1, "a", 20), job(2, "a", 0), job(3, "b", 0)]);

@@ -205,6 +205,41 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn expired_rows_are_removed_again_and_again() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("opens");
+        let retention = Retention {
+            every: Duration::from_millis(1),
+            ..Retention::default()
+        };
+        let running = tokio::spawn(run(store.clone(), retention));
+        let user = UserId(Uuid::from_u128(1));
+        let expired = idempotency::Use {
+            body_hash: Hash::default(),
+            emitted: EmittedEvent {
+                event_id: EventId(Uuid::from_u128(3)),
+                event_type: "custom.x".to_owned(),
+            },
+            expires_at: Timestamp(1),
+        };
+        for _ in 0..3 {
+            let used = expired.clone();
+            let put = store.write(move |tx| idempotency::put(tx, user, "k", &used));
+            put.await.expect("committed");
+            let deadline = Instant::now() + Duration::from_secs(20);
+            loop {
+                let found = store.read(move |tx| idempotency::find(tx, user, "k", Timestamp(0)));
+                if found.await.expect("read").is_none() {
+                    break;
+                }
+                assert!(Instant::now() < deadline, "the key is not removed");
+                sleep(Duration::from_millis(1)).await;
+            }
+        }
+        running.abort();
+    }
+
+    #[tokio::test]
     async fn only_the_newest_idempotency_keys_of_a_user_are_kept() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("opens");

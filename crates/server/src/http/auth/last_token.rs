@@ -59,6 +59,9 @@ mod tests {
         };
         assert_eq!(find("Bearer a", 1), 1);
         assert_eq!(find("Bearer a", 2), 1, "kept");
+        assert_eq!(find("Bearer ab", 1), 1);
+        assert_eq!(find("Bearer ba", 3), 3, "the same differences twice");
+        assert_eq!(find("Bearer a", 1), 1);
         for other in ["Bearer b", "Bearer ", "Bearer aa", "bearer a"] {
             assert_eq!(find(other, 3), 3, "{other}");
             assert_eq!(find("Bearer a", 1), 1);
@@ -71,6 +74,11 @@ mod tests {
         let refused = last.key(b"Bearer a", || Err(AccessDenied::Unknown));
         assert!(refused.is_err());
         assert_eq!(last.key(b"Bearer a", || Ok(None)).ok(), Some(None));
+        let longest = [b'a'; HEADER_BYTES_MAX];
+        for key in [1, 2] {
+            let found = last.key(&longest, || Ok(Some([key; 32])));
+            assert_eq!(found.ok(), Some(Some([1; 32])), "kept");
+        }
         let long = [b'a'; HEADER_BYTES_MAX + 1];
         for key in [1, 2] {
             let found = last.key(&long, || Ok(Some([key; 32])));

@@ -10,7 +10,7 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{Fixture, Receiver, Reply, START, until};
+use super::{AttemptDetail, AttemptResult, Fixture, Receiver, Reply, START, until};
 
 #[tokio::test]
 async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
@@ -178,5 +178,19 @@ async fn until_due(fixture: &Fixture, at: i64) {
         }
         assert!(std::time::Instant::now() < deadline, "due at {due:?}");
         tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[test]
+fn metrics_count_attempts_by_their_result() {
+    let detail = AttemptDetail::default;
+    for (result, outcome) in [
+        (AttemptResult::Delivered(detail()), Some("delivered")),
+        (AttemptResult::Failed(detail()), Some("failed")),
+        (AttemptResult::Dead(detail()), Some("unrenderable")),
+        (AttemptResult::Paused, None),
+        (AttemptResult::Withheld("no".to_owned()), None),
+    ] {
+        assert_eq!(result.outcome(), outcome);
     }
 }

@@ -7,7 +7,7 @@ use svc_store::sinks;
 
 use super::{Fixture, Receiver, Reply, refill::arrived};
 
-fn filtering(filter: &str) -> DeliveryPolicy {
+pub(super) fn filtering(filter: &str) -> DeliveryPolicy {
     DeliveryPolicy {
         filter: Some(filter.to_owned()),
         ..DeliveryPolicy::default()

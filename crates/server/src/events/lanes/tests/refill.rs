@@ -39,7 +39,7 @@ impl Fixture {
         self.add(row).await
     }
 
-    async fn set_active(&self, sink: &SinkRow, active: bool) {
+    pub(super) async fn set_active(&self, sink: &SinkRow, active: bool) {
         let mut row = sink.clone();
         row.active = active;
         self.write(move |tx| sinks::update(tx, &row)).await;
