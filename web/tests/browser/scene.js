@@ -122,3 +122,21 @@ export async function seeNo(locator) {
 export async function seePage(page, name) {
   await see(page.getByRole('heading', { level: 1, name }));
 }
+
+/**
+ * Holds requests back until the returned function is called.
+ * @param {Page} page
+ * @param {string} path a pattern
+ * @returns {Promise<() => void>}
+ */
+export async function hold(page, path) {
+  let release = () => {};
+  const released = new Promise((resolve) => {
+    release = () => resolve(undefined);
+  });
+  await page.route(path, async (route) => {
+    await released;
+    await route.continue();
+  });
+  return release;
+}

@@ -41,6 +41,15 @@ export default async function eventExplorer(scene) {
 
   // Paging reaches the oldest event, and the table stays small.
   await page.goto('/events?range=24h&pattern=custom.*');
+  await see(page.getByText('Page 1, 50 events'));
+  // A second click comes before the next page is requested.
+  await page.getByRole('button', { name: 'Older' }).evaluate(async (/** @type {HTMLElement} */ button) => {
+    button.click();
+    await null;
+    button.click();
+  });
+  await see(page.getByText('Page 2, 50 events'));
+  await page.getByRole('button', { name: 'Newer' }).click();
   for (let n = 1; n < 9; n++) {
     await see(page.getByText(`Page ${n}, 50 events`));
     await page.getByRole('button', { name: 'Older' }).click();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { expectUsable } from '../oauth.js';
-import { see, seeNo } from '../scene.js';
+import { hold, see, seeNo } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -17,6 +17,7 @@ const RANGES = /** @type {[string, string, number][]} */ ([
 /** @param {import('../scene.js').Scene} scene */
 export default async function overview(scene) {
   await ownCalls(scene);
+  await changeOfRange(scene);
   await callsOfAll(scene);
 }
 
@@ -49,6 +50,34 @@ async function ownCalls(scene) {
   const sum = (await numbers.allInnerTexts()).reduce((all, one) => all + Number(one), 0);
   assert.equal(sum, 4, 'the table has every call of the chart');
   await expectUsable(page, 'the overview');
+}
+
+/**
+ * While another range loads, the old numbers stay, with the words of their own range.
+ * @param {import('../scene.js').Scene} scene
+ */
+async function changeOfRange(scene) {
+  const page = await scene.open(scene.facts.ann);
+  await page.goto('/?range=24h');
+  const chart = (/** @type {string} */ start) => page.getByRole('img', { name: `Calls since ${start}: 4 calls` });
+  await see(chart('24 h ago'));
+  const week = '**/api/stats/calls?*range=7d*';
+  const release = await hold(page, week);
+  const asked = page.waitForRequest(week);
+  await page.getByText('7 d', { exact: true }).click();
+  await asked;
+  await see(chart('24 h ago'));
+  await seeNo(chart('7 days ago'));
+  release();
+  await see(chart('7 days ago'));
+  // A chart of 24 h has fewer points than a chart of 7 days. The pointer stays at a point that the new chart lacks.
+  const box = await chart('7 days ago').boundingBox();
+  assert.ok(box);
+  await page.mouse.move(box.x + box.width - 2, box.y + 20);
+  await see(page.getByText(/^from /).first());
+  await page.keyboard.press('ArrowLeft');
+  await see(chart('24 h ago'));
+  await see(page.getByRole('img', { name: /^95th percentile of the latency since 24 h ago/ }));
 }
 
 /** @param {import('../scene.js').Scene} scene */

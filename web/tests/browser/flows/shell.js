@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { hold, see, seeNo, seePage } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -38,15 +38,7 @@ async function density(page, scene) {
 
 /** While the API has not answered, the page shows its frame. @param {Page} page */
 async function slowApi(page) {
-  /** @type {() => void} */
-  let release = () => {};
-  const held = new Promise((resolve) => {
-    release = () => resolve(undefined);
-  });
-  await page.route('**/api/auth/state', async (route) => {
-    await held;
-    await route.continue();
-  });
+  const release = await hold(page, '**/api/auth/state');
   await page.goto('/tokens');
   await see(page.locator('.first-shell .sidebar'));
   assert.ok((await page.locator('.first-shell').innerText()).includes('svc'));

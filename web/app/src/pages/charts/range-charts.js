@@ -11,7 +11,7 @@ import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Segmented } from '../../ui/field.js';
 
 /** @typedef {{at: string, count: number, bad: number, p50_ms: number | null, p95_ms: number | null}} Point */
-/** @typedef {{total: Point, points: Point[], ticks: import('../../lib/axis.js').Tick[]}} Stats */
+/** @typedef {{start: string, total: Point, points: Point[], ticks: import('../../lib/axis.js').Tick[]}} Stats */
 
 const EVERY_MS = 15_000;
 /** The ranges of the API, and the words at the left end of the charts. */
@@ -30,21 +30,21 @@ const RANGES = [
  */
 export function RangeCharts({ path, one, every = EVERY_MS }) {
   const query = useQuery();
-  const range = RANGES.find(({ value }) => value === query.get('range')) ?? RANGES[0];
-  const loaded = useResource(withQuery(path, { range: range.value }), { every });
+  const range = rangeOf(query.get('range')).value;
+  const loaded = useResource(withQuery(path, { range }), { every });
   const setRange = (/** @type {string} */ value) => query.set({ range: value === RANGES[0].value ? null : value });
   const pending = pendingOf(loaded);
   const stats = pending ? null : statsOf(loaded.data);
   return html`
     <div class="stack">
-      <${Segmented} label="Time range of the charts" value=${range.value} onInput=${setRange} options=${RANGES} />
+      <${Segmented} label="Time range of the charts" value=${range} onInput=${setRange} options=${RANGES} />
       ${
         pending ??
         html`
           <${ErrorNotice} error=${loaded.error} title="Not up to date" />
           <div class="columns">
-            <${CountChart} stats=${stats} start=${range.start} one=${one} />
-            <${LatencyChart} stats=${stats} start=${range.start} one=${one} />
+            <${CountChart} stats=${stats} one=${one} />
+            <${LatencyChart} stats=${stats} one=${one} />
           </div>
         `
       }
@@ -52,11 +52,18 @@ export function RangeCharts({ path, one, every = EVERY_MS }) {
   `;
 }
 
-/** @param {any} data an answer of the API @returns {Stats} */
-function statsOf({ total, points, step_seconds }) {
+/** @param {string | null} value @returns {typeof RANGES[0]} */
+const rangeOf = (value) => RANGES.find((range) => range.value === value) ?? RANGES[0];
+
+/**
+ * The words at the left end belong to the range of the answer: while another range loads, the old numbers are shown.
+ * @param {any} data an answer of the API
+ * @returns {Stats}
+ */
+function statsOf({ range, total, points, step_seconds }) {
   const from = Date.parse(points[0].at);
   const ticks = timeTicks(from, from + points.length * step_seconds * 1_000);
-  return { total: pointOf(total), points: points.map(pointOf), ticks };
+  return { start: rangeOf(range).start, total: pointOf(total), points: points.map(pointOf), ticks };
 }
 
 /** @param {any} point of calls or of attempts @returns {Point} */
@@ -66,10 +73,10 @@ const pointOf = (point) => ({
   bad: point.errors ?? point.failed,
 });
 
-/** @param {{stats: Stats, start: string, one: string}} props */
-function CountChart({ stats, start, one }) {
+/** @param {{stats: Stats, one: string}} props */
+function CountChart({ stats, one }) {
   const [at, setAt] = useState(/** @type {number | null} */ (null));
-  const { points, total, ticks } = stats;
+  const { start, points, total, ticks } = stats;
   const shown = points[at ?? -1] ?? total;
   const top = Math.max(...points.map((point) => point.count));
   const title = one === 'call' ? 'Calls' : 'Attempts';
@@ -96,10 +103,10 @@ function noteOf({ count, bad }, one) {
   return html`<span class="tone-bad chart-bad">${formatNumber(bad)} failed</span>`;
 }
 
-/** @param {{stats: Stats, start: string, one: string}} props */
-function LatencyChart({ stats, start, one }) {
+/** @param {{stats: Stats, one: string}} props */
+function LatencyChart({ stats, one }) {
   const [at, setAt] = useState(/** @type {number | null} */ (null));
-  const { points, total, ticks } = stats;
+  const { start, points, total, ticks } = stats;
   const shown = points[at ?? -1] ?? total;
   const top = Math.max(...points.map((point) => point.p95_ms ?? 0));
   return html`
@@ -122,5 +129,8 @@ function LatencyChart({ stats, start, one }) {
 /** @param {number | null} ms */
 const durationOf = (ms) => (ms === null ? '–' : formatDuration(ms));
 
-/** @param {Point[]} points @param {number | null} at */
-const whenOf = (points, at) => (at === null ? '' : `from ${exactTime(points[at].at)}`);
+/** @param {Point[]} points @param {number | null} at the pointer; a shorter range may have fewer points */
+function whenOf(points, at) {
+  const point = points[at ?? -1];
+  return point ? `from ${exactTime(point.at)}` : '';
+}

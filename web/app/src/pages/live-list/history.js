@@ -1,8 +1,8 @@
 /** Past records that match the filters, page by page: only one page is in the document. */
 import { withQuery } from '../../lib/api.js';
+import { useCursorPages } from '../../lib/cursor-pages.js';
 import { exactTime, plural } from '../../lib/format.js';
-import { html, useState } from '../../lib/preact.js';
-import { useResource } from '../../lib/resource.js';
+import { html } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
@@ -24,9 +24,8 @@ export function History({ address, ...props }) {
 
 /** @param {Parameters<typeof History>[0]} props */
 function Pages({ address, name, table, notes, class: className }) {
-  // The cursors of the pages from the second to this one. The first page has none.
-  const [cursors, setCursors] = useState(/** @type {string[]} */ ([]));
-  const loaded = useResource(withQuery(address, { cursor: cursors.at(-1) }));
+  const pages = useCursorPages(address);
+  const loaded = pages.resource;
   const pending = pendingOf(loaded);
   if (pending) return pending;
   const { [name]: records, next_cursor: next } = loaded.data;
@@ -49,16 +48,13 @@ function Pages({ address, name, table, notes, class: className }) {
       <${Card} flush class=${className}>
         ${table(records, none)}
         <nav class="page-buttons" aria-label="Pages">
-          <${Button} disabled=${cursors.length === 0} onClick=${() => setCursors(cursors.slice(0, -1))}>
-            Newer
-          </${Button}>
+          <${Button} disabled=${!pages.previous} onClick=${() => pages.previous?.()}>Newer</${Button}>
           <span class="muted small" role="status">
-            Page ${cursors.length + 1}, ${plural(records.length, one)}${
+            Page ${pages.number}, ${plural(records.length, one)}${
               next && records.length < PAGE && `, looked back to ${exactTime(timeOf(next))}`
             }
           </span>
-          <${Button} disabled=${!next} busy=${loaded.loading && !loaded.current}
-            onClick=${() => setCursors([...cursors, next])}>
+          <${Button} disabled=${!pages.next} busy=${pages.turning} onClick=${() => pages.next?.()}>
             ${next && records.length < PAGE ? `Search older ${name}` : 'Older'}
           </${Button}>
         </nav>
