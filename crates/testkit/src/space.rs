@@ -17,7 +17,7 @@ use crate::{
     wait::{eventually, get_eventually},
 };
 
-const LINK_LIMIT: Duration = Duration::from_secs(20);
+const LINK_LIMIT: Duration = Duration::from_secs(60);
 
 /// A space, and the folder for its agent.
 pub struct TestSpace {

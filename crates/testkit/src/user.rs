@@ -15,7 +15,7 @@ use crate::{
     wait::eventually,
 };
 
-const IN_FLIGHT_LIMIT: Duration = Duration::from_secs(10);
+const IN_FLIGHT_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Clone)]
 pub struct TestUser {

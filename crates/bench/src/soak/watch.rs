@@ -94,7 +94,11 @@ impl Watch {
             1.0,
             THREADS,
         ));
-        metrics.push(Metric::new("database, MiB".to_owned(), MIB, DATABASE));
+        metrics.push(Metric::new(
+            "database without audit log, MiB".to_owned(),
+            MIB,
+            DATABASE,
+        ));
         Self {
             began: Instant::now(),
             processes: processes.to_vec(),

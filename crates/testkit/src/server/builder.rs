@@ -16,7 +16,7 @@ use crate::{
     program::{bare, svc_program, under},
 };
 
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = Duration::from_secs(60);
 /// Long, because a server is slow under a profiler.
 const START_LIMIT_UNDER_A_TOOL: Duration = Duration::from_secs(90);
 

@@ -9,7 +9,7 @@ use svc_testkit::{
 };
 
 /// The first start creates a database, a user, a space and its agent.
-const UP_LIMIT: Duration = Duration::from_secs(30);
+const UP_LIMIT: Duration = Duration::from_secs(60);
 
 fn up(home: &Path, args: &[&str]) -> Process {
     let mut command = Command::new(svc_program());

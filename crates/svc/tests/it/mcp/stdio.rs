@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Time for one line, on a busy machine.
-const LINE_LIMIT: Duration = Duration::from_secs(20);
+const LINE_LIMIT: Duration = Duration::from_secs(60);
 /// Time in which the bridge must write nothing.
 const QUIET: Duration = Duration::from_millis(700);
 

@@ -32,7 +32,7 @@ command = [
     "--phases", "examples,coverage,fuzzing",
     "--max-examples", os.environ.get("SVC_OPENAPI_EXAMPLES", "5"),
     "--seed", "16",
-    "--request-timeout", "20",
+    "--request-timeout", "120",
     "--suppress-health-check", "all",
     "--generation-database", "none",
     "--no-color",
