@@ -18,7 +18,6 @@ mod wake_ups;
 mod window;
 
 use std::{
-    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
@@ -26,13 +25,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
 use serde_json::json;
 use svc_clock::Clock;
 use svc_core::{
     EventId, LaneId, ServerId, SinkId, SpaceId, Timestamp, UserId,
     delivery_policy::DeliveryPolicy,
-    event::{Actor, Event, EventSpace},
+    event::{Actor, Event},
     json_text::JsonText,
     pattern::Pattern,
 };
@@ -43,8 +41,7 @@ use svc_store::{
     lanes::{self, DeliveryKind, LaneLease},
     sinks::{self, GLOBAL, SinkConfig, SinkRow},
 };
-use svc_template::{Scope, expression::Expression};
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use svc_core::{delivery_policy::DeliveryPolicy, lane::QUEUE_CAPACITY};
+use svc_core::{
+    delivery_policy::{DeliveryPolicy, Overflow},
+    lane::QUEUE_CAPACITY,
+};
 use svc_store::sinks;
 
-use super::{Fixture, Receiver, Reply, refill::arrived};
+use super::{Fixture, Receiver, Reply, eventually, refill::arrived};
 
 pub(super) fn filtering(filter: &str) -> DeliveryPolicy {
     DeliveryPolicy {
@@ -56,4 +59,28 @@ async fn a_full_lane_with_a_filter_drops_only_events_that_match() {
     engine.stop().await;
     assert_eq!(fixture.depth(&sink).await, QUEUE_CAPACITY);
     assert_eq!(fixture.audited("event_sink.dropped").await, 30);
+}
+
+#[tokio::test]
+async fn a_full_lane_with_a_filter_that_holds_delivers_every_matching_event_later() {
+    let fixture = Fixture::new();
+    let policy = DeliveryPolicy {
+        overflow: Overflow::Hold,
+        ..filtering("event.data.n >= 50")
+    };
+    let (sink, lane) = fixture.policy_sink("half", policy).await;
+    let receiver = Receiver::new(Reply::Pause);
+    let engine = fixture.start(&receiver);
+    let sent = fixture.emit_numbered(0..350).await;
+    eventually("the queue is full", async || {
+        fixture.depth(&sink).await == QUEUE_CAPACITY
+    })
+    .await;
+    assert!(fixture.is_held(&sink).await);
+    receiver.set(Reply::Deliver);
+    fixture.advance(Duration::from_secs(2));
+    fixture.until_caught_up(&sink).await;
+    engine.stop().await;
+    assert_eq!(arrived(&receiver, lane), sent[50..]);
+    assert_eq!(fixture.audited("event_sink.dropped").await, 0);
 }

@@ -32,7 +32,7 @@ pub(super) enum Reply {
 pub(super) struct Receiver {
     pub(super) seen: Mutex<Vec<Job>>,
     reply: Mutex<Reply>,
-    in_flight: Mutex<HashMap<LaneId, usize>>,
+    pub(super) in_flight: Mutex<HashMap<LaneId, usize>>,
     /// The highest number of deliveries that one lane had in flight.
     pub(super) most_in_flight: Mutex<usize>,
     /// How many events one call of `filter` evaluates.
