@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     io::{BufRead, Write},
+    path::PathBuf,
     process::{Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -117,14 +118,18 @@ impl Fixture {
         }
     }
 
-    /// Answers after a delay, without blocking other requests. Counts how many requests sleep at
-    /// once.
+    /// Answers after a delay, without blocking other requests. If `until` names a file, the delay
+    /// begins when this file exists. Counts how many requests sleep at once.
     fn sleep(self: &Arc<Self>, id: &str, params: &Value) {
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.peak.fetch_max(running, Ordering::SeqCst);
         let (fixture, id, ms) = (Arc::clone(self), id.to_owned(), number(params, "ms"));
         let answer = json!({"slept": ms, "pid": std::process::id()}).to_string();
+        let until = params["until"].as_str().map(PathBuf::from);
         thread::spawn(move || {
+            while until.as_ref().is_some_and(|file| !file.exists()) {
+                thread::sleep(Duration::from_millis(5));
+            }
             thread::sleep(Duration::from_millis(ms));
             fixture.running.fetch_sub(1, Ordering::SeqCst);
             result(&id, &answer);

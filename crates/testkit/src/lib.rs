@@ -9,6 +9,7 @@
 mod certificates;
 mod http;
 mod http2;
+mod ports;
 mod postgres;
 mod process;
 mod program;
@@ -32,6 +33,7 @@ mod zone;
 pub use certificates::{TestAuthority, TestCertificate, TestTlsConnection};
 pub use http::{Answer, Http};
 pub use http2::Http2;
+pub use ports::free_port;
 pub use postgres::{GUARDED_USER, TestDatabase, TestPostgres};
 pub use process::{
     Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,

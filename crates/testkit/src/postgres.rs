@@ -9,7 +9,6 @@ mod standby;
 mod tests;
 
 use std::{
-    net::{Ipv4Addr, TcpListener},
     path::Path,
     process::Output,
     sync::{
@@ -20,6 +19,7 @@ use std::{
 
 use self::{install::Installation, keeper::Keeper};
 use crate::{
+    ports::free_port,
     process::{resume_all, suspend_all},
     server::fixture_file,
     skip::found_or_skipped,
@@ -39,9 +39,6 @@ pub const GUARDED_USER: &str = "guarded";
 /// The certificate for TLS connections; `ca.pem` is its authority.
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
-/// Ports to try. Linux assigns none of them automatically, so the port of a stopped server stays
-/// free until the server starts again.
-const PORTS: std::ops::Range<u32> = 20_000..32_000;
 /// Another process may take a port between our check and the start of the server.
 const START_ATTEMPTS: usize = 5;
 
@@ -283,16 +280,4 @@ impl Drop for TestPostgres {
 
 fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end().to_owned()
-}
-
-/// Finds a free port. Test processes that run in parallel start their search at different ports.
-fn free_port() -> u16 {
-    static LOOKED: AtomicU32 = AtomicU32::new(0);
-    let ports = PORTS.end - PORTS.start;
-    let begin = std::process::id().wrapping_mul(97);
-    (0..ports)
-        .map(|_| begin.wrapping_add(LOOKED.fetch_add(1, Ordering::Relaxed)) % ports)
-        .filter_map(|place| u16::try_from(PORTS.start + place).ok())
-        .find(|&port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
-        .expect("one of thousands of ports is free")
 }

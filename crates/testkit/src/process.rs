@@ -15,7 +15,9 @@ use rustix::process::{
 use crate::wait::eventually;
 
 /// How long a process may take to end after SIGTERM, or to stop after SIGSTOP.
-const STOP_LIMIT: Duration = Duration::from_secs(20);
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+/// How long the last output of a process may take to be read.
+const LAST_WORDS_LIMIT: Duration = Duration::from_secs(10);
 
 pub struct Process {
     name: String,
@@ -87,6 +89,11 @@ impl Process {
     pub async fn wait_for_log(&mut self, text: &str, limit: Duration) -> String {
         let begun = Instant::now();
         loop {
+            // Looks for the end first: the last words may contain the line.
+            let ended = self.exit_status();
+            if ended.is_some() {
+                self.wait_for_last_words().await;
+            }
             let found = self
                 .stderr
                 .lock()
@@ -96,7 +103,6 @@ impl Process {
             if let Some(line) = found {
                 return line;
             }
-            let ended = self.exit_status();
             assert!(
                 ended.is_none() && begun.elapsed() < limit,
                 "{} never logged `{text}` (ended: {ended:?}):\n{}",
@@ -135,7 +141,7 @@ impl Process {
     /// child of the process may still run and keep the output open.
     async fn wait_for_last_words(&self) {
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(1)
+        while begun.elapsed() < LAST_WORDS_LIMIT
             && !(self.stdout.reader.is_finished() && self.stderr.reader.is_finished())
         {
             tokio::time::sleep(Duration::from_millis(1)).await;

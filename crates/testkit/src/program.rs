@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use crate::process::Process;
 
 /// A command that takes longer counts as hanging.
-const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+const COMMAND_LIMIT: Duration = Duration::from_secs(180);
 
 /// The environment variable that names another build of `svc` to run, for a comparison.
 pub const PROGRAM_VARIABLE: &str = "SVC_TEST_PROGRAM";

@@ -14,7 +14,8 @@ use crate::http::Http;
 /// An open stream of events.
 pub struct SseStream {
     body: Incoming,
-    unread: String,
+    /// As bytes: a part of the body may end inside a character.
+    unread: Vec<u8>,
     connection: JoinHandle<()>,
 }
 
@@ -58,7 +59,7 @@ impl SseStream {
         assert!(kind.starts_with("text/event-stream"), "{kind}");
         Self {
             body: answer.into_body(),
-            unread: String::new(),
+            unread: Vec::new(),
             connection,
         }
     }
@@ -72,16 +73,16 @@ impl SseStream {
 
     async fn read(&mut self) -> Option<SseMessage> {
         loop {
-            while let Some(end) = self.unread.find("\n\n") {
-                let block: String = self.unread.drain(..end + 2).collect();
-                let message = message(&block);
+            while let Some(end) = self.unread.windows(2).position(|two| two == b"\n\n") {
+                let block: Vec<u8> = self.unread.drain(..end + 2).collect();
+                let message = message(&String::from_utf8_lossy(&block));
                 if message != SseMessage::default() {
                     return Some(message);
                 }
             }
             let frame = self.body.frame().await?.ok()?;
             if let Ok(bytes) = frame.into_data() {
-                self.unread.push_str(&String::from_utf8_lossy(&bytes));
+                self.unread.extend_from_slice(&bytes);
             }
         }
     }

@@ -143,8 +143,11 @@ export async function expectUsable(page, what) {
     assert.deepEqual(await check(page), [], `${what} in ${colorScheme}`);
   }
   await page.setViewportSize({ width: 390, height: 844 });
-  const width = await page.evaluate(() => document.documentElement.scrollWidth);
-  assert.ok(width <= 390, `${what} is ${width} px wide on a phone`);
+  // Charts get their new width a moment after the window.
+  const width = () => page.evaluate(() => document.documentElement.scrollWidth);
+  await page
+    .waitForFunction(() => document.documentElement.scrollWidth <= 390)
+    .catch(async () => assert.fail(`${what} is ${await width()} px wide on a phone`));
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
   if (size) await page.setViewportSize(size);
 }

@@ -54,7 +54,17 @@ export function places({ facts }) {
     { route: '/events/:id', path: `/events/${event.id}`, shows: text(sink.name) },
     { route: '/sinks', path: '/sinks', shows: text(sink.name) },
     { route: '/sinks/new', path: '/sinks/new', shows: heading('New sink') },
-    { route: '/sinks/:id', path: `/sinks/${sink.id}`, shows: heading(sink.name) },
+    {
+      route: '/sinks/:id',
+      path: `/sinks/${sink.id}`,
+      shows: (page) =>
+        page
+          .getByRole('main')
+          .filter({ has: heading(sink.name)(page) })
+          .getByRole('table', { name: 'Deliveries' })
+          .locator('tbody tr')
+          .first(),
+    },
     {
       route: '/sinks/:id',
       name: 'sinks-id-delivery',

@@ -26,6 +26,7 @@ try {
   console.error(`\nthe pages looked like this: ${await scene.photograph()}`);
   for (const line of scene.errors) console.error(`console: ${line}`);
 } finally {
+  await scene.leave().catch(() => {});
   await browser.close();
   scene.close();
 }

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 /** @typedef {{id: string, name: string}} Named */
 
 /** Timeout for immediate effects; generous, because the machine may be busy. */
-const SOON_MS = 20_000;
+const SOON_MS = 60_000;
 
 export class Scene {
   /** Errors of all consoles, in the order they came. @type {string[]} */
@@ -43,6 +43,7 @@ export class Scene {
       ...options,
     });
     context.setDefaultTimeout(SOON_MS);
+    await context.addInitScript(recordToasts);
     if (person) {
       const answer = await context.request.post('/api/auth/login', {
         data: { username: person.username, password: person.password },
@@ -90,7 +91,11 @@ export class Scene {
 
   /** Closes all windows, so that they stop sending requests. */
   async leave() {
-    for (const page of this.#pages.splice(0)) await page.context().close();
+    for (const page of this.#pages.splice(0)) {
+      // A request that is being answered by the flow would fail when its window closes.
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+      await page.context().close();
+    }
   }
 
   close() {
@@ -112,6 +117,53 @@ export async function see(locator) {
  */
 export async function seeNo(locator) {
   await locator.first().waitFor({ state: 'hidden' });
+}
+
+/**
+ * Waits until a toast with this text was visible. A toast disappears after a few seconds, maybe before this is called.
+ * @param {Page} page
+ * @param {string} text
+ */
+export async function seeToast(page, text) {
+  await page.waitForFunction((wanted) => {
+    /** @type {string[]} */
+    const shown = /** @type {any} */ (window).shownToasts;
+    const at = shown.findIndex((one) => one.includes(wanted));
+    return at >= 0 && shown.splice(at, 1).length > 0;
+  }, text);
+}
+
+/** Runs in the page: keeps the texts of the toasts that were visible. */
+function recordToasts() {
+  /** @type {string[]} */
+  const shown = [];
+  const known = new WeakSet();
+  Object.assign(window, { shownToasts: shown });
+  setInterval(() => {
+    for (const toast of document.querySelectorAll('.toast')) {
+      if (known.has(toast) || !toast.checkVisibility()) continue;
+      known.add(toast);
+      shown.push(toast.textContent ?? '');
+    }
+  }, 100);
+}
+
+/**
+ * Waits until the clipboard has a text that matches, and returns it. A page writes the clipboard after the click.
+ * @param {Page} page
+ * @param {RegExp} pattern
+ * @returns {Promise<string>}
+ */
+export async function seeClipboard(page, pattern) {
+  const until = Date.now() + SOON_MS;
+  for (;;) {
+    const text = await page.evaluate(async () => {
+      await new Promise(requestAnimationFrame);
+      return navigator.clipboard.readText();
+    });
+    if (pattern.test(text)) return text;
+    assert.ok(Date.now() < until, `the clipboard has: ${text}`);
+  }
 }
 
 /**

@@ -27,7 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::Api;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct FakeServer {
     address: SocketAddr,
@@ -85,6 +85,7 @@ impl FakeServer {
             waiting: Vec::new(),
             log: Vec::new(),
             refusals: Vec::new(),
+            heartbeat_seconds: 20,
         };
         let frame = link.frame().await;
         match (frame.id, control(&frame)) {
@@ -133,6 +134,9 @@ pub struct FakeLink {
     pub log: Vec<(LogSource, String)>,
     /// The errors of the `RegistrationLost` messages that `log_line` has read.
     pub refusals: Vec<String>,
+    /// The interval of heartbeats for the welcome. Long, because a busy test may not read the link
+    /// for seconds.
+    pub heartbeat_seconds: u32,
 }
 
 /// An answer to a hello: the server refuses the link.
@@ -175,7 +179,7 @@ impl FakeLink {
                 urls: Default::default(),
             },
             health_check,
-            heartbeat_seconds: 1,
+            heartbeat_seconds: self.heartbeat_seconds,
             announced: None,
             features: Vec::new(),
         }));
@@ -262,6 +266,17 @@ impl FakeLink {
                 "{text}: {:?}",
                 self.log
             );
+        }
+    }
+
+    /// The error of a `RegistrationLost` message: one that `log_line` has read, or the next one.
+    pub async fn refusal(&mut self) -> String {
+        if let Some(error) = self.refusals.pop() {
+            return error;
+        }
+        match self.request().await {
+            (_, Control::RegistrationLost { error }) => error,
+            other => panic!("not a lost registration: {other:?}"),
         }
     }
 

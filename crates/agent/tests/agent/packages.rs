@@ -1,7 +1,7 @@
 //! The Python packages of the space: the agent serves them on its loopback listener, and the method
 //! server can import them.
 
-use std::process::Command;
+use std::{process::Command, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, header};
@@ -153,6 +153,9 @@ for line in sys.stdin:
         std::fs::create_dir(folder.join("mine")).expect("a folder");
         std::fs::write(folder.join("mine/colours.py"), "RED = 'mine'").expect("written");
         options.methods_file = Some("methods.toml".into());
+        // On a busy machine, an update of the libraries may take long.
+        options.policy.packages_wait = Duration::from_secs(60);
+        options.policy.packages_restart_wait = Duration::from_secs(60);
     });
     let mut link = server.link().await;
     link.accept_registration(1).await;

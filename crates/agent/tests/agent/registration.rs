@@ -1,5 +1,7 @@
 //! Registering, replacing, registering again and unregistering, with calls in flight.
 
+use std::time::Duration;
+
 use svc_agent::Exit;
 use svc_link::{Control, FrameKind};
 use svc_protocol::{agent_api::RegisterFile, problem::Problem};
@@ -9,10 +11,13 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
+/// Writes the notification that ends the check for an early exit.
+const READY: &str = r#"echo '{"jsonrpc":"2.0","method":"$/ready"}'"#;
+
 /// A registration whose method server answers every call with `result`.
 fn methods(result: &str, mode: &str) -> String {
     let script = format!(
-        r#"echo $$ > pid; while read -r line; do id=${{line##*\"id\":}}; echo "{{\"id\":${{id%\}}}},\"result\":{result}}}"; done"#
+        r#"echo $$ > pid; {READY}; while read -r line; do id=${{line##*\"id\":}}; echo "{{\"id\":${{id%\}}}},\"result\":{result}}}"; done"#
     );
     format!(
         r#"
@@ -43,9 +48,19 @@ fn file(agent: &TestAgent, text: &str) -> RegisterFile {
     }
 }
 
+/// Starts an agent with a methods file, and with time limits for a busy machine.
+fn start_with(server: &FakeServer, methods: &str) -> TestAgent {
+    TestAgent::start_with(&server.url(), |folder, options| {
+        std::fs::write(folder.join("methods.toml"), methods).expect("written");
+        options.methods_file = Some("methods.toml".into());
+        options.policy.start_check = Duration::from_secs(60);
+        options.policy.shutdown_drain = Duration::from_secs(30);
+    })
+}
+
 /// Starts an agent and accepts the registration of its methods file, with place 7.
 async fn registered(server: &FakeServer) -> (TestAgent, FakeLink) {
-    let agent = TestAgent::start(&server.url(), Some(&methods("1", "concurrent")));
+    let agent = start_with(server, &methods("1", "concurrent"));
     let mut link = server.link().await;
     let register = link.accept_registration(7).await;
     assert_eq!((register.generation, register.place), (1, None));
@@ -233,7 +248,7 @@ async fn an_unexpected_answer_to_unregister_keeps_the_registration() {
 async fn a_method_server_whose_methods_were_taken_over_finishes_its_calls() {
     let server = FakeServer::start().await;
     let text = methods("1", "concurrent").replace("do id=", "do sleep 0.3; id=");
-    let agent = TestAgent::start(&server.url(), Some(&text));
+    let agent = start_with(&server, &text);
     let mut link = server.link().await;
     link.accept_registration(1).await;
     link.call(1, 1, "a").await;
@@ -269,8 +284,9 @@ async fn a_failed_startup_registration_never_stops_the_agent() {
 #[tokio::test]
 async fn stopping_lets_calls_in_flight_finish() {
     let server = FakeServer::start().await;
-    let text = methods("1", "concurrent").replace("do id=", "do sleep 0.3; id=");
-    let agent = TestAgent::start(&server.url(), Some(&text));
+    let waits = "do while [ ! -e go ]; do sleep 0.01; done; sleep 0.3; id=";
+    let text = methods("1", "concurrent").replace("do id=", waits);
+    let agent = start_with(&server, &text);
     let mut link = server.link().await;
     link.accept_registration(1).await;
     link.call(1, 1, "a").await;
@@ -283,6 +299,7 @@ async fn stopping_lets_calls_in_flight_finish() {
     })
     .await;
     agent.shutdown.cancel();
+    std::fs::write(agent.path().join("go"), "").expect("written");
     assert_eq!(link.answer().await, (1, FrameKind::Result, "1".into()));
     assert_eq!(agent.exit().await, Exit::Stopped);
 }

@@ -9,7 +9,7 @@ use svc_agent::{Backoff, Error, Exit, Options, Policy};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct TestAgent {
     pub folder: tempfile::TempDir,
@@ -22,6 +22,8 @@ pub fn short_policy() -> Policy {
         reconnect_soon: Backoff::from_millis(10, 50),
         space_stopped_retry: Duration::from_millis(50),
         reregister: Backoff::from_millis(20, 50),
+        // Long, because a busy test may take seconds to accept a registration on a side link.
+        side_takeover: Duration::from_secs(60),
         start_check: Duration::from_millis(100),
         tick: Duration::from_millis(10),
         drain_linger: Duration::from_millis(50),

@@ -12,7 +12,7 @@ use svc_script::{
 };
 
 use crate::support::{
-    HONEST, MEMORY_BYTES, OUTPUT_MAX, SOON, TIME, eventually, is_alive, job, pool,
+    HONEST, MEMORY_BYTES, OUTPUT_MAX, SOON, TIME, eventually, is_alive, job, patient_job, pool,
     serves_an_honest_script,
 };
 
@@ -75,11 +75,13 @@ async fn an_owner_keeps_a_process_and_two_owners_never_share_one() {
 async fn no_state_of_one_script_reaches_the_next() {
     let pool = pool(1, LONG);
     let first = "import json\njson.found = True\nkept = 1\n";
-    let outcome = pool.run(job(1, first, None), &NoHost).await;
+    let outcome = pool.run(patient_job(1, first, None), &NoHost).await;
     assert!(children().len() == 1, "{outcome:?}");
     let second = "import json\ndef main(params):\n    try:\n        return [kept]\n    \
                   except NameError:\n        return hasattr(json, 'found')\n";
-    let outcome = pool.run(job(1, second, Some("main")), &NoHost).await;
+    let outcome = pool
+        .run(patient_job(1, second, Some("main")), &NoHost)
+        .await;
     assert_eq!(outcome.result, Ok(Some("false".to_owned())));
     pool.close().await;
 }
@@ -113,7 +115,8 @@ async fn an_idle_worker_ends_by_itself() {
 async fn closing_ends_running_and_waiting_scripts() {
     let pool = pool(2, LONG);
     serves_an_honest_script(&pool, 1).await;
-    let running = pool.run(job(2, "import time\ntime.sleep(60)", None), &NoHost);
+    let sleeping = patient_job(2, "import time\ntime.sleep(60)", None);
+    let running = pool.run(sleeping, &NoHost);
     let closing = async {
         while children().len() < 2 {
             tokio::task::yield_now().await;
@@ -173,7 +176,8 @@ async fn memory_below_the_limit_may_be_used() {
     let bytes = MEMORY_BYTES * 3 / 4;
     let text = format!("def main(params):\n    return len('x' * {bytes})\n");
     for _ in 0..3 {
-        let outcome = pool.run(job(1, &text, Some("main")), &NoHost).await;
+        let job = patient_job(1, &text, Some("main"));
+        let outcome = pool.run(job, &NoHost).await;
         assert_eq!(outcome.result, Ok(Some(bytes.to_string())));
     }
     pool.close().await;
@@ -183,7 +187,7 @@ async fn memory_below_the_limit_may_be_used() {
 async fn the_error_of_a_limit_names_the_line_of_the_loop() {
     let pool = pool(1, LONG);
     let text = "text = 'a'\nwhile True:\n    text = text + text\n";
-    let error = pool.run(job(1, text, None), &NoHost).await.result;
+    let error = pool.run(patient_job(1, text, None), &NoHost).await.result;
     let error = error.expect_err("too much");
     assert_eq!(error.kind, ErrorKind::MemoryLimit);
     // A single step can exceed the memory before the engine checks. The line is then unknown.
@@ -192,11 +196,12 @@ async fn the_error_of_a_limit_names_the_line_of_the_loop() {
     }
     // A script that grows in small steps is stopped in time, and so is a loop that uses no memory.
     let grows = "kept = []\nwhile True:\n    kept.append('x' * 1000 + str(len(kept)))\n";
-    for (text, kind) in [
-        (grows, ErrorKind::MemoryLimit),
-        ("n = 0\nwhile True:\n    n += 1\n", ErrorKind::TimeLimit),
+    let spins = "n = 0\nwhile True:\n    n += 1\n";
+    for (job, kind) in [
+        (patient_job(1, grows, None), ErrorKind::MemoryLimit),
+        (job(1, spins, None), ErrorKind::TimeLimit),
     ] {
-        let error = pool.run(job(1, text, None), &NoHost).await.result;
+        let error = pool.run(job, &NoHost).await.result;
         let error = error.expect_err("a limit");
         assert_eq!(error.kind, kind);
         let line = error.place().map(|place| place.line);
@@ -230,7 +235,7 @@ async fn a_result_that_is_too_large_to_pass_on_is_an_error() {
 async fn output_is_kept_up_to_its_limit() {
     let pool = pool(1, LONG);
     let outcome = pool
-        .run(job(1, "print('é', 1)\nprint('two')", None), &NoHost)
+        .run(patient_job(1, "print('é', 1)\nprint('two')", None), &NoHost)
         .await;
     assert_eq!(outcome.output, "é 1\ntwo\n");
     let flood = "for i in range(300000): print(i)\n";
@@ -282,7 +287,7 @@ async fn the_host_is_asked_for_libraries_and_operations() {
     let text = "import texts\nimport svc.event as event\n\ndef main(params):\n    \
                 try:\n        event.emit('refused')\n    except PermissionError as error:\n        \
                 return [texts.shout('ok'), event.emit('x', {'n': 2**70}), str(error)]\n";
-    let outcome = pool.run(job(1, text, Some("main")), &host).await;
+    let outcome = pool.run(patient_job(1, text, Some("main")), &host).await;
     assert_eq!(
         outcome.result,
         Ok(Some(r#"["OK","e1","you may not emit"]"#.to_owned()))

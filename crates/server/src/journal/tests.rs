@@ -192,16 +192,23 @@ async fn params_are_redacted_before_they_are_written() {
 
 #[tokio::test]
 async fn a_flood_of_payloads_drops_only_payloads_of_its_owner() {
-    let fixture = Fixture::new(JournalOptions {
-        payload_bytes: 1024 * 1024,
-        ..JournalOptions::default()
-    });
-    let (flooding, quiet) = (fixture.user("ann").await, fixture.user("bob").await);
     let large = format!("\"{}\"", "x".repeat(1_000_000));
-    for _ in 0..20 {
-        fixture.record_params(flooding, &large);
-    }
-    fixture.record_params(quiet, &large);
+    // The limit is for one second. If a busy machine needs longer, the test tries again.
+    let (fixture, flooding, quiet) = loop {
+        let fixture = Fixture::new(JournalOptions {
+            payload_bytes: 1024 * 1024,
+            ..JournalOptions::default()
+        });
+        let (flooding, quiet) = (fixture.user("ann").await, fixture.user("bob").await);
+        let start = std::time::Instant::now();
+        for _ in 0..20 {
+            fixture.record_params(flooding, &large);
+        }
+        fixture.record_params(quiet, &large);
+        if start.elapsed() < Duration::from_secs(1) {
+            break (fixture, flooding, quiet);
+        }
+    };
     fixture.journal.flush().await;
     let params = |payload: Option<CallPayload>| payload.expect("recorded").params;
     let text = Payload::Text(large.into());

@@ -138,7 +138,7 @@ impl Fixture {
             .iter()
             .map(|time| format!("2026-01-01T{time}:00.000Z"))
             .collect();
-        for _ in 0..500 {
+        for _ in 0..6_000 {
             if self.runs().await == expected {
                 return;
             }
@@ -155,7 +155,7 @@ impl Fixture {
 
     async fn expect_next(&self, time: &str) {
         let expected = Timestamp::parse(&format!("2026-01-01T{time}:00Z"));
-        for _ in 0..500 {
+        for _ in 0..6_000 {
             if self.schedule().await.next_at == expected {
                 return;
             }

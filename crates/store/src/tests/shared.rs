@@ -13,7 +13,9 @@ use crate::{
 };
 
 /// Shorter than the time after which PostgreSQL ends an idle transaction and so releases its lock.
-const SOON: Duration = Duration::from_secs(3);
+const BEFORE_IDLE_ENDS: Duration = Duration::from_secs(3);
+/// Long, because the machine may be busy.
+const SOON: Duration = Duration::from_secs(60);
 
 /// Two stores on a fresh database; `None` if PostgreSQL is not installed.
 async fn two() -> Option<(Store, Store, TestEngine)> {
@@ -47,12 +49,18 @@ async fn a_rejected_write_releases_the_lock() {
     let Some((one, other, _engine)) = two().await else {
         return;
     };
-    let refused: Result<(), _> = one.write(|_| Err(StoreError::NoRow)).await;
-    assert_eq!(refused, Err(StoreError::NoRow));
-    timeout(SOON, set(&other, "k", "v"))
-        .await
-        .expect("the lock is free")
-        .expect("committed");
+    // A busy machine may delay a write once. A lock that is not released delays every write.
+    let mut is_free = false;
+    for _ in 0..5 {
+        let refused: Result<(), _> = one.write(|_| Err(StoreError::NoRow)).await;
+        assert_eq!(refused, Err(StoreError::NoRow));
+        if let Ok(written) = timeout(BEFORE_IDLE_ENDS, set(&other, "k", "v")).await {
+            written.expect("committed");
+            is_free = true;
+            break;
+        }
+    }
+    assert!(is_free, "the lock is not released");
 }
 
 #[tokio::test]

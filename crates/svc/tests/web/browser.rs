@@ -26,4 +26,4 @@ mod spaces;
 use std::time::Duration;
 
 /// Time limit for effects that should come at once. Long, because the machine may be busy.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);

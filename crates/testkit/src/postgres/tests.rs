@@ -11,7 +11,7 @@ use std::{
 use super::{TestDatabase, TestPostgres};
 use crate::{Process, is_running};
 
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Runs a statement with `psql`, which gets only the URL.
 fn ask(postgres: &TestPostgres, url: &str, text: &str) -> Output {

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use super::{ADMIN_PASSWORD, Site, TestServer};
 use crate::{
+    ports::free_port,
     postgres::TestPostgres,
     process::Process,
     program::{bare, svc_program, under},
@@ -35,7 +36,7 @@ pub struct TestServerBuilder {
     tool: Vec<String>,
     /// The program to start, if it is not the `svc` that was built with these tests.
     program: Option<PathBuf>,
-    /// The address to listen on at the first start.
+    /// The address to listen on. No other process gets its port while the server restarts.
     listen: String,
     /// A database of an older svc, for the first start.
     database_file: Option<PathBuf>,
@@ -53,7 +54,7 @@ impl TestServerBuilder {
             args: Vec::new(),
             tool: Vec::new(),
             program: None,
-            listen: "127.0.0.1:0".to_owned(),
+            listen: format!("127.0.0.1:{}", free_port()),
             database_file: None,
         }
     }
@@ -64,14 +65,8 @@ impl TestServerBuilder {
         self.embedded()
     }
 
-    /// Announces the server to the agents of its zone. The port is chosen now, because the address
-    /// is part of the configuration.
-    pub fn announced(mut self) -> Self {
-        let free = std::net::TcpListener::bind(&self.listen).expect("a port is free");
-        self.listen = free
-            .local_addr()
-            .expect("the listener is bound")
-            .to_string();
+    /// Announces the server to the agents of its zone.
+    pub fn announced(self) -> Self {
         let url = format!("http://{}", self.listen);
         self.env("SVC_ADVERTISE_URL", &url)
     }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { authorizePath, connect, expectUsable, mcpStatus, register } from '../oauth.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('../scene.js').Scene} Scene */
@@ -36,7 +36,7 @@ async function ownApps(scene, page) {
   await row.getByRole('button', { name: 'Disconnect Probe' }).click();
   await page.getByRole('dialog', { name: 'Disconnect this app?' }).getByRole('button', { name: 'Disconnect' }).click();
   await seeNo(row);
-  await see(page.getByRole('status').getByText('Probe disconnected'));
+  await seeToast(page, 'Probe disconnected');
   await see(rowOf(page, 'Connected apps', 'Other'));
   assert.equal(await mcpStatus(scene.url, token), 401);
   // A user who may not manage users does not see the page of all apps or its navigation entry.
@@ -98,6 +98,7 @@ async function addedApp(page) {
   assert.match(secret, /^svc_\w+$/);
   const id = (await shown.getByRole('region', { name: 'client id' }).innerText()).trim();
   await shown.getByRole('button', { name: 'Done' }).click();
+  await seeNo(shown);
   assert.equal(await page.getByText(secret).count(), 0);
   const row = rowOf(page, 'Apps', 'Dashboard');
   await see(row.getByText('added by an administrator'));

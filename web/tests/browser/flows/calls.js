@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 
 import { check } from '../accessibility.js';
 import { expectUsable } from '../oauth.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeClipboard, seeNo, seePage } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -68,6 +68,7 @@ async function filters(page, rows) {
   assert.deepEqual(address(), { outcome: 'error' });
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await page.getByLabel('Caller').fill('ben');
+  await page.waitForURL(/[?&]caller=ben(&|$)/);
   await seeNo(rows.filter({ hasText: 'refund' }));
   await see(rows.filter({ hasText: 'ben' }));
   await page.getByLabel('Time range').selectOption('Last hour');
@@ -96,6 +97,8 @@ async function callAgain(scene, page, rows) {
   await results(scene, page);
   await page.getByLabel('Params as JSON').fill('{"order": "another"}');
   await page.goto('/calls?method=echo');
+  // The newest of the three calls is the first row when all of them are recorded.
+  await see(rows.nth(2));
   await rows.first().getByRole('button').click();
   const drawer = page.getByRole('dialog', { name: 'echo' });
   await see(drawer.getByText('This tab made the call'));
@@ -144,7 +147,7 @@ async function results(scene, page) {
   await seeNo(result.getByText('"nut"'));
   await result.getByText('"M4"').click();
   await outcome.getByRole('button', { name: 'Copy path' }).click();
-  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '$.parts[0]["full name"]');
+  await seeClipboard(page, /^\$\.parts\[0\]\["full name"\]$/);
   await outcome.getByLabel('Search in result').fill('nowhere');
   await see(result.getByText('Nothing found.'));
   await outcome.getByLabel('Search in result').fill('');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeClipboard, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -43,8 +43,7 @@ async function inspect(page, scene, sink) {
   await see(drawer.getByText('x-reason'));
   await see(drawer.getByRole('region', { name: 'request body' }).getByText('"A-1"'));
   await drawer.getByRole('button', { name: 'Copy as curl' }).click();
-  const curl = await page.evaluate(() => navigator.clipboard.readText());
-  assert.match(curl, /^curl -sS -X POST '?http:\/\/127\.0\.0\.1/);
+  const curl = await seeClipboard(page, /^curl -sS -X POST '?http:\/\/127\.0\.0\.1/);
   assert.ok(!curl.includes('********'), curl);
   await page.screenshot({ path: `${scene.results}/request.png` });
   await drawer.getByRole('tab', { name: 'Timing' }).click();
@@ -71,7 +70,7 @@ async function resend(page, scene, sink) {
   await see(page.getByText('2 deliveries chosen'));
   await page.screenshot({ path: `${scene.results}/chosen.png` });
   await page.getByRole('button', { name: 'Resend chosen' }).click();
-  await see(page.getByText('2 deliveries sent again'));
+  await seeToast(page, '2 deliveries sent again');
   // The last delivery succeeded, but one delivery is still dead.
   await see(page.getByRole('main').getByText('1 dead', { exact: true }));
   await see(table.getByRole('link', { name: 'sent again as #4' }));

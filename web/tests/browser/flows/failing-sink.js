@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function failingSink(scene) {
@@ -76,7 +76,7 @@ async function dropped(page, scene, failing) {
   await replay.getByRole('button', { name: 'Count' }).click();
   await see(replay.getByText('3 events match'));
   await replay.getByRole('button', { name: 'Replay', exact: true }).click();
-  await see(page.getByText('3 events queued'));
+  await seeToast(page, '3 events queued');
   const last = page.getByRole('table', { name: 'Deliveries' }).getByRole('row').filter({ hasText: '#106' });
   await see(last.getByText('delivered'));
   await see(page.getByRole('main').getByText('active', { exact: true }));

@@ -89,16 +89,12 @@ export default async function hostile(scene) {
 /** Whether the page shows the markup as text or in a field. @param {Page} page @param {string} markup */
 function holds(page, markup) {
   return page
-    .waitForFunction(
-      (text) => {
-        const fields = [...document.querySelectorAll('input, textarea')].map(
-          (field) => /** @type {HTMLInputElement} */ (field).value,
-        );
-        return document.body.innerText.includes(text) || fields.some((value) => value.includes(text));
-      },
-      markup,
-      { timeout: 5_000 },
-    )
+    .waitForFunction((text) => {
+      const fields = [...document.querySelectorAll('input, textarea')].map(
+        (field) => /** @type {HTMLInputElement} */ (field).value,
+      );
+      return document.body.innerText.includes(text) || fields.some((value) => value.includes(text));
+    }, markup)
     .then(
       () => true,
       () => false,

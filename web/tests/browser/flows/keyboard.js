@@ -41,9 +41,11 @@ export default async function keyboard(scene) {
   await page.keyboard.press('Enter');
   await seePage(page, 'Methods');
   await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+  await see(page.getByRole('link', { name: 'orders.total' }));
   await tabTo(page, 'orders.total');
   await page.keyboard.press('Enter');
   await seePage(page, 'orders.total');
+  await see(page.getByRole('button', { name: 'Call', exact: true }));
   await tabTo(page, 'a');
   await page.keyboard.type('40');
   await tabTo(page, 'b');

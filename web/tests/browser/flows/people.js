@@ -1,7 +1,7 @@
 /** Users, groups and roles: created in the pages, effective at once, explained, and audited. */
 import assert from 'node:assert/strict';
 
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -36,7 +36,7 @@ export default async function people(scene) {
   await page.getByRole('checkbox', { name: 'reader: view_audit' }).uncheck();
   await page.getByRole('checkbox', { name: 'reader: use_mcp' }).check();
   await page.getByRole('button', { name: 'Save permissions' }).click();
-  await see(page.getByText('Permissions saved'));
+  await seeToast(page, 'Permissions saved');
   await dora.goto('/audit');
   await seePage(dora, 'You are not allowed to see this');
   await see(dora.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'MCP' }));
@@ -69,7 +69,7 @@ async function credentials(page, dora) {
   await page.reload();
   await tokens.filter({ hasText: 'backup' }).getByRole('button', { name: 'Revoke backup' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke token' }).click();
-  await see(page.getByText('Token backup revoked'));
+  await seeToast(page, 'Token backup revoked');
   await see(page.getByText('dora has no tokens.'));
   await page.getByRole('table', { name: 'Sessions' }).getByRole('button', { name: 'End', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'End session' }).click();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -82,7 +82,8 @@ async function linked(page) {
   const text = page.getByLabel('Params as JSON');
   await see(page.getByText('These params come from a link'));
   assert.equal(await text.inputValue(), '{"text": "from a friend"}');
-  assert.equal(new URL(page.url()).search, '', 'the address has the params no more');
+  // The address has the params no more.
+  await page.waitForURL((url) => url.search === '');
   // A link fills the form only: the user makes the call.
   await seeNo(page.getByRole('region', { name: 'result', exact: true }));
   await page.getByRole('button', { name: 'Call', exact: true }).click();
@@ -92,7 +93,7 @@ async function linked(page) {
   await text.fill('{"text": "50 % & more?", "n": 12345678901234567890}');
   await page.getByRole('button', { name: 'Saved params and link' }).click();
   await page.getByRole('menuitem', { name: 'Copy link with these params' }).click();
-  await see(page.getByText('Link copied'));
+  await seeToast(page, 'Link copied');
   const link = await page.evaluate(() => navigator.clipboard.readText());
   const other = await page.context().newPage();
   await other.goto(link);

@@ -20,7 +20,9 @@ export default async function script(scene) {
   await page.getByLabel('Name').fill('double');
   await page.getByLabel('Params schema').fill(SCHEMA);
   await source.fill(WRONG);
-  await page.getByRole('button', { name: 'Create script' }).click();
+  // The check while typing may show the same message before the server rejects the script.
+  const rejected = page.waitForResponse((response) => response.status() === 422);
+  await Promise.all([rejected, page.getByRole('button', { name: 'Create script' }).click()]);
   await see(page.getByText(/Line 3: /));
   assert.equal(await page.locator('.editor-error-line').innerText(), '3');
   scene.expectNoErrors(/the server responded with a status of 422/);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 
 import { check } from '../accessibility.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 import { codeOf } from '../totp.js';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -40,7 +40,10 @@ async function setUp(page, within, password) {
   await within.getByRole('button', { name: 'Continue' }).click();
   const picture = within.getByRole('img', { name: /QR code/ });
   await see(picture);
-  const width = await picture.evaluate((/** @type {any} */ image) => image.naturalWidth);
+  const width = await picture.evaluate(async (/** @type {any} */ image) => {
+    await image.decode();
+    return image.naturalWidth;
+  });
   assert.ok(width > 0, 'the QR code is a picture');
   assert.deepEqual(await check(page), []);
   const secret = await within.getByRole('region', { name: 'key' }).innerText();
@@ -110,7 +113,7 @@ async function requiredByRole(scene, ann, ben) {
   const page = await scene.open(ann);
   await page.goto('/roles');
   await page.getByRole('checkbox', { name: 'user: requires a second factor' }).check();
-  await see(page.getByText('user requires a second factor', { exact: true }));
+  await seeToast(page, 'user requires a second factor');
   await page.reload();
   assert.ok(await page.getByRole('checkbox', { name: 'user: requires a second factor' }).isChecked());
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -19,7 +19,8 @@ export default async function session(scene) {
 
   // The session ends. The request of the button waits for the sign-in, and then succeeds.
   await endSession(page);
-  await page.getByRole('button', { name: 'Create script' }).click();
+  // The page sends requests by itself, so the dialog may already cover the button: a click of the pointer would wait.
+  await page.getByRole('button', { name: 'Create script' }).dispatchEvent('click');
   const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
   await see(dialog.getByLabel('Password'));
   assert.equal(await dialog.getByLabel('User name').inputValue(), ann.username);
@@ -48,7 +49,7 @@ export default async function session(scene) {
   await seePage(page, 'keeper');
   assert.equal(await page.getByLabel('Source').inputValue(), `${SOURCE}# draft\n`);
   await page.getByRole('button', { name: 'Save', exact: true }).click();
-  await see(page.getByText('Script saved'));
+  await seeToast(page, 'Script saved');
   await page.reload();
   await see(page.getByText('Saved', { exact: true }));
   assert.deepEqual(await drafts(page), [], 'a saved script has no draft');

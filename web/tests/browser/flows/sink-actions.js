@@ -1,7 +1,7 @@
 /** Actions of a sink: test, keep requests, replay, rotate the secret, edit, disable, delete. */
 import assert from 'node:assert/strict';
 
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function sinkActions(scene) {
@@ -36,7 +36,7 @@ export default async function sinkActions(scene) {
 
   await page.getByRole('button', { name: 'Replay' }).click();
   await page.getByRole('dialog', { name: 'Replay past events' }).getByRole('button', { name: 'Replay' }).click();
-  await see(page.getByText('1 event queued'));
+  await seeToast(page, '1 event queued');
   await deliveries.getByRole('button', { name: /shipped #2$/ }).click();
   const second = page.getByRole('dialog', { name: 'Delivery #2' });
   await see(second.getByLabel('Headers of the response').getByText('content-length'));
@@ -58,7 +58,7 @@ export default async function sinkActions(scene) {
   await page.getByRole('tab', { name: 'Settings' }).click();
   await page.getByLabel('Description').fill('The desk in the hall');
   await page.getByRole('button', { name: 'Save changes' }).click();
-  await see(page.getByText('Sink saved'));
+  await seeToast(page, 'Sink saved');
   await page.getByRole('button', { name: 'Disable' }).click();
   await see(page.getByText('inactive', { exact: true }));
   await scene.meanwhile('emit to the disabled sink');

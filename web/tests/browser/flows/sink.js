@@ -1,7 +1,7 @@
 /** A sink is previewed and created in the page. The page then emits an event, and the sink delivers it. */
 import assert from 'node:assert/strict';
 
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function sink(scene) {
@@ -92,7 +92,7 @@ export default async function sink(scene) {
   assert.ok(await keep.isChecked());
   await keep.uncheck();
   await page.getByRole('button', { name: 'Save changes' }).click();
-  await see(page.getByText('Sink saved'));
+  await seeToast(page, 'Sink saved');
   assert.equal((await keeps()) ?? false, false);
 }
 

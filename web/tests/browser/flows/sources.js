@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 
 import { expectUsable } from '../oauth.js';
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -44,6 +44,7 @@ async function source(page) {
   const url = (await shown.getByRole('region', { name: 'URL', exact: true }).innerText()).trim();
   const secret = (await shown.getByRole('region', { name: 'secret' }).innerText()).trim();
   await shown.getByRole('button', { name: 'Done' }).click();
+  await seeNo(shown);
   assert.equal(await page.getByText(secret).count(), 0);
   assert.deepEqual(await drafts(page), [], 'a created source has no draft');
 
@@ -117,7 +118,7 @@ async function schedule(page) {
   await see(drawer.getByRole('list', { name: 'Next runs' }).getByRole('listitem').nth(4));
   await expectUsable(page, 'the drawer of a schedule');
   await drawer.getByRole('button', { name: 'Run now' }).click();
-  await see(page.getByRole('status').getByText('Event schedule.nightly emitted'));
+  await seeToast(page, 'Event schedule.nightly emitted');
   await drawer.getByRole('button', { name: 'Switch off' }).click();
   await see(drawer.getByText('None: the schedule is off.'));
   await drawer.getByRole('button', { name: 'Delete' }).click();

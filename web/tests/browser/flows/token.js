@@ -1,7 +1,7 @@
 /** A token: created in the page, shown once, used, listed with its last use, revoked. */
 import assert from 'node:assert/strict';
 
-import { see, seeNo, seePage } from '../scene.js';
+import { see, seeNo, seePage, seeToast } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function token(scene) {
@@ -18,8 +18,11 @@ export default async function token(scene) {
   const shown = page.getByRole('dialog', { name: 'Token till' });
   const secret = (await shown.getByRole('region', { name: 'token', exact: true }).innerText()).trim();
   assert.match(secret, /^svc_pat_/);
-  await shown.getByRole('button', { name: 'Copy token' }).click();
-  await see(shown.getByRole('button', { name: 'Copied' }));
+  // The button shows "Copied" only for a moment, so the page itself looks for it.
+  const copied = page.waitForFunction(() =>
+    [...document.querySelectorAll('dialog button')].some((button) => button.textContent?.trim() === 'Copied'),
+  );
+  await Promise.all([copied, shown.getByRole('button', { name: 'Copy token' }).click()]);
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
   // Escape does not close the dialog: its secret is shown only once.
   await page.keyboard.press('Escape');
@@ -41,6 +44,6 @@ export default async function token(scene) {
   await row.getByRole('button', { name: 'Revoke till' }).click();
   await page.getByRole('dialog', { name: 'Revoke this token?' }).getByRole('button', { name: 'Revoke token' }).click();
   await seeNo(row);
-  await see(page.getByRole('status').getByText('Token till revoked'));
+  await seeToast(page, 'Token till revoked');
   await scene.meanwhile('use the revoked token');
 }

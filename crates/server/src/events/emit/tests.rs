@@ -183,11 +183,14 @@ async fn invalid_keys_types_and_payloads_are_refused() {
 #[tokio::test]
 async fn an_emit_over_the_rate_limit_is_refused() {
     let fixture = Fixture::new(Some(2));
-    for _ in 0..2 {
-        fixture.emit("x", json!({}), None).await.expect("emitted");
-    }
-    let refused = fixture.emit("x", json!({}), None).await;
-    assert!(matches!(refused, Err(EmitServiceError::OverLimit(_))));
+    // All at once, because a busy machine may store two events in more than a second.
+    let emits = (0..20).map(|_| fixture.emit("x", json!({}), None));
+    let results = futures_util::future::join_all(emits).await;
+    assert!(results[..2].iter().all(Result::is_ok), "{results:?}");
+    let is_refused = |result: &Result<EmittedEvent, EmitServiceError>| {
+        matches!(result, Err(EmitServiceError::OverLimit(_)))
+    };
+    assert!(results.iter().any(is_refused), "{results:?}");
 }
 
 fn storage(event_bytes: u64) -> StorageLimits {
@@ -291,7 +294,7 @@ async fn an_emit_over_the_quota_is_refused_when_no_event_can_be_removed() {
         )
     });
     delivering.await.expect("committed");
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while fixture.emit("x", json!({}), None).await.is_err() {
         assert!(Instant::now() < deadline, "still refused");
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -311,7 +314,8 @@ async fn events_that_wait_for_a_global_sink_use_no_quota_of_the_emitter() {
 
 #[tokio::test]
 async fn an_event_for_many_lanes_uses_more_of_the_rate_limit() {
-    let fixture = Fixture::with(Some(10), StorageLimits::default());
+    // The first event uses the emits of about 50 seconds, so also a slow second emit is refused.
+    let fixture = Fixture::with(Some(1), StorageLimits::default());
     let owner = fixture.caller.user.id;
     let subscriptions: Vec<_> = (0..300)
         .map(|n| Subscription {

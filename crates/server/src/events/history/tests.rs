@@ -13,7 +13,7 @@ use crate::{
     identity::{Identity, PasswordPolicy, Policy},
 };
 
-const DEADLINE: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 struct Fixture {
     history: History,

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 
+/// The clock of these tests stands still while they run, so a reservation never expires too early.
 const SOON: Duration = Duration::from_millis(50);
 
 fn owner(n: u128) -> UserId {
@@ -26,7 +27,7 @@ fn slots(capacity: usize) -> (ScriptSlots, Arc<Mutex<Vec<WaitingDelivery>>>) {
     (slots, woken)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_owner_leaves_a_slot_for_others() {
     let (ann, ben) = (owner(1), owner(2));
     let (slots, _) = slots(2);
@@ -46,7 +47,7 @@ async fn one_owner_leaves_a_slot_for_others() {
     assert_eq!(state.slots.free(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lane_without_a_slot_is_woken_and_gets_a_reserved_slot() {
     let (ann, ben) = (owner(1), owner(2));
     let (slots, woken) = slots(1);
@@ -68,7 +69,7 @@ async fn a_lane_without_a_slot_is_woken_and_gets_a_reserved_slot() {
 
 /// An owner waits for at most one run of each other owner, no matter how many lanes the others
 /// have.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn owners_take_turns() {
     let (slots, woken) = slots(2);
     let mut held = Vec::new();
@@ -93,7 +94,7 @@ async fn owners_take_turns() {
     assert_eq!(woken.lock().last(), Some(&late));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reservation_expires_if_the_lane_does_not_claim_it() {
     let (ann, ben) = (owner(1), owner(2));
     let (slots, woken) = slots(1);
@@ -109,7 +110,7 @@ async fn a_reservation_expires_if_the_lane_does_not_claim_it() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_dropped_wait_delays_no_other_owner() {
     let (ann, ben) = (owner(1), owner(2));
     let (slots, _) = slots(1);

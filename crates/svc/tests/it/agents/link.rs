@@ -222,7 +222,7 @@ async fn an_agent_that_does_not_read_cannot_fill_the_servers_memory() {
     let begun = std::time::Instant::now();
     result(&ann.call("echo", json!({})).await);
     assert!(
-        begun.elapsed() < Duration::from_secs(1),
+        begun.elapsed() < Duration::from_secs(15),
         "others are served meanwhile"
     );
 }

@@ -15,7 +15,7 @@ use svc_testkit::{
 use crate::SOON;
 
 /// How long other users may wait for their responses while hostile agents keep the server busy.
-const MEANWHILE: Duration = Duration::from_secs(2);
+const MEANWHILE: Duration = Duration::from_secs(15);
 
 /// Schemas with many distinct patterns. Each pattern has a few bytes and would compile to
 /// megabytes.
@@ -111,7 +111,7 @@ async fn a_flood_of_pings_without_reading_pongs_does_not_fill_memory() {
         Ok::<_, String>(())
     };
     // The server may end the link or stop reading from it.
-    let _ = tokio::time::timeout(SOON, flood).await;
+    let _ = tokio::time::timeout(Duration::from_secs(10), flood).await;
     let grown = peak_resident_mib(server.id()).saturating_sub(before);
     assert!(grown < 150, "the server grew by {grown} MiB");
     serves_others(&server, &ann).await;

@@ -7,8 +7,9 @@ use std::{
 };
 
 use serde_json::json;
-use svc_testkit::{Http, TestServer, TestSpace, fixture, svc_program};
+use svc_testkit::{Http, TestServer, TestSpace, fixture};
 
+use super::copy_program;
 use crate::SOON;
 
 fn mode(path: &Path) -> u32 {
@@ -43,7 +44,7 @@ async fn s4_2_only_the_owner_can_open_the_unix_socket_and_the_discovery_file() {
 /// Runs `svc agent status` on the socket as another OS user.
 fn status_as_nobody(space: &TestSpace, socket: &Path) -> std::process::Output {
     let program = space.folder().join("svc-for-nobody");
-    std::fs::copy(svc_program(), &program).unwrap();
+    copy_program(&program);
     set_mode(&program, 0o755);
     Command::new(program)
         .args(["agent", "status"])

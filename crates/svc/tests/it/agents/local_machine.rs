@@ -13,10 +13,11 @@ use svc_core::{Timestamp, space::Health};
 use svc_link::Control;
 use svc_testkit::{
     Cli, Process, RawLink, RegistrationToml, TestServer, eventually, fixture, get_eventually,
-    is_running, result, svc_program, under,
+    is_running, result, under,
 };
 use tokio::process::Command;
 
+use super::copy_program;
 use crate::SOON;
 
 /// A user id that has no account. Root can give files to it and start processes with it.
@@ -92,7 +93,7 @@ async fn the_agents_environment_is_hidden_from_its_children() {
     let space = ann.space("lab").await;
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("svc");
-    fs::copy(svc_program(), &program).expect("copied");
+    copy_program(&program);
     let is_root = rustix::process::geteuid().is_root();
     for path in [folder.path(), &program] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a mode");

@@ -72,6 +72,8 @@ async fn s5_the_agent_of_a_deactivated_user_ends_when_its_space_is_deleted() {
 /// Runs a command while the agent has no link. The command must report that it waits, and succeed
 /// as soon as the agent is linked again.
 async fn waits_for_the_link(server: &TestServer, ann: &TestUser, agent: &TestAgent, args: &[&str]) {
+    // The command waits for 5 s only, so nothing but the reactivation happens meanwhile.
+    let admin = server.admin().await;
     set_active(server, ann, false).await;
     eventually("the link ends", SOON, || async {
         agent.status().await["linked"] == false
@@ -80,7 +82,9 @@ async fn waits_for_the_link(server: &TestServer, ann: &TestUser, agent: &TestAge
     let mut command = agent.cli().spawn(args);
     let said = "waiting up to 5 s";
     command.wait_for_log(said, SOON).await;
-    set_active(server, ann, true).await;
+    let path = format!("/api/users/{}", ann.id);
+    let active = json!({"active": true});
+    admin.patch(&path, active).await.expect(200);
     let status = command.wait_for_exit(SOON).await;
     assert_eq!(status.code(), Some(0), "{args:?}: {}", command.stderr());
 }

@@ -65,7 +65,7 @@ async fn the_calls_of_users_survive_a_restart() {
                 (&json!("caller"), &json!(range))
             );
             let slowest = own["total"]["p99_ms"].as_f64().unwrap();
-            assert!((250.0..5_000.0).contains(&slowest), "{own}");
+            assert!((250.0..60_000.0).contains(&slowest), "{own}");
             let all = totals(admin, &format!("?scope=server&range={range}")).await;
             assert_eq!(sums(&all), (3, 1), "{range}");
         }

@@ -11,10 +11,10 @@ use tokio::task::JoinSet;
 
 use crate::SOON;
 
-/// A method server that answers one call at a time, and takes 20 ms for each.
+/// A method server that answers one call at a time, and takes 50 ms for each.
 const SLOW: &str = r#"
 while read -r line; do
-  sleep 0.02; id=${line##*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%\}},\"result\":1}"
+  sleep 0.05; id=${line##*\"id\":}; echo "{\"jsonrpc\":\"2.0\",\"id\":${id%\}},\"result\":1}"
 done"#;
 
 fn slow() -> RegistrationToml {
@@ -31,8 +31,7 @@ fn batch(method: &str, items: usize) -> Value {
 /// The calls that the agent has taken and not answered: how many it has sent to the method server,
 /// and how many wait in the agent.
 async fn unanswered(agent: &TestAgent) -> (u64, u64) {
-    let output = agent.cli().run(&["agent", "status", "-o", "json"]).await;
-    let status = output.expect(0).json();
+    let status = agent.status().await;
     let server = &status["method_server"];
     let count = |name: &str| server[name].as_u64().unwrap();
     (count("in_flight"), count("queued"))
@@ -114,7 +113,7 @@ async fn a_user_who_fills_the_queue_leaves_slots_for_others() {
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let space = ann.space("lab").await;
     let registration = fixture()
-        .timeout(5)
+        .timeout(20)
         .plain("stop_reading")
         .with(method("echo", "echo").shared());
     let _agent = space.publish(registration).await;

@@ -56,7 +56,7 @@ async fn the_statistics_of_a_method_survive_a_restart() {
         assert_eq!(sums(&stats(ann, "fail/stats").await), (1, 1));
         let slow = stats(ann, "sleep/stats").await;
         let median = slow["total"]["p50_ms"].as_f64().unwrap();
-        assert!((250.0..5_000.0).contains(&median), "{slow}");
+        assert!((250.0..60_000.0).contains(&median), "{slow}");
         assert_eq!(slow["points"][0]["p50_ms"], Value::Null);
     };
     check(&ann).await;

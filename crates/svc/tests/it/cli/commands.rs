@@ -20,7 +20,7 @@ impl Desk {
         let ann = server.user("ann").await;
         let space = ann.space("lab").await;
         let registration = fixture()
-            .timeout(1)
+            .timeout(5)
             .with(method("echo", "echo").shared().keywords(&["parrot"]))
             .plain("fail")
             .plain("never")

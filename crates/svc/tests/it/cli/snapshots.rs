@@ -49,7 +49,7 @@ fn notes() -> RegistrationToml {
         .line("params_schema", params)
         .line("result_schema", r#"{type = "object"}"#);
     fixture()
-        .timeout(1)
+        .timeout(5)
         .with(add)
         .with(method("notes.fail", "fail").description("Returns an error"))
         .with(method("notes.never", "never").description("Never returns"))

@@ -1,7 +1,5 @@
 //! `svc event`, `svc events`, `svc sink` (spec 4.3).
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use svc_testkit::{Reply, TestReceiver, TestServer, TestServerBuilder, get_eventually};
 
@@ -322,6 +320,5 @@ async fn s4_3_deliveries_are_shown_and_sent_again() {
     cli().run(&["sink", "replay", "hook"]).await.expect(0);
     sink.wait_for("delivered", 2, SOON).await;
     cli().run(&["sink", "resend", "hook", "99"]).await.expect(5);
-    let limit = Duration::from_secs(1);
-    assert_eq!(receiver.wait_for("/hook", 5, limit).await.len(), 5);
+    assert_eq!(receiver.wait_for("/hook", 5, SOON).await.len(), 5);
 }

@@ -9,7 +9,7 @@ use crate::SOON;
 
 /// Much shorter than the timeout of a method that never responds, and much longer than a first
 /// attempt takes.
-const PROMPT: Duration = Duration::from_secs(5);
+const PROMPT: Duration = Duration::from_secs(25);
 
 /// Subscribed methods whose method server reads and never responds.
 fn never_answering(methods: usize) -> RegistrationToml {

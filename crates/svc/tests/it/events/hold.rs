@@ -93,7 +93,7 @@ async fn a_receiver_that_is_away_for_most_of_many_crashes_gets_every_event_in_or
             },
         );
         let goal = ((round + 1) * total / rounds).saturating_sub(CLIENTS);
-        eventually("events are emitted", Duration::from_secs(60), || async {
+        eventually("events are emitted", 4 * crate::SOON, || async {
             next.load(Ordering::SeqCst) >= goal
         })
         .await;

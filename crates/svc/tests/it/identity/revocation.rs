@@ -260,7 +260,7 @@ async fn s5_a_tool_call_answered_as_a_stream_ends_with_its_credential() {
     let revoked = Instant::now();
     assert!(stream.next(SOON).await.is_none(), "the stream ends");
     // The stream checks its credential every second. A busy machine may need longer.
-    assert!(revoked.elapsed() < Duration::from_secs(4));
+    assert!(revoked.elapsed() < Duration::from_secs(20));
     // The agent waits for the reactivation of its owner.
     agent.process().wait_for_log("is deactivated", SOON).await;
 }

@@ -1,6 +1,6 @@
 //! Progress of a call, from the reports of a method to the client that requested them.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use svc_testkit::{
@@ -382,7 +382,7 @@ done
     site.agent.register(registration).await.expect(0);
     let mut stream = Call::of(LEGACY, "burst").open(&site.ann).await;
     loop {
-        let message = stream.next(Duration::from_secs(5)).await.unwrap();
+        let message = stream.next(SOON).await.unwrap();
         if message.data.contains(r#""progress":200"#) {
             break;
         }

@@ -290,10 +290,11 @@ async fn an_id_in_flight_is_not_used_twice_and_answers_come_before_the_end() {
         .publish(fixture().with(method("sleep", "sleep").mcp_tool()))
         .await;
     let mut bridge = Bridge::start(&server, &ann, &[]);
-    let params = call("sleep", json!({"ms": 1_500}));
+    let params = call("sleep", json!({"ms": 1_500, "until": "go"}));
     bridge.send(1, "tools/call", params.clone()).await;
     bridge.send(1, "tools/call", params).await;
     assert_eq!(error_code(&bridge.next().await), -32600);
+    space.write("go", "");
     drop(bridge.input.take());
     let answer = bridge.next().await;
     assert_eq!(result(&answer)["structuredContent"]["slept"], 1_500);

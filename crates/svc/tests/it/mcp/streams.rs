@@ -11,8 +11,9 @@ use crate::{
     mcp::{LEGACY, MODERN, modern_body},
 };
 
-/// Time limit for the message about a change. More than a second, because the machine may be busy.
-const CHANGE: Duration = Duration::from_millis(2_500);
+/// Time limit for the message about a change. Much more than a second, because the machine may be
+/// busy.
+const CHANGE: Duration = SOON;
 /// How long a stream must stay quiet.
 const QUIET: Duration = Duration::from_millis(1_500);
 

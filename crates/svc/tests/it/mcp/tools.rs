@@ -1,7 +1,5 @@
 //! Methods as tools: names, schemas, results, errors (spec 4.1, "MCP projection").
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use svc_testkit::{
     Answer, MethodToml, RegistrationToml, TestServer, error_code, eventually, fixture, method,
@@ -225,7 +223,7 @@ async fn s4_1_results_and_errors_have_the_form_that_clients_read() {
     let space = ann.space("lab").await;
     let promised = r#"{type = "object"}"#;
     let registration = fixture()
-        .timeout(1)
+        .timeout(5)
         .with(echo("echo"))
         .with(method("add", "add").mcp_tool())
         .with(
@@ -278,7 +276,7 @@ async fn s4_1_results_and_errors_have_the_form_that_clients_read() {
     assert_eq!(failed["isError"], true);
     assert_eq!(failed["content"][0]["text"], "disk full");
     assert_eq!(failed["content"][1]["text"], r#"{"free":0}"#);
-    let late = call(&ann, "sleep", json!({"ms": 5_000})).await;
+    let late = call(&ann, "sleep", json!({"ms": 60_000})).await;
     assert_eq!(late["isError"], true);
     assert!(text(&late).contains("timed out"), "{late}");
     let crashed = call(&ann, "crash", json!({})).await;
@@ -355,15 +353,16 @@ async fn s4_1_a_client_that_disconnects_cancels_its_call() {
             modern_at(&ann, "/mcp", "tools/call", params).await
         })
     };
-    let slow: tokio::task::JoinHandle<Answer> = start("sleep", json!({"ms": 2_000}));
+    let slow: tokio::task::JoinHandle<Answer> = start("sleep", json!({"ms": 10, "until": "go"}));
     ann.wait_for_in_flight("sleep", 1).await;
     let queued = start("push", json!({"never": "sent"}));
     let is_queued = async |count: u64| agent.status().await["method_server"]["queued"] == count;
     eventually("the call is queued", SOON, || is_queued(1)).await;
-    let begun = Instant::now();
     queued.abort();
     eventually("the call has left the queue", SOON, || is_queued(0)).await;
-    assert!(begun.elapsed() < Duration::from_secs(2));
+    // The method server is still busy, so the call was not sent.
+    assert!(!slow.is_finished());
+    space.write("go", "");
     slow.await.unwrap().expect(200);
     assert_eq!(text(&call(&ann, "pushed", json!({})).await), "[]");
 }

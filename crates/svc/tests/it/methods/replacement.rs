@@ -39,11 +39,13 @@ async fn s2_1_the_old_process_finishes_its_calls() {
         let registration = registration.plain("sleep").plain("pid");
         let agent = space.publish(&registration).await;
         let old = agent.method_server_pid().await;
-        let slow = ann.start_call("sleep", json!({"ms": 1500}));
+        let slow = ann.start_call("sleep", json!({"ms": 1500, "until": "go"}));
         ann.wait_for_in_flight("sleep", 1).await;
+        space.write("go", "");
         agent.register(&registration).await.expect(0);
         assert_ne!(result(&ann.call("pid", json!({})).await), old);
         assert_eq!(result(&slow.await.unwrap())["pid"], old);
+        std::fs::remove_file(space.folder().join("go")).unwrap();
         Process::wait_until_gone(old, SOON).await;
     }
 }

@@ -16,19 +16,34 @@ async fn s4_1_s8_serial_mode_sends_one_call_at_a_time_and_concurrent_mode_sends_
         let registration = registration
             .with(method("{{space}}.sleep", "sleep"))
             .with(method("{{space}}.count", "count"));
-        let _agent = space.publish(registration).await;
+        let agent = space.publish(registration).await;
         let batch: Vec<_> = (0..8)
-            .map(|id| json!({"jsonrpc": "2.0", "method": format!("{name}.sleep"), "params": {"ms": 100}, "id": id}))
+            .map(|id| json!({"jsonrpc": "2.0", "method": format!("{name}.sleep"), "params": {"ms": 100, "until": "go"}, "id": id}))
             .collect();
         let begun = Instant::now();
-        let answers = ann.call_raw(json!(batch)).await.expect(200).json();
+        let caller = ann.clone();
+        let calls = tokio::spawn(async move { caller.call_raw(json!(batch)).await });
+        eventually("the agent has all calls", SOON, || async {
+            let status = agent.status().await["method_server"].clone();
+            status["in_flight"] == peak && status["queued"] == 8 - peak
+        })
+        .await;
+        let count = format!("{name}.count");
+        if peak > 1 {
+            eventually("all calls run", SOON, || async {
+                ann.call(&count, json!({})).await["result"]["peak"] == peak
+            })
+            .await;
+        }
+        space.write("go", "");
+        let answers = calls.await.unwrap().expect(200).json();
         answers.as_array().unwrap().iter().for_each(|answer| {
             result(answer);
         });
         if peak == 1 {
             assert!(begun.elapsed() >= Duration::from_millis(800));
         }
-        let response = ann.call(&format!("{name}.count"), json!({})).await;
+        let response = ann.call(&count, json!({})).await;
         assert_eq!(result(&response)["peak"], peak);
     }
 }
@@ -44,11 +59,12 @@ async fn s4_1_serial_keeps_the_order_of_arrival_of_calls_and_notifications() {
         .plain("pushed")
         .plain("sleep");
     let _agent = space.publish(registration).await;
-    let slow = ann.start_call("sleep", json!({"ms": 500}));
+    let slow = ann.start_call("sleep", json!({"ms": 10, "until": "go"}));
     ann.wait_for_in_flight("sleep", 1).await;
     for n in 0..6 {
         ann.notify("push", json!([n])).await.expect(204);
     }
+    space.write("go", "");
     result(&slow.await.unwrap());
     let response = ann.call("pushed", json!({})).await;
     assert_eq!(result(&response), &json!([[0], [1], [2], [3], [4], [5]]));
@@ -61,12 +77,12 @@ async fn s4_1_s8_serial_timeouts_report_whether_the_call_was_sent() {
     let space = ann.space("lab").await;
     let registration = fixture()
         .serial()
-        .timeout(1)
+        .timeout(5)
         .plain("sleep")
         .plain("count")
         .plain("echo");
     let _agent = space.publish(registration).await;
-    let sent = ann.start_call("sleep", json!({"ms": 3_000}));
+    let sent = ann.start_call("sleep", json!({"ms": 10, "until": "go"}));
     ann.wait_for_in_flight("sleep", 1).await;
     let queued = ann.start_call("echo", json!({}));
     let (sent, queued) = (sent.await.unwrap(), queued.await.unwrap());
@@ -79,6 +95,7 @@ async fn s4_1_s8_serial_timeouts_report_whether_the_call_was_sent() {
         ann.find_method("sleep").await.unwrap()["providers"][0]["in_flight"],
         1
     );
+    space.write("go", "");
     eventually("the method server is free again", SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
     })
@@ -97,7 +114,7 @@ async fn s4_1_serial_a_queued_call_is_removed_when_its_caller_disconnects() {
         .plain("push")
         .plain("pushed");
     let agent = space.publish(registration).await;
-    let slow = ann.start_call("sleep", json!({"ms": 2_000}));
+    let slow = ann.start_call("sleep", json!({"ms": 10, "until": "go"}));
     ann.wait_for_in_flight("sleep", 1).await;
     let queued = ann.start_call("push", json!(["never sent"]));
     eventually("the call is queued", SOON, || async {
@@ -109,6 +126,7 @@ async fn s4_1_serial_a_queued_call_is_removed_when_its_caller_disconnects() {
         agent.status().await["method_server"]["queued"] == 0
     })
     .await;
+    space.write("go", "");
     result(&slow.await.unwrap());
     assert_eq!(result(&ann.call("pushed", json!({})).await), &json!([]));
 }
@@ -118,16 +136,14 @@ async fn s4_1_serial_a_method_server_that_hangs_is_restarted() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    let registration = fixture().serial().timeout(1).plain("never").plain("echo");
+    let registration = fixture().serial().timeout(3).plain("never").plain("echo");
     let agent = space.publish(registration).await;
     let pid = agent.method_server_pid().await;
     assert_eq!(error_code(&ann.call("never", json!({})).await), -32001);
     // The restart comes ten seconds after the timeout of the call.
-    eventually(
-        "the method server is restarted",
-        Duration::from_secs(25),
-        || async { ann.call("echo", json!({})).await.get("result").is_some() },
-    )
+    eventually("the method server is restarted", 2 * SOON, || async {
+        ann.call("echo", json!({})).await.get("result").is_some()
+    })
     .await;
     assert_ne!(agent.method_server_pid().await, pid);
 }

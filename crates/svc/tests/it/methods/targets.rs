@@ -26,10 +26,10 @@ async fn target(user: &TestUser) -> u64 {
         .unwrap()
 }
 
-/// Starts a slow call; its result names the process that took it.
-fn slow_call(user: &TestUser, ms: u64) -> tokio::task::JoinHandle<Value> {
+/// Starts a call that ends when the file `go` exists; its result names the process that took it.
+fn slow_call(user: &TestUser) -> tokio::task::JoinHandle<Value> {
     let user = user.clone();
-    tokio::spawn(async move { user.call("work", json!({ "ms": ms })).await })
+    tokio::spawn(async move { user.call("work", json!({"until": "go"})).await })
 }
 
 async fn in_flight(user: &TestUser) -> Vec<(String, u64)> {
@@ -186,14 +186,17 @@ async fn d2_the_target_with_the_fewest_calls_in_flight_is_chosen() {
 
     // With 0 and 0 calls in flight the first provider is chosen, with 1 and 0 the second, with 1
     // and 1 the first again.
-    let a = slow_call(&ann, 2_000);
+    let a = slow_call(&ann);
     wait_for_in_flight(&ann, &[("one", 1), ("two", 0)]).await;
     // Calls in flight are counted per method. `whoami` has none, so the first target is chosen.
     assert_eq!(target(&ann).await, u64::from(first_pid));
-    let b = slow_call(&ann, 2_000);
+    let b = slow_call(&ann);
     wait_for_in_flight(&ann, &[("one", 1), ("two", 1)]).await;
-    let c = slow_call(&ann, 2_000);
+    let c = slow_call(&ann);
     wait_for_in_flight(&ann, &[("one", 2), ("two", 1)]).await;
+    for space in [&one, &two] {
+        space.write("go", "");
+    }
     for (call, pid) in [(a, first_pid), (b, second_pid), (c, first_pid)] {
         assert_eq!(result(&call.await.unwrap())["pid"], pid);
     }
@@ -206,7 +209,7 @@ async fn d2_a_caller_that_disconnects_is_no_longer_counted() {
     let ann = server.user("ann").await;
     let space = ann.space("one").await;
     let _agent = space.publish(work()).await;
-    let call = slow_call(&ann, 60_000);
+    let call = slow_call(&ann);
     wait_for_in_flight(&ann, &[("one", 1)]).await;
     call.abort();
     wait_for_in_flight(&ann, &[("one", 0)]).await;

@@ -3,10 +3,10 @@
 
 mod person;
 
-use std::{net::TcpListener, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::{Http, Process, get_eventually};
+use svc_testkit::{Http, Process, free_port, get_eventually};
 
 use self::person::{Person, password_of, post_form};
 use super::{SECRET, Site, builder, expect_refused, local, mapping::held};
@@ -154,10 +154,7 @@ async fn a_user_who_is_disabled_at_keycloak_cannot_sign_in(site: &Site) {
 /// Keycloak with a realm, and a server that knows the realm as `corp`.
 async fn start() -> Option<Site> {
     let mut command = install_keycloak()?;
-    let port = {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        free.local_addr().unwrap().port()
-    };
+    let port = free_port();
     command
         .args(["start-dev", "--db=dev-mem", "--http-host=127.0.0.1"])
         .arg(format!("--http-port={port}"))

@@ -116,7 +116,11 @@ impl Household {
             .iter()
             .map(|one| one.json()["data"]["n"].clone())
             .collect();
-        assert_eq!(numbers, [0, 1, 1, 2, 3]);
+        // On a busy machine, the attempt of 1 may have failed and was repeated before the end.
+        assert_eq!(numbers[..3], [0, 1, 1]);
+        let mut order = numbers.clone();
+        order.dedup();
+        assert_eq!(order, [0, 1, 2, 3]);
         assert_eq!(came[1].body, came[2].body);
         for header in ["x-service-signature", "webhook-id"] {
             assert!(!came[1].header(header).is_empty(), "{header}");

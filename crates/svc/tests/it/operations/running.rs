@@ -18,7 +18,7 @@ async fn health_readiness_and_metrics_are_open_to_this_machine() {
     let _agent = space
         .publish(
             fixture()
-                .timeout(1)
+                .timeout(5)
                 .plain("echo")
                 .plain("fail")
                 .plain("crash")
@@ -85,9 +85,10 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let agent = space.publish(fixture().plain("sleep").plain("echo")).await;
-    let slow = ann.start_call("sleep", json!({"ms": 2_000}));
+    let slow = ann.start_call("sleep", json!({"ms": 2_000, "until": "go"}));
     ann.wait_for_in_flight("sleep", 1).await;
     server.process().signal(rustix::process::Signal::TERM);
+    space.write("go", "");
     assert_eq!(result(&slow.await.unwrap())["slept"], 2_000);
     let status = server.process().wait_for_exit(SOON).await;
     assert_eq!(status.code(), Some(0), "{}", server.log());
@@ -103,7 +104,7 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
 #[tokio::test]
 async fn during_the_shutdown_delay_the_server_is_not_ready_but_answers_calls() {
     let mut server = TestServer::builder()
-        .config("shutdown_delay_seconds = 5")
+        .config("shutdown_delay_seconds = 15")
         .start()
         .await;
     let ann = server.user("ann").await;
@@ -149,7 +150,7 @@ async fn sigterm_waits_for_a_limited_time() {
     let begun = Instant::now();
     assert_eq!(server.terminate().await.code(), Some(0));
     assert!(
-        begun.elapsed() < Duration::from_secs(6),
+        begun.elapsed() < Duration::from_secs(20),
         "{:?}",
         begun.elapsed()
     );

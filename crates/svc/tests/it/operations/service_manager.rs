@@ -113,7 +113,7 @@ async fn the_watchdog_gets_no_messages_while_writes_hang() {
         .env("NOTIFY_SOCKET", &manager.name)
         .env(
             "WATCHDOG_USEC",
-            &Duration::from_millis(400).as_micros().to_string(),
+            &Duration::from_secs(4).as_micros().to_string(),
         )
         .start()
         .await;

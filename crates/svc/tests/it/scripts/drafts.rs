@@ -200,7 +200,7 @@ async fn a_new_script_runs_only_for_a_user_who_may_store_it() {
 #[tokio::test]
 async fn a_new_script_has_the_limits_of_a_stored_one() {
     let server = TestServer::builder()
-        .config_table("scripts", "timeout_seconds = 1")
+        .config_table("scripts", "timeout_seconds = 5")
         .start()
         .await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);

@@ -11,7 +11,7 @@ use crate::SOON;
 /// The default number of sinks that an owner may have.
 const PER_OWNER: usize = 100;
 /// Much shorter than the run of a hundred endless scripts, and much longer than a webhook takes.
-const PROMPT: Duration = Duration::from_secs(5);
+const PROMPT: Duration = Duration::from_secs(20);
 
 /// Three users have more sinks with endless scripts than the number of deliveries that can run at
 /// the same time.
@@ -19,7 +19,7 @@ const PROMPT: Duration = Duration::from_secs(5);
 async fn endless_scripts_delay_no_webhook() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
-        .config_table("scripts", "timeout_seconds = 1\nworkers = 2")
+        .config_table("scripts", "timeout_seconds = 3\nworkers = 2")
         .start()
         .await;
     let receiver = TestReceiver::start().await;
@@ -84,7 +84,7 @@ async fn many_short_scripts_of_one_owner_run_one_after_the_other() {
         assert_eq!(attempts.len(), 1);
     }
     let took = began.elapsed();
-    assert!(took < Duration::from_secs(20), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
 async fn only_delivery(sink: &TestSink, admin: &TestUser) -> Value {

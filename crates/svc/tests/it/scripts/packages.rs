@@ -256,6 +256,10 @@ async fn s4_2_a_python_method_server_imports_svc_and_stored_libraries_without_in
     space.write("server.py", SERVER);
     let registration =
         RegistrationToml::of(Path::new("python3"), &["-B", "server.py"]).with(method("ask", "ask"));
+    // The agent reads the libraries. On a busy machine, the start of a method server would not wait
+    // for that.
+    let http = loopback(&agent).await;
+    get(&http, USER, &[]).await.expect(200);
     agent.register(&registration).await.expect(0);
     let called = ann.call("ask", json!({})).await;
     let answer = result(&called);
@@ -268,6 +272,7 @@ async fn s4_2_a_python_method_server_imports_svc_and_stored_libraries_without_in
     assert_eq!(event["space_id"], space.id);
     // The next method server imports the current library.
     library.patch(json!({"source": "WORD = 'second'\n"})).await;
+    get(&http, USER, &[]).await.expect(200);
     agent.register(&registration).await.expect(0);
     let called = ann.call("ask", json!({})).await;
     assert_eq!(result(&called)["word"], "second");

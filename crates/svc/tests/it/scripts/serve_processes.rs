@@ -110,7 +110,7 @@ async fn s4_4_without_watch_a_change_waits_for_the_next_registration() {
 #[tokio::test]
 async fn s4_4_stopping_the_agent_leaves_no_process_of_a_handler() {
     let handlers = format!("{HOLD}{SPIN}");
-    let args = ["--workers", "2", "--timeout", "2"];
+    let args = ["--workers", "2", "--timeout", "20"];
     let mut lab = Lab::serving(&handlers, &args).await;
     let held = lab.hold("stop").await;
     lab.release(held).await;
@@ -214,7 +214,7 @@ import subprocess
 def waits(params):
     subprocess.run(["sh", "-c", "echo $$ > shell.pid; exec sleep 600"])
 "#;
-    for (timeout, kill) in [("1", false), ("60", true)] {
+    for (timeout, kill) in [("5", false), ("60", true)] {
         let lab = Lab::serving(handlers, &["--timeout", timeout]).await;
         let waiting = lab.ann.start_call("waits", json!({}));
         let path = lab.space.folder().join("shell.pid");
@@ -255,7 +255,7 @@ async fn s4_4_a_killed_worker_fails_its_own_call_only() {
 #[tokio::test]
 async fn s4_4_a_killed_agent_leaves_no_process_of_a_handler() {
     let handlers = format!("{HOLD}{SPIN}");
-    let args = ["--workers", "2", "--timeout", "2"];
+    let args = ["--workers", "2", "--timeout", "20"];
     let mut lab = Lab::serving(&handlers, &args).await;
     let spinning = lab.ann.start_call("spin", json!({}));
     lab.wait_for_file("spin.begun").await;

@@ -106,7 +106,7 @@ async fn tries(sink: &TestSink) -> usize {
 
 #[tokio::test]
 async fn s6_3_script_sinks_of_a_deactivated_owner_pause() {
-    let server = TestServer::builder().retries(2.0, 3600.0).start().await;
+    let server = TestServer::builder().retries(8.0, 3600.0).start().await;
     let (ann, ben, admin) = (
         server.user("ann").await,
         server.user("ben").await,

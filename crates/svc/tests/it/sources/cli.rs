@@ -76,9 +76,9 @@ async fn a_schedule_is_created_previewed_run_and_removed_by_commands() {
         .run(&[
             "schedule",
             "create",
-            "nightly",
+            "yearly",
             "--cron",
-            "0 2 * * *",
+            "0 2 1 1 *",
             "--timezone",
             "Europe/Berlin",
             "--payload",
@@ -91,7 +91,7 @@ async fn a_schedule_is_created_previewed_run_and_removed_by_commands() {
         .json();
     assert_eq!(created["payload"], json!({"job": "backup"}));
     let next = cli()
-        .run(&["schedule", "next", "nightly", "--count", "2", "-o", "json"])
+        .run(&["schedule", "next", "yearly", "--count", "2", "-o", "json"])
         .await;
     let next = next.expect(0).json();
     assert_eq!(next["runs"][0], created["next_at"]);
@@ -106,7 +106,7 @@ async fn a_schedule_is_created_previewed_run_and_removed_by_commands() {
         preview.stdout
     );
     let id = cli()
-        .run(&["schedule", "run", "nightly"])
+        .run(&["schedule", "run", "yearly"])
         .await
         .expect(0)
         .stdout;
@@ -115,7 +115,7 @@ async fn a_schedule_is_created_previewed_run_and_removed_by_commands() {
         .run(&[
             "schedule",
             "update",
-            "nightly",
+            "yearly",
             "--missed",
             "skip",
             "--inactive",
@@ -123,7 +123,7 @@ async fn a_schedule_is_created_previewed_run_and_removed_by_commands() {
         .await
         .expect(0);
     let shown = cli()
-        .run(&["schedule", "get", "nightly", "-o", "json"])
+        .run(&["schedule", "get", "yearly", "-o", "json"])
         .await
         .expect(0)
         .json();
@@ -135,5 +135,5 @@ async fn a_schedule_is_created_previewed_run_and_removed_by_commands() {
         .run(&["schedule", "create", "x", "--cron", "every day"])
         .await;
     assert!(refused.expect(6).stderr.contains("every day"));
-    cli().run(&["schedule", "rm", "nightly"]).await.expect(0);
+    cli().run(&["schedule", "rm", "yearly"]).await.expect(0);
 }

@@ -11,6 +11,7 @@ use tokio::{
 };
 
 use super::Sender;
+use crate::SOON;
 
 #[tokio::test]
 async fn an_unknown_url_is_answered_like_any_unknown_path() {
@@ -179,7 +180,7 @@ async fn a_body_that_arrives_too_slowly_is_refused_and_delays_no_other_request()
     open.send("", &[], "{}").await.expect(202);
     let mut answer = [0; 12];
     let reading = slow[0].read_exact(&mut answer);
-    tokio::time::timeout(Duration::from_secs(30), reading)
+    tokio::time::timeout(2 * SOON, reading)
         .await
         .expect("answered")
         .unwrap();

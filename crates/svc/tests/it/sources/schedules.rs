@@ -20,7 +20,7 @@ async fn a_schedule_is_managed_and_previewed() {
         server.user("ann").await,
         server.user("ben").await,
     );
-    let created = create(&ann, "nightly", "0 2 * * *").await;
+    let created = create(&ann, "yearly", "0 2 1 1 *").await;
     assert_eq!(created["timezone"], "UTC");
     assert_eq!(created["missed"], "once");
     assert!(
@@ -131,14 +131,14 @@ async fn wrong_schedules_are_refused_with_the_value() {
 async fn a_manual_run_emits_the_event_and_does_not_change_the_next_run() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
-    let schedule = create(&ann, "nightly", "0 2 * * *").await;
+    let schedule = create(&ann, "yearly", "0 2 1 1 *").await;
     let path = format!("/api/schedules/{}", schedule["id"].as_str().unwrap());
     let emitted = ann
         .post(&format!("{path}/run"), json!({}))
         .await
         .expect(202)
         .json();
-    assert_eq!(emitted["event_type"], "schedule.nightly");
+    assert_eq!(emitted["event_type"], "schedule.yearly");
     let event = &events_of(&ann).await[0];
     assert_eq!(event["data"]["payload"], json!({"job": "backup"}));
     assert_eq!(event["data"]["scheduled_at"], Value::Null);

@@ -63,6 +63,8 @@ async fn each_run_has_one_event_although_servers_are_killed() {
     }
     let mut expected = 0;
     for round in 0..ROUNDS {
+        let reader = ann.at(zone.server(0));
+        let before = events_of(&reader).await.len();
         let due = svc_clock::now().0 + 700;
         let database = zone.database().name.clone();
         // The new schedule makes the servers read all schedules again.
@@ -74,8 +76,6 @@ async fn each_run_has_one_event_although_servers_are_killed() {
             .expect(201);
         expected += SCHEDULES + round;
         let killed = 1 + round % 2;
-        let reader = ann.at(zone.server(0));
-        let before = events_of(&reader).await.len();
         eventually("a run of the round", SOON, || async {
             events_of(&reader).await.len() > before
         })

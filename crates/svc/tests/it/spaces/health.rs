@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use svc_testkit::TestServer;
+use svc_testkit::{TestServer, free_port};
 
 use crate::SOON;
 
@@ -26,8 +26,9 @@ fn checked(check: Value) -> Value {
 async fn s3_s6_1_health_by_tcp() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    // The test releases the port and takes it again, so Linux must not assign it meanwhile.
+    let port = free_port();
+    let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
     let check = checked(json!({"type": "tcp", "port": port}));
     let space = ann
         .space_with(json!({"name": "lab", "health_check": check}))

@@ -17,9 +17,9 @@ use super::{
 
 const SERVERS: usize = 3;
 /// How long a server may hold a lane without renewing its lease.
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(4);
 /// How long a server stays frozen: longer than its lease plus the time between two renewals.
-const FROZEN: Duration = Duration::from_millis(2_800);
+const FROZEN: Duration = Duration::from_millis(5_600);
 
 /// What happens in one round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,6 @@
 //! Events of a zone: emitted anywhere, delivered in one order, seen everywhere.
 
-use std::{
-    collections::HashSet,
-    time::{Duration, Instant},
-};
+use std::{collections::HashSet, time::Instant};
 
 use serde_json::{Value, json};
 use svc_testkit::{
@@ -220,6 +217,6 @@ async fn a_stream_at_one_server_shows_the_events_of_all_servers_once() {
     assert_eq!(shown, expected, "own events, each once");
     assert!(!shown.contains(&before));
     let last = at[0].emit("last", json!({})).await;
-    let message = open.next(Duration::from_secs(5)).await.unwrap();
+    let message = open.next(SOON).await.unwrap();
     assert_eq!(message.id, last, "nothing came twice");
 }

@@ -167,10 +167,10 @@ async fn while_the_synchronous_standby_is_down_no_emit_is_acknowledged() {
     let took = refused_within("during").await;
     println!("refused after {took:?}");
     assert!(took < SOON, "{took:?}");
-    // Later emits do not wait for the first one.
+    // Later emits do not wait for the first one, which takes 7 s.
     for n in 0..20 {
         let took = refused_within(&format!("during-{n}")).await;
-        assert!(took < Duration::from_secs(3), "{took:?}");
+        assert!(took < Duration::from_secs(6), "{took:?}");
     }
     standby.start();
     eventually("the emit is acknowledged", 3 * SOON, || async {

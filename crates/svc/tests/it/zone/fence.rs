@@ -11,8 +11,9 @@ use svc_testkit::{
 use super::{at_each, reaching_tests};
 use crate::SOON;
 
-/// How long a server may hold a lane without renewing its lease.
-const LEASE: Duration = Duration::from_secs(2);
+/// How long a server may hold a lane without renewing its lease. Long enough for a busy server to
+/// renew it in time.
+const LEASE: Duration = Duration::from_secs(4);
 
 fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
     let seconds = LEASE.as_secs().to_string();
@@ -104,7 +105,8 @@ async fn s6_5_a_late_finish_of_a_frozen_server_is_refused_by_its_fence() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
-    let mut taken_over = TakenOver::new(postgres, Reply::After(2 * LEASE, 200)).await;
+    let first = Reply::After(LEASE + Duration::from_secs(1), 200);
+    let mut taken_over = TakenOver::new(postgres, first).await;
     eventually("the frozen server is answered", SOON, || async {
         taken_over.receiver.received("/hook")[0].ended.is_some()
     })

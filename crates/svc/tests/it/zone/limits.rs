@@ -11,18 +11,22 @@ use crate::SOON;
 const PER_SECOND: u32 = 20;
 const LOAD: Duration = Duration::from_secs(10);
 
-/// Emits at most a hundred events per second for a while. Returns how many were accepted.
-async fn emit_steadily(user: TestUser) -> u32 {
-    let (begun, mut accepted) = (Instant::now(), 0);
+/// Emits at most a hundred events per second for a while. Returns how many were accepted and how
+/// many were refused.
+async fn emit_steadily(user: TestUser) -> (u32, u32) {
+    let (begun, mut accepted, mut refused) = (Instant::now(), 0, 0);
     while begun.elapsed() < LOAD {
         let answer = user.try_emit("steady", json!({})).await;
         match answer.status {
             202 => accepted += 1,
-            _ => assert_eq!(answer.expect(429).code(), "rate_limited"),
+            _ => {
+                assert_eq!(answer.expect(429).code(), "rate_limited");
+                refused += 1;
+            }
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    accepted
+    (accepted, refused)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,21 +41,25 @@ async fn a_rate_limit_holds_for_all_servers_together() {
     .await;
     let ann = zone.server(0).user("ann").await;
     let at = at_each(&zone, &ann, 2).await;
+    let begun = Instant::now();
     let emitting: Vec<_> = at
         .iter()
         .map(|user| tokio::spawn(emit_steadily(user.clone())))
         .collect();
-    let mut accepted = 0;
+    let (mut accepted, mut refused) = (0, 0);
     for emitting in emitting {
-        accepted += emitting.await.unwrap();
+        let counts = emitting.await.unwrap();
+        accepted += counts.0;
+        refused += counts.1;
     }
     // At the start, the emits of one second are accepted at once. If the servers did not share the
     // limit, twice as many emits would be accepted. A test in simulated time measures the exact
     // rate.
-    let expected = PER_SECOND * (LOAD.as_secs() as u32 + 1);
+    let expected = PER_SECOND * (begun.elapsed().as_secs() as u32 + 1);
     println!("{accepted} accepted, {expected} expected");
     assert!(accepted < expected + expected / 3, "{accepted}");
-    assert!(accepted > expected / 2, "{accepted}");
+    // A busy machine may emit less than the limit allows, and then nothing is refused.
+    assert!(accepted > expected / 2 || refused == 0, "{accepted}");
 }
 
 #[tokio::test]

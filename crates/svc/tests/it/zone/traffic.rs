@@ -22,13 +22,13 @@ const EMITTERS: usize = 4;
 /// Pause between two events of one emitter.
 const PACE: Duration = Duration::from_millis(30);
 /// How long an emitter waits for a response before it tries another server.
-const PATIENCE: Duration = Duration::from_millis(600);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum pending events of one emitter. All emitters together stay below 100, the capacity of the
 /// sink that gets the events of all emitters.
 const UNDER_WAY_MAX: usize = 20;
 /// How long a test waits for progress. A frozen server may block all writers until the database
 /// ends its session.
-const PROGRESS_LIMIT: Duration = Duration::from_secs(40);
+const PROGRESS_LIMIT: Duration = Duration::from_secs(90);
 /// Counts the events of the emitters.
 pub(super) const COUNT_EVENTS: &str =
     "SELECT COUNT(*) FROM events WHERE type LIKE 'custom.chaos.%'";

@@ -123,13 +123,23 @@ impl Spaces {
     }
 }
 
-/// Calls the slow method of each space, and waits until all these calls are in flight.
-async fn start_slow_calls(user: &TestUser) -> Vec<JoinHandle<Value>> {
+/// Calls the slow method of each space, and waits until all these calls are in flight. Then lets
+/// them go on for 3 s.
+async fn start_slow_calls(
+    user: &TestUser,
+    member: usize,
+    spaces: &[TestSpace],
+) -> Vec<JoinHandle<Value>> {
+    let go = format!("go{member}");
     let names = (0..SPACES).map(|n| format!("slow{n}"));
-    let calls = names.map(|name| (user.start_call(&name, json!({"ms": 3_000})), name));
+    let params = json!({"ms": 3_000, "until": go});
+    let calls = names.map(|name| (user.start_call(&name, params.clone()), name));
     let (calls, names): (Vec<_>, Vec<_>) = calls.unzip();
     for name in names {
         user.wait_for_in_flight(&name, 1).await;
+    }
+    for space in spaces {
+        space.write(&go, "");
     }
     calls
 }
@@ -167,7 +177,7 @@ async fn servers_are_upgraded_one_after_the_other_without_a_failed_call() {
     for (member, user) in at.iter().enumerate() {
         let slow = match callers.is_empty() {
             true => Vec::new(),
-            false => start_slow_calls(user).await,
+            false => start_slow_calls(user, member, &spaces.spaces).await,
         };
         load.avoid(member).await;
         zone.server_mut(member).use_built_program();

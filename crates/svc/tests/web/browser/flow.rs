@@ -19,7 +19,7 @@ use super::install::{Browser, folder};
 
 /// The longest time that a test waits for a flow to pause or end. The longest flow looks at every
 /// page twice, and the machine may be busy.
-const FLOW_LIMIT: Duration = Duration::from_secs(420);
+const FLOW_LIMIT: Duration = Duration::from_secs(900);
 
 /// Lines of a flow that begin with this mark are for the test. All other lines are for people.
 const MARK: &str = "@@ ";

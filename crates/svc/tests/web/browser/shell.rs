@@ -62,10 +62,10 @@ async fn eight_tabs_share_one_event_stream_and_release_it_when_hidden() {
 /// Waits until the user can open a stream, and closes that stream.
 async fn open_stream(user: &TestUser) {
     eventually("the stream is released", SOON, || async {
-        // A rejection is answered at once. The answer of an open stream never ends, so a timeout
-        // means that the stream was opened.
+        // A rejection is answered at once, but the machine may be busy. The answer of an open
+        // stream never ends, so a timeout means that the stream was opened.
         let asking = user.get("/api/events/stream");
-        let answer = tokio::time::timeout(Duration::from_millis(500), asking).await;
+        let answer = tokio::time::timeout(Duration::from_secs(3), asking).await;
         answer.is_err()
     })
     .await;

@@ -203,7 +203,7 @@ mod tests {
         Connections::new(IdleLimits {
             total,
             per_owner,
-            time: Duration::from_secs(4),
+            time: Duration::from_secs(60),
         })
     }
 

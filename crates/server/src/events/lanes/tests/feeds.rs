@@ -24,28 +24,38 @@ struct History {
 impl History {
     /// Every event gets one attempt with this reply.
     async fn new(policy: DeliveryPolicy, reply: Reply) -> Self {
+        let mut history = Self::without_events(policy).await;
+        history.receiver.set(reply);
+        for numbers in [0..MANY / 2, MANY / 2..MANY] {
+            let sent = history.fixture.emit_numbered(numbers).await;
+            history.deliver(sent).await;
+        }
+        history.receiver.set(Reply::Deliver);
+        history
+    }
+
+    async fn without_events(policy: DeliveryPolicy) -> Self {
         let fixture = Fixture::new();
         // A replay selects events by the time in their ids, which is the real time.
         fixture.now.store(svc_clock::now().0, Ordering::SeqCst);
         let (sink, lane) = fixture.policy_sink("s", policy).await;
-        let receiver = Receiver::new(reply);
-        let engine = fixture.start(&receiver);
-        let mut sent = Vec::new();
-        for numbers in [0..MANY / 2, MANY / 2..MANY] {
-            sent.extend(fixture.emit_numbered(numbers).await);
-            fixture.until_caught_up(&sink).await;
-            fixture.until_empty(&[&sink]).await;
-        }
-        engine.stop().await;
-        receiver.seen.lock().clear();
-        receiver.set(Reply::Deliver);
         Self {
             fixture,
             sink,
             lane,
-            receiver,
-            sent,
+            receiver: Receiver::new(Reply::Deliver),
+            sent: Vec::new(),
         }
+    }
+
+    /// Lets the events of a full queue, or fewer, become past events.
+    async fn deliver(&mut self, sent: Vec<EventId>) {
+        let engine = self.fixture.start(&self.receiver);
+        self.fixture.until_caught_up(&self.sink).await;
+        engine.stop().await;
+        self.sent.extend(sent);
+        self.receiver.seen.lock().clear();
+        self.receiver.filtered.lock().clear();
     }
 
     /// Runs a feed to its end.
@@ -106,6 +116,19 @@ async fn a_replay_continues_after_the_last_event_that_was_filtered() {
 }
 
 #[tokio::test]
+async fn one_step_of_a_replay_filters_a_limited_amount_of_data() {
+    let mut history = History::without_events(filtering("true")).await;
+    let (large, small) = (700 * 1024, 10);
+    let mut sizes = vec![large; 3];
+    sizes.extend([small; 30]);
+    let sent = history.fixture.emit_sizes(&sizes).await;
+    history.deliver(sent).await;
+    history.replay().await;
+    assert_eq!(arrived(&history.receiver, history.lane), history.sent);
+    assert_eq!(*history.receiver.filtered.lock(), [2, 31]);
+}
+
+#[tokio::test]
 async fn dead_deliveries_are_sent_again_in_order() {
     let history = History::new(DeliveryPolicy::default(), Reply::Die).await;
     let selection = FeedSelection::Dead {
@@ -126,6 +149,21 @@ async fn chosen_deliveries_are_sent_again() {
         .await;
     let even: Vec<_> = history.sent.iter().skip(1).step_by(2).copied().collect();
     assert_eq!(arrived(&history.receiver, history.lane), even);
+}
+
+#[tokio::test]
+async fn chosen_deliveries_are_sent_again_although_the_filter_has_changed() {
+    let history = History::new(DeliveryPolicy::default(), Reply::Deliver).await;
+    let filter = filtering("event.data.n < 0");
+    history.fixture.set_policy(&history.sink, filter).await;
+    let numbers = vec![1, 2];
+    history
+        .feed(FeedSelection::Deliveries { numbers }, "0".to_owned())
+        .await;
+    assert_eq!(
+        arrived(&history.receiver, history.lane),
+        history.events(0..2)
+    );
 }
 
 #[tokio::test]

@@ -84,3 +84,19 @@ async fn a_full_lane_with_a_filter_that_holds_delivers_every_matching_event_late
     assert_eq!(arrived(&receiver, lane), sent[50..]);
     assert_eq!(fixture.audited("event_sink.dropped").await, 0);
 }
+
+#[tokio::test]
+async fn one_step_filters_many_small_events_but_not_much_more_than_a_mebibyte() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.policy_sink("all", filtering("true")).await;
+    let (large, huge, small) = (700 * 1024, 1536 * 1024, 10);
+    let mut sizes = vec![large, large, large, huge];
+    sizes.extend([small; 40]);
+    let sent = fixture.emit_sizes(&sizes).await;
+    let receiver = Receiver::new(Reply::Deliver);
+    let engine = fixture.start(&receiver);
+    fixture.until_caught_up(&sink).await;
+    engine.stop().await;
+    assert_eq!(arrived(&receiver, lane), sent);
+    assert_eq!(*receiver.filtered.lock(), [1, 1, 1, 1, 40]);
+}

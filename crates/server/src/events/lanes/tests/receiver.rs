@@ -37,6 +37,8 @@ pub(super) struct Receiver {
     pub(super) most_in_flight: Mutex<usize>,
     /// How many events one call of `filter` evaluates.
     pub(super) filter_results_max: Mutex<usize>,
+    /// How many events each call of `filter` got.
+    pub(super) filtered: Mutex<Vec<usize>>,
     pub(super) let_go: watch::Sender<bool>,
 }
 
@@ -48,6 +50,7 @@ impl Receiver {
             in_flight: Mutex::default(),
             most_in_flight: Mutex::default(),
             filter_results_max: Mutex::new(usize::MAX),
+            filtered: Mutex::default(),
             let_go: watch::Sender::new(false),
         })
     }
@@ -103,6 +106,7 @@ impl Deliver for Receiver {
         filter: String,
         events: Vec<Event>,
     ) -> Result<Vec<FilterResult>, String> {
+        self.filtered.lock().push(events.len());
         let count = events.len().min(*self.filter_results_max.lock());
         Ok(filter_events(&filter, &events[..count]))
     }

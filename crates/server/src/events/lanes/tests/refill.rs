@@ -46,7 +46,7 @@ impl Fixture {
         self.hub.wake();
     }
 
-    async fn set_policy(&self, sink: &SinkRow, policy: DeliveryPolicy) {
+    pub(super) async fn set_policy(&self, sink: &SinkRow, policy: DeliveryPolicy) {
         let mut row = sink.clone();
         row.policy = policy;
         self.write(move |tx| sinks::update(tx, &row)).await;
@@ -57,18 +57,31 @@ impl Fixture {
     pub(super) async fn emit_numbered(&self, numbers: std::ops::Range<u32>) -> Vec<EventId> {
         let mut ids = Vec::new();
         for n in numbers {
-            let mut event = self.event(self.owner, "custom.x");
-            event.data = JsonText::from(&json!({"n": n}));
-            let event = Arc::new(event);
-            let writing = event.clone();
-            let counts = self.write(move |tx| emit_in(tx, &writing)).await;
-            self.hub.committed(std::slice::from_ref(&event));
-            if counts.held > 0 {
-                self.hub.wake_refill();
-            }
-            ids.push(event.id);
+            ids.push(self.emit_data(&json!({"n": n})).await);
         }
         ids
+    }
+
+    /// Emits events whose data have about these sizes in bytes.
+    pub(super) async fn emit_sizes(&self, sizes: &[usize]) -> Vec<EventId> {
+        let mut ids = Vec::new();
+        for size in sizes {
+            ids.push(self.emit_data(&json!({"text": "x".repeat(*size)})).await);
+        }
+        ids
+    }
+
+    async fn emit_data(&self, data: &serde_json::Value) -> EventId {
+        let mut event = self.event(self.owner, "custom.x");
+        event.data = JsonText::from(data);
+        let event = Arc::new(event);
+        let writing = event.clone();
+        let counts = self.write(move |tx| emit_in(tx, &writing)).await;
+        self.hub.committed(std::slice::from_ref(&event));
+        if counts.held > 0 {
+            self.hub.wake_refill();
+        }
+        event.id
     }
 
     pub(super) async fn is_held(&self, sink: &SinkRow) -> bool {

@@ -175,7 +175,7 @@ async fn s4_3_method_call_with_an_error() {
     .await;
     lab.check(&["method", "call", "notes.never", "{}"], expect![[r#"
         $ svc method call notes.never '{}'
-        {"jsonrpc":"2.0","error":{"code":-32001,"message":"Method timed out","data":{"reason":"timeout","timeout_seconds":1,"sent":true}},"id":1}
+        {"jsonrpc":"2.0","error":{"code":-32001,"message":"Method timed out","data":{"reason":"timeout","timeout_seconds":5,"sent":true}},"id":1}
         --- exit 8
     "#]])
         .await;

@@ -19,7 +19,7 @@ use crate::SOON;
 const CALLERS: usize = 3;
 const PACE: Duration = Duration::from_millis(20);
 /// How long a caller waits for a response. A frozen server sends none.
-const PATIENCE: Duration = Duration::from_millis(600);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The fields are in the order in which they must be dropped.
 pub(super) struct Calls {

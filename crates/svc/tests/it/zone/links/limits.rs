@@ -24,9 +24,17 @@ async fn s4_1_serial_and_max_in_flight_hold_over_the_links_of_three_servers() {
         let registration = registration.with(method(&ready, "echo"));
         agent.register(registration).await.expect(0);
         wait_until_answered(&at, &ready).await;
+        let params = json!({"ms": 100, "until": format!("go{round}")});
         let calls: Vec<_> = (0..12)
-            .map(|n| at[n % SERVERS].start_call("sleep", json!({"ms": 100})))
+            .map(|n| at[n % SERVERS].start_call("sleep", params.clone()))
             .collect();
+        eventually("the agent has all calls", SOON, || async {
+            let status = agent.status().await["method_server"].clone();
+            let count = |key: &str| status[key].as_u64().unwrap_or_default();
+            count("in_flight") + count("queued") == 12
+        })
+        .await;
+        space.write(&format!("go{round}"), "");
         for call in calls {
             assert_eq!(result(&call.await.unwrap())["slept"], 100);
         }
@@ -58,17 +66,20 @@ async fn users_take_turns_over_the_links_of_two_servers() {
     let _agent = space.publish(fixture().serial().with(shared)).await;
     wait_until_answered(&bob_at, "user.ann.sleep").await;
     // One call holds the method server, and Ann's other calls wait for it at both servers.
-    let holding = at[0].start_call("sleep", json!({"ms": 2_000}));
+    let holding = at[0].start_call("sleep", json!({"ms": 10, "until": "go"}));
     at[0].wait_for_in_flight("sleep", 1).await;
     let waiting: Vec<_> = (0..WAITING)
-        .map(|n| at[n % 2].start_call("sleep", json!({"ms": 50})))
+        .map(|n| at[n % 2].start_call("sleep", json!({"ms": 200})))
         .collect();
     at[0]
         .wait_for_in_flight("sleep", 1 + WAITING as u64 / 2)
         .await;
     at[1].wait_for_in_flight("sleep", WAITING as u64 / 2).await;
-    let called = bob_at[1].call("user.ann.sleep", json!({"ms": 1})).await;
-    assert_eq!(result(&called)["slept"], 1);
+    let bobs = bob_at[1].start_call("user.ann.sleep", json!({"ms": 1}));
+    let at_second = 1 + WAITING as u64 / 2;
+    at[1].wait_for_in_flight("sleep", at_second).await;
+    space.write("go", "");
+    assert_eq!(result(&bobs.await.unwrap())["slept"], 1);
     let done = waiting.iter().filter(|call| call.is_finished()).count();
     assert!(done < WAITING, "Bob waited for all calls of Ann");
     println!("{done} calls of Ann were answered before that of Bob");

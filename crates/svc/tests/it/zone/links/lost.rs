@@ -19,7 +19,7 @@ struct LoadedZone {
     callers: Vec<JoinHandle<Vec<FailedCall>>>,
     load: Arc<Callers>,
     agent: TestAgent,
-    _space: TestSpace,
+    space: TestSpace,
     at: Vec<TestUser>,
     zone: TestZone,
 }
@@ -42,7 +42,7 @@ impl LoadedZone {
             callers,
             load,
             agent,
-            _space: space,
+            space,
             at,
             zone,
         }
@@ -100,11 +100,13 @@ async fn twenty_stops_and_starts_of_servers_under_load_fail_no_call() {
     for round in 0..ROUNDS {
         let member = round % SERVERS;
         let user = loaded.at[member].clone();
+        let go = format!("go{round}");
         let in_flight: Vec<_> = (0..IN_FLIGHT)
-            .map(|_| user.start_call("slow", json!({"ms": 1_500})))
+            .map(|_| user.start_call("slow", json!({"ms": 1_500, "until": go})))
             .collect();
         user.wait_for_in_flight("slow", IN_FLIGHT as u64).await;
         loaded.load.avoid(member).await;
+        loaded.space.write(&go, "");
         loaded.zone.restart(member).await;
         for call in in_flight {
             assert_eq!(result(&call.await.unwrap())["slept"], 1_500);
