@@ -14,6 +14,8 @@ use crate::SOON;
 /// A server without a heartbeat counts as gone after 10 seconds. Its spaces are stopped then, or
 /// after the grace period if that is longer.
 const ORPHANED: Duration = Duration::from_secs(10);
+/// How often a test is tried on a machine that is too busy for it.
+const TRIES: usize = 5;
 
 fn impatient(builder: TestServerBuilder) -> TestServerBuilder {
     builder.config("grace_seconds = 2")
@@ -201,22 +203,39 @@ async fn s3_a_zone_that_hung_as_a_whole_stops_no_space() {
     };
     let (zone, at, space) = impatient_zone(postgres).await;
     let _agent = space.publish(fixture().plain("echo")).await;
+    for _ in 0..TRIES {
+        let before = events_of(&at[0], &space).await;
+        let awake = freeze_all(&zone).await;
+        eventually("the method answers", SOON, || answers(&at[1], "echo")).await;
+        let after = events_of(&at[0], &space).await;
+        if awake < ORPHANED - Duration::from_secs(2) {
+            assert_eq!(after, before);
+            return;
+        }
+        // The machine was so busy that the first server rightly treated the second one as dead.
+    }
+    panic!("the machine was too busy {TRIES} times");
+}
+
+/// Freezes both servers for longer than a server may be silent, and wakes them one after the other.
+/// Returns how long the first one ran before it saw a heartbeat of the second one.
+async fn freeze_all(zone: &TestZone) -> Duration {
     // Only a server that has run for this time without a gap may treat other servers as dead.
     let up = Instant::now();
     while up.elapsed() < ORPHANED {
-        wait_for_sign(&zone, 0, 1).await;
+        wait_for_sign(zone, 0, 1).await;
     }
     zone.freeze(0);
     zone.freeze(1);
     tokio::time::sleep(ORPHANED + Duration::from_secs(2)).await;
     zone.thaw(0);
+    let thawed = Instant::now();
     // With every heartbeat, a server looks for spaces to stop.
-    wait_for_sign(&zone, 0, 0).await;
-    wait_for_sign(&zone, 0, 0).await;
+    wait_for_sign(zone, 0, 0).await;
+    wait_for_sign(zone, 0, 0).await;
     zone.thaw(1);
-    wait_for_sign(&zone, 0, 1).await;
-    wait_for_sign(&zone, 0, 0).await;
-    assert!(answers(&at[1], "echo").await);
-    let told = ["space.created", "space.started"];
-    assert_eq!(events_of(&at[0], &space).await, told);
+    wait_for_sign(zone, 0, 1).await;
+    let awake = thawed.elapsed();
+    wait_for_sign(zone, 0, 0).await;
+    awake
 }

@@ -69,9 +69,10 @@ async fn a_full_lane_with_a_filter_that_holds_delivers_every_matching_event_late
         ..filtering("event.data.n >= 50")
     };
     let (sink, lane) = fixture.policy_sink("half", policy).await;
+    let sent = fixture.emit_numbered(0..350).await;
     let receiver = Receiver::new(Reply::Pause);
     let engine = fixture.start(&receiver);
-    let sent = fixture.emit_numbered(0..350).await;
+    // The first step queues 50 events. The second step finds 100, and 50 of them fit.
     eventually("the queue is full", async || {
         fixture.depth(&sink).await == QUEUE_CAPACITY
     })
