@@ -19,8 +19,8 @@ use super::{
     worker::{ExtraSlot, Slot},
 };
 
-/// How often a worker looks for new deliveries while deliveries are in flight and none ends. Used
-/// only for lanes that may have several deliveries in flight.
+/// How often a worker looks for new deliveries and free slots while deliveries are in flight and none
+/// ends. Used only for lanes that may have several deliveries in flight.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// A delivery that was sent.
@@ -163,7 +163,10 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
                         return;
                     }
                 }
-                () = sleep(LOOK_AGAIN), if self.may_look_again() => self.must_read_again = true,
+                () = sleep(LOOK_AGAIN), if self.may_look_again() => {
+                    // A delivery that was read may still wait for an extra slot.
+                    self.must_read_again = self.ready.next(self.now).is_none();
+                }
             }
         }
     }
@@ -226,11 +229,10 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             && !self.slot.must_release_slot(self.began)
     }
 
-    /// Whether to look for new deliveries that can be sent beside those in flight.
+    /// Whether to look for deliveries, or for slots, to send more beside those in flight.
     fn may_look_again(&self) -> bool {
         (1..self.in_flight_max).contains(&self.sending.len())
             && self.one_by_one == 0
-            && self.ready.next(self.now).is_none()
             && self.recording.is_none()
             && self.may_continue()
     }

@@ -293,6 +293,18 @@ impl Fixture {
         }
     }
 
+    /// There is no condition to await: for a while, no write may happen, although the engine is
+    /// woken.
+    async fn expect_no_writes(&self) {
+        let before = self.store.stats().commits;
+        let end = Instant::now() + Duration::from_millis(300);
+        while Instant::now() < end {
+            self.hub.wake();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(self.store.stats().commits, before);
+    }
+
     async fn audited(&self, action: &str) -> usize {
         let filter = AuditQuery {
             action: Some(action.to_owned()),

@@ -67,6 +67,27 @@ async fn keys_are_delivered_concurrently_and_each_key_in_order() {
 }
 
 #[tokio::test]
+async fn deliveries_beside_others_release_their_slots() {
+    let fixture = Fixture::new();
+    let (sink, _) = keyed_sink(&fixture, 4).await;
+    let receiver = Receiver::new(Reply::Hang);
+    let mut policy = fixture.policy();
+    policy.slots.webhook = 32;
+    let running = fixture.start_with(&receiver, policy);
+    // All rounds together need more slots than there are.
+    for round in 1..=12 {
+        receiver.let_go.send_replace(false);
+        for key in 0..4 {
+            fixture.emit(&format!("custom.k{key}")).await;
+        }
+        until("four are in flight", || receiver.count() == 4 * round).await;
+        receiver.let_go.send_replace(true);
+        fixture.until_empty(&[&sink]).await;
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn a_failed_delivery_holds_back_its_key_only() {
     let fixture = Fixture::new();
     let (sink, lane) = keyed_sink(&fixture, 4).await;
@@ -90,6 +111,7 @@ async fn a_failed_delivery_holds_back_its_key_only() {
     })
     .await;
     assert_eq!(by_key(&receiver)["good"], [3, 5]);
+    fixture.expect_no_writes().await;
     fixture.advance(Duration::from_secs(3_600));
     fixture.until_empty(&[&sink]).await;
     assert_eq!(by_key(&receiver)["bad"], [1, 1, 2, 4]);

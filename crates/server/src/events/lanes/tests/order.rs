@@ -1,9 +1,6 @@
 //! Strict order, one delivery at a time, no work for idle lanes.
 
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use svc_core::LaneId;
 use svc_store::sinks;
@@ -88,14 +85,7 @@ async fn ten_thousand_idle_sinks_cost_no_write() {
     // The engine's first write releases the lanes of an earlier run.
     let before = fixture.store.stats().commits;
     until("engine started", || fixture.store.stats().commits > before).await;
-    let before = fixture.store.stats().commits;
-    // There is no condition to await: no write may happen in this time.
-    let end = Instant::now() + Duration::from_millis(300);
-    while Instant::now() < end {
-        fixture.hub.wake();
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert_eq!(fixture.store.stats().commits, before);
+    fixture.expect_no_writes().await;
     running.stop().await;
 }
 
@@ -128,10 +118,9 @@ async fn a_crash_between_begin_and_finish_loses_nothing_and_keeps_order() {
     running.kill().await;
     fixture.reopen().await;
     receiver.set(Reply::Deliver);
-    let started = Instant::now();
+    // The lease of the killed server has not ended, because the clock stands still.
     let running = fixture.start(&receiver);
     until("delivery resumes", || receiver.count() > 3).await;
-    assert!(started.elapsed() < Duration::from_secs(2));
     fixture.until_empty(&[&sink]).await;
     assert_eq!(receiver.numbers(lane), [1, 2, 3, 3, 4, 5]);
     let attempts: Vec<_> = fixture

@@ -148,6 +148,11 @@ async fn a_rate_spreads_deliveries_and_attempts() {
     fixture.emit_many(10).await;
     // 120 per minute: one delivery is due now, and a burst of one second allows two more.
     until("the burst is sent", || receiver.count() == 3).await;
+    eventually("the results are recorded", async || {
+        fixture.depth(&sink).await == 7
+    })
+    .await;
+    fixture.expect_no_writes().await;
     for expected in 4..=10 {
         sleep(Duration::from_millis(20)).await;
         assert_eq!(receiver.count(), expected - 1);
