@@ -132,3 +132,19 @@ impl From<NameError> for IdentityError {
         Self::invalid("invalid_name", error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_told_in_whole_seconds_and_never_too_short() {
+        for (millis, expected) in [(1, "1 second"), (1_000, "1 second"), (1_001, "2 seconds")] {
+            let error = IdentityError::TooManyAttempts {
+                retry_after: Duration::from_millis(millis),
+            };
+            let said = error.to_string();
+            assert!(said.ends_with(expected), "{said}");
+        }
+    }
+}

@@ -208,6 +208,11 @@ impl Fixture {
         self.store.write(work).await.expect("committed")
     }
 
+    async fn execute(&self, sql: &'static str) {
+        self.write(move |tx| svc_store::testing::execute_script(tx, sql))
+            .await;
+    }
+
     /// Claims the owner's due webhook lanes as another server.
     async fn claim(&self, until: Timestamp) -> Vec<LaneLease> {
         let (key, now) = (sinks::owner_key(self.owner), self.now());

@@ -240,3 +240,15 @@ impl<D: Deliver> EngineState<D> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_numbers_differ_and_are_between_0_and_1() {
+        let (first, second) = (random(), random());
+        assert!((0.0..=1.0).contains(&first) && (0.0..=1.0).contains(&second));
+        assert_ne!(first.to_bits(), second.to_bits());
+    }
+}

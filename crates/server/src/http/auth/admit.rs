@@ -121,3 +121,15 @@ fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
         | None => &[],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_joined_in_words() {
+        let scopes = Scopes::parse(&["methods", "mcp"]);
+        let scopes = scopes.expect("both exist");
+        assert_eq!(join_scopes(&scopes), "`methods` and `mcp`");
+    }
+}

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use svc_core::{Id, Scope, Timestamp, credential::CredentialKind};
+use serde_json::json;
+use svc_core::{Id, Scope, Timestamp, UserId, credential::CredentialKind};
 use svc_protocol::api;
 use svc_store::{
     PageRequest, StoreError,
@@ -180,6 +181,17 @@ async fn last_use_is_visible_at_once_and_stored_by_the_flush() {
         .expect("loads")
     };
     assert_eq!(last_used(&reload().await).await, None);
+    // A flush that fails is repeated by the next one.
+    let rename = async |from: &'static str, to: &'static str| {
+        let script = format!("ALTER TABLE {from} RENAME TO {to}");
+        let renaming = fixture
+            .store
+            .write(move |tx| svc_store::testing::execute_script(tx, &script));
+        renaming.await.expect("committed");
+    };
+    rename("api_tokens", "away").await;
+    fixture.identity.flush_last_used().await.expect_err("fails");
+    rename("away", "api_tokens").await;
     let commits = || fixture.store.stats().commits;
     fixture.identity.flush_last_used().await.expect("written");
     let before = commits();
@@ -190,6 +202,32 @@ async fn last_use_is_visible_at_once_and_stored_by_the_flush() {
         .expect("nothing new");
     assert_eq!(commits(), before);
     assert_eq!(last_used(&reload().await).await, Some(used_at));
+}
+
+#[tokio::test]
+async fn the_audit_log_tells_whose_token_was_revoked() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.caller("ann", &[]).await;
+    let own = fixture.token(&fixture.admin, &[]).await;
+    let others = fixture.token(&ann, &[]).await;
+    for token in [own.id, others.id] {
+        let revoked = fixture.identity.delete_token(&fixture.admin, token);
+        revoked.await.expect("revoked");
+    }
+    let revoked = api::AuditQuery {
+        action: Some("token.revoked".to_owned()),
+        ..api::AuditQuery::default()
+    };
+    let listing = fixture
+        .identity
+        .list_audit(UserId::NIL, revoked, PageRequest::default());
+    let listed = listing.await.expect("read").audit;
+    let users: Vec<_> = listed
+        .iter()
+        .rev()
+        .map(|entry| &entry.detail["user_id"])
+        .collect();
+    assert_eq!(users, [&json!(null), &json!(ann.user.id)]);
 }
 
 #[tokio::test]

@@ -31,6 +31,30 @@ async fn a_setup_token_makes_the_first_administrator_once() {
 }
 
 #[tokio::test]
+async fn a_first_administrator_that_cannot_be_stored_is_an_error() {
+    let (_folder, store, _now, identity) = fresh().await;
+    let broken = store
+        .write(|tx| svc_store::testing::execute_script(tx, "ALTER TABLE audit RENAME TO away"));
+    broken.await.expect("committed");
+    assert_code(identity.ensure_admin(PASSWORD.into()).await, "internal");
+}
+
+#[tokio::test]
+async fn a_password_may_have_the_maximum_length() {
+    let fixture = Fixture::new().await;
+    let longest = "x".repeat(api::PASSWORD_MAX);
+    let new = api::NewUser {
+        password: longest.clone(),
+        ..super::new_user("ann", &["user"])
+    };
+    let created = fixture.identity.create_user(&fixture.admin, new).await;
+    created.expect("created");
+    let login = credentials("ann", &longest);
+    let session = fixture.identity.log_in(login, client(1)).await;
+    assert!(session.is_ok());
+}
+
+#[tokio::test]
 async fn unknown_users_wrong_passwords_and_inactive_users_get_the_same_answer() {
     let fixture = Fixture::new().await;
     let ann = fixture.user("ann", &["user"]).await;

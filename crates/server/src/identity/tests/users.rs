@@ -8,7 +8,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Fixture, assert_code, new_user};
-use crate::identity::{AccessDenied, DirectoryChange, delete_sink};
+use crate::identity::{AccessDenied, Caller, DirectoryChange, delete_sink};
 
 fn roles(names: &[&str]) -> api::UserPatch {
     api::UserPatch {
@@ -190,16 +190,13 @@ async fn a_user_who_owns_spaces_cannot_be_deleted() {
     fixture.user("ann", &["user"]).await;
 }
 
-#[tokio::test]
-async fn a_user_cannot_be_deleted_while_a_global_sink_runs_a_script_for_them() {
-    let fixture = Fixture::new().await;
-    let ann = fixture.caller("ann", &[]).await;
-    let id = SinkId(Uuid::now_v7());
-    let row = SinkRow {
-        id,
+/// A global sink whose script runs for a user.
+fn script_sink(fixture: &Fixture, user: &Caller, name: &str) -> SinkRow {
+    SinkRow {
+        id: SinkId(Uuid::now_v7()),
         owner_key: sinks::GLOBAL.to_owned(),
-        owner_id: ann.user.id,
-        name: "watch".to_owned(),
+        owner_id: user.user.id,
+        name: name.to_owned(),
         description: String::new(),
         patterns: vec![Pattern::parse("*", 1).expect("valid")],
         kind: api::SinkType::Script,
@@ -216,19 +213,53 @@ async fn a_user_cannot_be_deleted_while_a_global_sink_runs_a_script_for_them() {
         policy: DeliveryPolicy::default(),
         paused: None,
         created_at: fixture.now(),
-    };
-    let insert = fixture.store.write(move |tx| sinks::insert(tx, &row));
-    insert.await.expect("committed");
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_is_deactivated_twice_is_audited_once() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.user("ann", &["user"]).await;
+    for on in [false, false, true, true] {
+        let patched = fixture
+            .identity
+            .update_user(&fixture.admin, ann.id, active(on))
+            .await;
+        assert_eq!(patched.expect("updated").active, on);
+    }
+    let actions = fixture.actions().await;
+    for once in ["user.deactivated", "user.activated"] {
+        let count = actions.iter().filter(|action| *action == once).count();
+        assert_eq!(count, 1, "{once}");
+    }
+}
+
+#[tokio::test]
+async fn a_user_cannot_be_deleted_while_a_global_sink_runs_a_script_for_them() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.caller("ann", &[]).await;
+    let mut ids = Vec::new();
+    for n in 0..7 {
+        let row = script_sink(&fixture, &ann, &format!("watch{n}"));
+        ids.push(row.id);
+        let insert = fixture.store.write(move |tx| sinks::insert(tx, &row));
+        insert.await.expect("committed");
+    }
     let delete = || fixture.identity.delete_user(&fixture.admin, ann.user.id);
-    let refused = delete().await;
-    let said = refused.as_ref().expect_err("refused").to_string();
-    assert!(said.contains("`watch`"), "{said}");
-    assert_code(refused, "user_runs_sinks");
     let at = fixture.now();
-    let remove = fixture
-        .store
-        .write(move |tx| delete_sink(tx, id, "admin", at));
-    remove.await.expect("committed");
+    // At most five sinks are named.
+    for (named, more) in [("`watch4` and 2 more run", 2), ("`watch4` run", 5)] {
+        let refused = delete().await;
+        let said = refused.as_ref().expect_err("refused").to_string();
+        assert!(said.contains(named), "{said}");
+        assert_code(refused, "user_runs_sinks");
+        for id in ids.split_off(ids.len() - more) {
+            let remove = fixture
+                .store
+                .write(move |tx| delete_sink(tx, id, "admin", at));
+            remove.await.expect("committed");
+        }
+    }
     delete().await.expect("deleted");
 }
 

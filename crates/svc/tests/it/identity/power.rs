@@ -283,8 +283,7 @@ async fn settings_end_with_the_permission_that_allowed_them() {
     let (kim, admin, ben) = (&cast.kim, &cast.admin, user_path(&cast.ben));
     let spaces = [cast.ben.space("one").await, cast.ben.space("two").await];
     let check = json!({"health_check": {"type": "command", "command": "true"}});
-    let set = async |space: &TestSpace| -> TestUser {
-        done(&kim.patch(&space.path(), &check).await);
+    let rotate = async |space: &TestSpace| -> TestUser {
         let rotated = kim
             .post(&format!("{}/agent-token", space.path()), "{}")
             .await;
@@ -299,7 +298,8 @@ async fn settings_end_with_the_permission_that_allowed_them() {
         agent.get("/api/auth/me").await.expect(401);
     };
     // The owner gets more permissions.
-    let agent = set(&spaces[0]).await;
+    done(&kim.patch(&spaces[0].path(), &check).await);
+    let agent = rotate(&spaces[0]).await;
     let more = json!({"roles": ["user", "auditor"]});
     admin.patch(&ben, more).await.expect(200);
     ended(&spaces[0], &agent).await;
@@ -308,8 +308,10 @@ async fn settings_end_with_the_permission_that_allowed_them() {
         .await
         .expect(200);
     ended(&spaces[0], &agent).await;
-    // The author of the setting loses the permission.
-    let agent = set(&spaces[1]).await;
+    // The author of the setting loses the permission. Here the setting was made with an agent token
+    // that the author created.
+    let agent = rotate(&spaces[1]).await;
+    done(&agent.patch(&spaces[1].path(), &check).await);
     let own = cast.ben.space("three").await;
     cast.ben.patch(&own.path(), &check).await.expect(200);
     admin

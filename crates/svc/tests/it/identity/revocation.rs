@@ -236,6 +236,27 @@ async fn s5_a_caller_revoked_while_waiting_does_not_get_the_result() {
 }
 
 #[tokio::test]
+async fn s5_a_caller_revoked_during_a_run_of_a_script_does_not_get_the_result() {
+    let mut server = TestServer::start().await;
+    let (_admin, ann, space, _agent) = holding(&mut server).await;
+    let source = "from svc import api\n\ndef main(params):\n    return api.call('hold', {})\n";
+    let tool = ann.script("tool", "tool", source).await;
+    let token = ann.new_token(&[]).await;
+    let revoked = ann.with_token(token["token"].as_str().unwrap());
+    let path = format!("{}/run", tool.path());
+    let waiting = tokio::spawn(async move { revoked.post(&path, json!({})).await });
+    ann.wait_for_in_flight("hold", 1).await;
+    let path = format!("/api/tokens/{}", token["id"].as_str().unwrap());
+    ann.delete(&path).await.expect(204);
+    space.write("go", "");
+    let answer = waiting.await.unwrap();
+    assert!(!answer.text().contains("secret"), "{}", answer.text());
+    answer.expect(401);
+    let own = ann.run_tool(&tool, json!({})).await;
+    assert_eq!(own["result"], "secret");
+}
+
+#[tokio::test]
 async fn s5_a_tool_call_answered_as_a_stream_ends_with_its_credential() {
     let mut server = TestServer::start().await;
     let (admin, ann, _space, mut agent) = holding(&mut server).await;

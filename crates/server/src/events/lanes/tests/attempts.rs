@@ -194,3 +194,22 @@ fn metrics_count_attempts_by_their_result() {
         assert_eq!(result.outcome(), outcome);
     }
 }
+
+#[tokio::test]
+async fn a_result_that_cannot_be_stored_at_first_is_stored_later() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Reply::Hang);
+    let running = fixture.start(&receiver);
+    fixture.emit("custom.x").await;
+    until("the delivery is in flight", || receiver.count() == 1).await;
+    fixture.execute("ALTER TABLE lanes RENAME TO away").await;
+    receiver.let_go.send_replace(true);
+    // Time to fail a few times. A failure has no effect that could be awaited.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    fixture.execute("ALTER TABLE away RENAME TO lanes").await;
+    fixture.until_empty(&[&sink]).await;
+    assert_eq!(receiver.count(), 1, "the delivery is not repeated");
+    assert_eq!(fixture.deliveries(lane).await[0].attempts.len(), 1);
+    running.stop().await;
+}

@@ -198,3 +198,17 @@ async fn a_lane_keeps_its_newest_deliveries_only() {
     let left: HashSet<_> = fixture.deliveries(lane).await.iter().map(|d| d.n).collect();
     assert_eq!(left, (21..=30).collect());
 }
+
+#[tokio::test]
+async fn a_wrong_depth_is_corrected() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Reply::Deliver);
+    let running = fixture.start(&receiver);
+    fixture.execute("UPDATE lanes SET depth = 100").await;
+    fixture.hub.wake();
+    fixture.until_empty(&[&sink]).await;
+    fixture.emit("custom.x").await;
+    until("the event arrives", || receiver.numbers(lane) == [1]).await;
+    running.stop().await;
+}
