@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use http::{HeaderMap, Method};
+use ipnet::IpNet;
 
 use super::{Gate, Head};
 use crate::{
@@ -43,13 +44,52 @@ pub(super) fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), Ap
 
 /// Whether the request comes from this machine and was not forwarded by a proxy.
 pub fn is_direct_loopback(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> bool {
-    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
     let peer = peer.map(|peer| peer.address.ip().to_canonical());
-    let is_proxy = |peer: IpAddr| app.trusted_proxies.iter().any(|net| net.contains(&peer));
+    peer.is_some_and(|peer| is_direct(peer, headers, &app.trusted_proxies))
+}
+
+fn is_direct(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> bool {
+    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
+    let is_proxy = proxies.iter().any(|net| net.contains(&peer));
     // The listener may also accept configured names. The owner of such a name could make it resolve
     // to this machine, and a page of that name could then send requests here. So the host name is
     // checked here too.
-    peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
+    peer.is_loopback()
+        && !is_proxy
         && names_this_machine(headers)
         && !forwarded.iter().any(|name| headers.contains_key(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+
+    #[test]
+    fn only_requests_that_come_directly_from_this_machine_are_direct() {
+        let check = |peer: &str, proxies: &[&str], headers: &[(&'static str, &str)]| {
+            let proxies: Vec<_> = proxies.iter().flat_map(|net| net.parse()).collect();
+            let headers = headers.iter().map(|(name, value)| {
+                let value = value.parse().expect("a value");
+                (HeaderName::from_static(name), value)
+            });
+            is_direct(
+                peer.parse().expect("an address"),
+                &headers.collect(),
+                &proxies,
+            )
+        };
+        let local = [("host", "localhost:8080")];
+        assert!(check("127.0.0.1", &[], &local));
+        assert!(check("::1", &["10.0.0.0/8"], &local));
+        assert!(!check("10.0.0.1", &[], &local), "another machine");
+        assert!(!check("10.0.0.1", &["10.0.0.0/8"], &local));
+        assert!(!check("127.0.0.1", &["127.0.0.0/8"], &local), "a proxy");
+        assert!(!check("127.0.0.1", &[], &[("host", "example.org")]));
+        for forwarded in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+            let headers = [local[0], (forwarded, "192.0.2.1")];
+            assert!(!check("127.0.0.1", &[], &headers), "{forwarded}");
+        }
+    }
 }
