@@ -298,8 +298,7 @@ impl Fixture {
         }
     }
 
-    /// There is no condition to await: for a while, no write may happen, although the engine is
-    /// woken.
+    /// Wakes the engine again and again for 300 ms, and checks that it writes nothing.
     async fn expect_no_writes(&self) {
         let before = self.store.stats().commits;
         let end = Instant::now() + Duration::from_millis(300);

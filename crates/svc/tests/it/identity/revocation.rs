@@ -1,13 +1,18 @@
 //! Requests in flight when their caller is revoked: requests whose body has not arrived, calls
-//! that wait for their result, tool calls answered as a stream, agents of stopped spaces.
+//! and scripts that wait for their result, tool calls answered as a stream, agents of stopped
+//! spaces.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use svc_testkit::{Answer, RegistrationToml, SseStream, TestServer, TestUser, eventually, method};
+use svc_testkit::{
+    Answer, RegistrationToml, SseStream, TestAgent, TestServer, TestSpace, TestUser, eventually,
+    method,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    task::JoinHandle,
     time::timeout,
 };
 
@@ -189,14 +194,7 @@ async fn s5_a_body_that_arrives_after_the_revocation_changes_nothing() {
 }
 
 /// A space whose method `hold` answers when the test creates the file `go`.
-async fn holding(
-    server: &mut TestServer,
-) -> (
-    TestUser,
-    TestUser,
-    svc_testkit::TestSpace,
-    svc_testkit::TestAgent,
-) {
+async fn holding(server: &mut TestServer) -> (TestUser, TestUser, TestSpace, TestAgent) {
     let admin = server.admin().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -204,6 +202,21 @@ async fn holding(
     let registration = RegistrationToml::shell(METHOD_SERVER).with(hold);
     let agent = space.publish(registration).await;
     (admin, ann, space, agent)
+}
+
+/// Revokes a token while a request with it waits for `hold`. The request must not get the result.
+async fn expect_no_secret(
+    ann: &TestUser,
+    token: &Value,
+    space: &TestSpace,
+    waiting: JoinHandle<Answer>,
+) {
+    let path = format!("/api/tokens/{}", token["id"].as_str().unwrap());
+    ann.delete(&path).await.expect(204);
+    space.write("go", "");
+    let answer = waiting.await.unwrap();
+    assert!(!answer.text().contains("secret"), "{}", answer.text());
+    answer.expect(401);
 }
 
 #[tokio::test]
@@ -214,7 +227,7 @@ async fn s5_a_caller_revoked_while_waiting_does_not_get_the_result() {
     let token = ann.new_token(&[]).await;
     let revoked = ann.with_token(token["token"].as_str().unwrap());
     let call = json!({"jsonrpc": "2.0", "method": "hold", "params": {}, "id": 1}).to_string();
-    let waiting: tokio::task::JoinHandle<Answer> = {
+    let waiting = {
         let revoked = revoked.clone();
         tokio::spawn(async move { revoked.call_raw(call).await })
     };
@@ -224,12 +237,7 @@ async fn s5_a_caller_revoked_while_waiting_does_not_get_the_result() {
         .patch(&format!("/api/users/{}", bob.id), json!({"active": false}))
         .await
         .expect(200);
-    let path = format!("/api/tokens/{}", token["id"].as_str().unwrap());
-    ann.delete(&path).await.expect(204);
-    space.write("go", "");
-    let answer = waiting.await.unwrap();
-    assert!(!answer.text().contains("secret"), "{}", answer.text());
-    answer.expect(401);
+    expect_no_secret(&ann, &token, &space, waiting).await;
     // A caller who is not revoked gets the result, even if other callers were revoked.
     let own = ann.call("hold", json!({})).await;
     assert_eq!(own["result"], "secret");
@@ -246,12 +254,7 @@ async fn s5_a_caller_revoked_during_a_run_of_a_script_does_not_get_the_result() 
     let path = format!("{}/run", tool.path());
     let waiting = tokio::spawn(async move { revoked.post(&path, json!({})).await });
     ann.wait_for_in_flight("hold", 1).await;
-    let path = format!("/api/tokens/{}", token["id"].as_str().unwrap());
-    ann.delete(&path).await.expect(204);
-    space.write("go", "");
-    let answer = waiting.await.unwrap();
-    assert!(!answer.text().contains("secret"), "{}", answer.text());
-    answer.expect(401);
+    expect_no_secret(&ann, &token, &space, waiting).await;
     let own = ann.run_tool(&tool, json!({})).await;
     assert_eq!(own["result"], "secret");
 }

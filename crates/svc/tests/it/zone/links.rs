@@ -119,7 +119,7 @@ async fn d3_a_call_at_each_of_three_servers_reaches_a_method_of_one_space() {
 }
 
 #[tokio::test]
-async fn a_server_that_joins_gets_the_links_within_two_seconds() {
+async fn a_server_that_joins_gets_the_links() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -144,7 +144,7 @@ async fn a_server_that_joins_gets_the_links_within_two_seconds() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_and_a_deactivated_user_end_the_side_links_within_a_second() {
+async fn a_revoked_token_and_a_deactivated_user_end_the_side_links() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

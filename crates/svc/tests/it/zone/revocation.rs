@@ -51,7 +51,7 @@ impl Calls {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s5_a_token_revoked_at_one_server_is_refused_by_all_within_a_second_under_load() {
+async fn s5_a_token_revoked_at_one_server_is_refused_by_all_under_load() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
