@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { authorizePath, connect, register } from './oauth.js';
-import { see } from './scene.js';
+import { see, seeLoaded } from './scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 /**
@@ -159,7 +159,7 @@ export async function visit(page, place) {
   await page.goto(typeof place.path === 'string' ? place.path : await place.path(page));
   await see(place.shows(page));
   await see(page.getByRole('heading', { level: 1 }));
-  await page.locator('.loading').waitFor({ state: 'detached' });
+  await seeLoaded(page);
 }
 
 /**

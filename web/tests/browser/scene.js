@@ -120,6 +120,14 @@ export async function seeNo(locator) {
 }
 
 /**
+ * Waits until no part of a page is loading. Several parts may load at the same time.
+ * @param {Page} page
+ */
+export async function seeLoaded(page) {
+  await page.locator('.loading').first().waitFor({ state: 'detached' });
+}
+
+/**
  * Waits until a toast with this text was visible. A toast disappears after a few seconds, maybe before this is called.
  * @param {Page} page
  * @param {string} text

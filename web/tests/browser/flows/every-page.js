@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 
 import { expectEveryRoute, nameOf, places, visit, windows } from '../pages.js';
-import { see, seePage } from '../scene.js';
+import { see, seeLoaded, seePage } from '../scene.js';
 
 /** A file with its version. */
 const VERSIONED = /^\/web\/[0-9a-f]{16}\//;
@@ -49,7 +49,7 @@ async function followLinks(/** @type {import('playwright-core').Page} */ page) {
   for (let index = 0; index < count; index += 1) {
     await links.nth(index).click();
     await see(page.getByRole('heading', { level: 1 }));
-    await page.locator('.loading').waitFor({ state: 'detached' });
+    await seeLoaded(page);
   }
   await page.keyboard.press('Control+k');
   await see(page.getByRole('combobox'));

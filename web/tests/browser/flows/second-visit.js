@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 
 import { places } from '../pages.js';
+import { seeLoaded } from '../scene.js';
 
 /** Requests of the first load until the overview has all its data. */
 const REQUESTS_MAX = 25;
@@ -87,7 +88,7 @@ async function load(page, scene, session) {
   await overview.shows(page).waitFor();
   const usable = Date.now() - start;
   const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
-  await page.locator('.loading').waitFor({ state: 'detached' });
+  await seeLoaded(page);
   // All files have arrived, so it is known which of them came from the cache.
   await page.waitForLoadState();
   for (const [name, listener] of Object.entries(listeners)) session.off(/** @type {any} */ (name), listener);
