@@ -117,6 +117,7 @@ pub const PRELUDES: &[(&str, &str)] = &[
     ("/api/auth/totp/confirm", "/api/auth/totp"),
     ("/api/auth/passkeys/login", "/api/auth/passkeys/challenge"),
     ("/api/auth/passkeys", "/api/auth/passkeys/begin"),
+    ("/api/oauth/devices/{user_code}", "/device_authorization"),
 ];
 
 /// Routes that are not tested here: preflights of browsers and registrations of apps, because they
@@ -173,7 +174,7 @@ fn bare(path: impl Into<String>, act: Act) -> Option<Plan> {
 
 impl Draft<'_> {
     fn name(&self, kind: char) -> String {
-        format!("{}z", self.world.name(&format!("zq{kind}")))
+        self.world.marker(kind)
     }
 
     fn secret(&self) -> String {

@@ -1,7 +1,7 @@
 //! The rules for views: which data a user may see.
 //!
 //! The names of records (except users, apps and passkeys), the source texts of scripts and the
-//! payloads of events contain a marker, `zq<kind><number>z`. No answer may contain the marker of
+//! payloads of events contain a marker, `zqzq<kind><number>z`. No answer may contain the marker of
 //! something that the caller must not see.
 
 mod power;
@@ -16,6 +16,10 @@ use crate::{
     steps::Draft,
     world::Answer,
 };
+
+/// The beginning of every marker: long enough that random texts, such as challenges, do not contain
+/// it by chance.
+pub const MARKER: &str = "zqzq";
 
 type ReadGenerator = fn(&mut Draft<'_>) -> Option<String>;
 
@@ -200,12 +204,12 @@ fn sink(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
 
 /// All markers in a text.
 pub fn markers(text: &str) -> BTreeSet<&str> {
-    let starts = text.match_indices("zq").map(|(at, _)| at);
+    let starts = text.match_indices(MARKER).map(|(at, _)| at);
     let marker = |at: usize| {
         let rest = &text[at..];
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
         let word = &rest[..end.unwrap_or(rest.len())];
-        let digits = word.get(3..word.len().saturating_sub(1))?;
+        let digits = word.get(MARKER.len() + 1..word.len().saturating_sub(1))?;
         let numbered = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         (numbered && word.ends_with('z')).then_some(word)
     };
@@ -240,7 +244,7 @@ pub fn judge_markers(
 fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
     let is_owner = model.owners.get(marker) == Some(&caller.subject);
     let has = |permissions: &[&str]| caller.perms.has_any(permissions);
-    match marker.as_bytes()[2] {
+    match marker.as_bytes()[MARKER.len()] {
         // Space names and events are in the history, in streams, and in everything that global
         // sinks receive.
         b'p' => is_owner || has(&["manage_spaces", "view_audit", "manage_global_event_sinks"]),

@@ -28,7 +28,10 @@ use svc_store::oidc::providers::ProviderRow;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use crate::model::{Cred, Kind};
+use crate::{
+    model::{Cred, Kind},
+    views::MARKER,
+};
 
 pub const ORIGIN: &str = "http://localhost";
 const ROOT_PASSWORD: &str = "the password of root";
@@ -134,6 +137,11 @@ impl World {
     /// A name that no other record of this world has.
     pub fn name(&self, prefix: &str) -> String {
         format!("{prefix}{}", self.names.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A name that contains a marker of this kind, which `views` explains.
+    pub fn marker(&self, kind: char) -> String {
+        format!("{}z", self.name(&format!("{MARKER}{kind}")))
     }
 
     pub fn now(&self) -> i64 {

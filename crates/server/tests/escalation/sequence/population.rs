@@ -25,7 +25,7 @@ impl Sequence<'_> {
     pub(super) async fn populate(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         self.add_builtin_roles();
         for _ in 0..2 {
-            let name = format!("{}z", self.world.name("zqg"));
+            let name = self.world.marker('g');
             let answer = self
                 .world
                 .as_root("POST", "/api/groups", json!({"name": name}))
@@ -70,7 +70,7 @@ impl Sequence<'_> {
     /// Creates a user with their own role, and logs in.
     async fn add_user(&mut self, rng: &mut Rng, perms: Perms) {
         let world = self.world;
-        let role = format!("{}z", world.name("zqr"));
+        let role = world.marker('r');
         let body = json!({"name": role, "permissions": perms.names()});
         let answer = world.as_root("POST", "/api/roles", body).await;
         let first = self.model.roles.len();
@@ -191,7 +191,7 @@ impl Sequence<'_> {
         let Some(space) = own.next_back().filter(|_| rng.percent(60)) else {
             return;
         };
-        let name = format!("{}z", self.world.name("zqm"));
+        let name = self.world.marker('m');
         let shared = rng.percent(80);
         let groups = (shared && rng.percent(70)).then(|| vec![rng.below(2)]);
         let group_names: Vec<_> = groups
