@@ -1,9 +1,10 @@
 //! Second factors at several servers (group 25 of the attacks in docs/AUTH.md).
 
 use futures_util::future::join_all;
-use svc_testkit::{TestPostgres, TestZone};
+use svc_testkit::{TestPostgres, TestZone, eventually};
 
 use super::{Protected, complete, log_in};
+use crate::SOON;
 
 #[tokio::test]
 async fn a_code_is_accepted_once_at_two_servers_at_the_same_time() {
@@ -54,4 +55,27 @@ async fn tries_are_counted_at_all_servers_together() {
         let right = complete(site, &token, &ann.next_code()).await.expect(401);
         assert_eq!(right.code(), "login_ended");
     }
+}
+
+#[tokio::test]
+async fn wrong_codes_slow_logins_down_at_all_servers() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start_with(postgres, 2, |builder| builder.config("login_limit = 1")).await;
+    let ann = Protected::new(zone.server(0).user("ann").await).await;
+    let sites = [zone.server(0).http(), zone.server(1).http()];
+    let token = ann.pending().await;
+    // Between the codes, this server demands waits of one and of two seconds. After the third code
+    // the wait is four seconds.
+    for _ in 0..3 {
+        eventually("the wait is over", SOON, || async {
+            let answer = complete(&sites[1], &token, &ann.wrong_code()).await;
+            answer.status == 403
+        })
+        .await;
+    }
+    // The other server itself counted only the password, more than a second ago.
+    let refused = log_in(&sites[0], &ann.user).await.expect(429);
+    assert_eq!(refused.code(), "too_many_attempts");
 }
