@@ -173,7 +173,7 @@ pub fn plan(rule: &CronRule, policy: MissedPolicy, due: Timestamp, now: Timestam
         _ if on_time => Some(due),
         MissedPolicy::Skip => None,
         MissedPolicy::Once => Some(rule.last_until(now).unwrap_or(due).max(due)),
-        MissedPolicy::All => Some(oldest_kept(rule, now).max(due)),
+        MissedPolicy::All => Some(oldest_kept(rule, due, now)),
     };
     let after = match (run, policy) {
         (Some(run), _) => run,
@@ -185,11 +185,13 @@ pub fn plan(rule: &CronRule, policy: MissedPolicy, due: Timestamp, now: Timestam
     }
 }
 
-/// The oldest of the latest [`MISSED_MAX`] runs.
-fn oldest_kept(rule: &CronRule, now: Timestamp) -> Timestamp {
+/// The oldest of the latest [`MISSED_MAX`] runs; `due` if there are fewer after it.
+fn oldest_kept(rule: &CronRule, due: Timestamp, now: Timestamp) -> Timestamp {
     let before = |at: &Timestamp| rule.last_until(at.minus(Duration::from_secs(1)));
     let runs = std::iter::successors(rule.last_until(now), before);
-    runs.take(MISSED_MAX).last().unwrap_or(now)
+    // A search for runs before `due` would be in vain, and long if runs are rare.
+    let mut missed = runs.take_while(|run| *run > due);
+    missed.nth(MISSED_MAX - 1).unwrap_or(due)
 }
 
 fn find_zone(name: &str) -> Result<TimeZone, ScheduleError> {

@@ -23,13 +23,15 @@ use svc_store::Store;
 use tokio::sync::Notify;
 
 pub use self::error::ScheduleServiceError;
-use crate::{events::emit::Emitter, identity::CallerWriter, metrics::Metrics};
+use crate::{events::emit::Emitter, fair_pool::FairPool, identity::CallerWriter, metrics::Metrics};
 
 /// The service behind `/api/schedules`, and the runs of all schedules.
 pub struct Schedules {
     pub store: Store,
     pub writer: CallerWriter,
     pub events: Arc<Emitter>,
+    /// Searches for the runs of cron expressions. A search may take a tenth of a second.
+    pub compute: FairPool,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
     pub quotas: Quotas,

@@ -61,10 +61,16 @@ pub async fn next(
     Ok(Json(runs.await?))
 }
 
-pub async fn preview(app: App, Query(query): Query<PreviewQuery>) -> ApiResult<Json<NextRuns>> {
-    let timezone = query.timezone.as_deref().unwrap_or("UTC");
-    let runs = app.schedules.preview(&query.cron, timezone, query.count);
-    Ok(Json(runs?))
+pub async fn preview(
+    app: App,
+    caller: Caller,
+    Query(query): Query<PreviewQuery>,
+) -> ApiResult<Json<NextRuns>> {
+    let timezone = query.timezone.unwrap_or_else(|| "UTC".to_owned());
+    let runs = app
+        .schedules
+        .preview(&caller, (query.cron, timezone), query.count);
+    Ok(Json(runs.await?))
 }
 
 pub async fn run(

@@ -6,7 +6,7 @@ use svc_core::{
 use svc_store::StoreError;
 use thiserror::Error;
 
-use crate::{events::emit::EmitServiceError, identity::IdentityError};
+use crate::{events::emit::EmitServiceError, fair_pool::PoolError, identity::IdentityError};
 
 #[derive(Debug, Error)]
 pub enum ScheduleServiceError {
@@ -27,6 +27,8 @@ pub enum ScheduleServiceError {
     Quota(#[from] QuotaExceeded),
     #[error(transparent)]
     Emit(#[from] EmitServiceError),
+    #[error(transparent)]
+    Busy(#[from] PoolError),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]

@@ -23,6 +23,7 @@ use uuid::Uuid;
 use super::{Schedules, error::ScheduleServiceError, runs::run_event};
 use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
+    fair_pool::Cancelled,
     identity::{Caller, check_one_more},
 };
 
@@ -48,7 +49,8 @@ impl Schedules {
 
     pub async fn create(&self, caller: &Caller, new: NewSchedule) -> Result<Schedule> {
         let now = self.clock.now();
-        let rule = CronRule::parse_running(&new.cron, &new.timezone, now)?;
+        let first = self.search(caller, (new.cron.clone(), new.timezone.clone()), 1);
+        let first = first.await?.first().copied();
         let row = ScheduleRow {
             id: ScheduleId(Uuid::now_v7()),
             owner_id: caller.user.id,
@@ -59,7 +61,7 @@ impl Schedules {
             payload: check_schedule_payload(new.payload.as_deref())?,
             missed: new.missed,
             active: new.active,
-            next_at: rule.next_after(now).filter(|_| new.active),
+            next_at: first.filter(|_| new.active),
             last_at: None,
             last_event_id: None,
             failure: None,
@@ -95,20 +97,66 @@ impl Schedules {
         id: ScheduleId,
         patch: SchedulePatch,
     ) -> Result<Schedule> {
-        let now = self.clock.now();
-        let row = self
-            .writer
-            .write(caller, move |tx, caller| {
-                let before = own(tx, caller, id)?;
-                let after = patched(&before, patch, now)?;
-                check_name_free(tx, &after)?;
-                schedules::update(tx, &after)?;
-                finish(tx, caller, "schedule.updated", &after, describe(&after))?;
-                Ok::<_, ScheduleServiceError>(after)
-            })
-            .await?;
-        self.wake();
-        Ok(record(row))
+        loop {
+            let before = self.read_own(caller, id).await?;
+            let after = self.patched(caller, &before, patch.clone()).await?;
+            let row = after.clone();
+            let is_written = self.writer.write(caller, move |tx, caller| {
+                // If another request or a run changed the schedule meanwhile, everything is
+                // computed again. The search for the next run is too long for a transaction.
+                if own(tx, caller, id)? != before {
+                    return Ok::<_, ScheduleServiceError>(false);
+                }
+                check_name_free(tx, &row)?;
+                schedules::update(tx, &row)?;
+                finish(tx, caller, "schedule.updated", &row, describe(&row))?;
+                Ok(true)
+            });
+            if is_written.await? {
+                self.wake();
+                return Ok(record(after));
+            }
+        }
+    }
+
+    async fn patched(
+        &self,
+        caller: &Caller,
+        before: &ScheduleRow,
+        patch: SchedulePatch,
+    ) -> Result<ScheduleRow> {
+        let mut after = before.clone();
+        if let Some(name) = patch.name {
+            after.name = name;
+        }
+        if let Some(description) = patch.description {
+            after.description = description;
+        }
+        if let Some(cron) = patch.cron {
+            after.cron = cron;
+        }
+        if let Some(timezone) = patch.timezone {
+            after.timezone = timezone;
+        }
+        if let Some(payload) = patch.payload {
+            after.payload = check_schedule_payload(Some(&payload))?;
+        }
+        if let Some(missed) = patch.missed {
+            after.missed = missed;
+        }
+        if let Some(active) = patch.active {
+            after.active = active;
+        }
+        check(&after)?;
+        let has_new_time = (&after.cron, &after.timezone, after.active)
+            != (&before.cron, &before.timezone, before.active);
+        if has_new_time {
+            let rule = (after.cron.clone(), after.timezone.clone());
+            let first = self.search(caller, rule, 1).await?.first().copied();
+            after.next_at = first.filter(|_| after.active);
+            after.failure = None;
+        }
+        Ok(after)
     }
 
     pub async fn delete(&self, caller: &Caller, id: ScheduleId) -> Result<()> {
@@ -153,21 +201,38 @@ impl Schedules {
         count: Option<u32>,
     ) -> Result<NextRuns> {
         let row = self.read_own(caller, id).await?;
-        self.preview(&row.cron, &row.timezone, count)
+        self.preview(caller, (row.cron, row.timezone), count).await
     }
 
-    /// The next runs of a cron expression.
-    pub fn preview(&self, cron: &str, timezone: &str, count: Option<u32>) -> Result<NextRuns> {
+    /// The next runs of a cron expression in a time zone.
+    pub async fn preview(
+        &self,
+        caller: &Caller,
+        rule: (String, String),
+        count: Option<u32>,
+    ) -> Result<NextRuns> {
         let count = count.unwrap_or(PREVIEW_DEFAULT);
         if !(1..=PREVIEW_MAX).contains(&(count as usize)) {
             let text = format!("`count` is {count}; it must be between 1 and {PREVIEW_MAX}");
             return Err(ScheduleServiceError::Invalid(text));
         }
+        let runs = self.search(caller, rule, count as usize).await?;
+        Ok(NextRuns { runs })
+    }
+
+    /// Searches for the next runs of a cron expression in a time zone. There is at least one.
+    async fn search(
+        &self,
+        caller: &Caller,
+        (cron, timezone): (String, String),
+        count: usize,
+    ) -> Result<Vec<Timestamp>> {
         let now = self.clock.now();
-        let rule = CronRule::parse_running(cron, timezone, now)?;
-        Ok(NextRuns {
-            runs: rule.upcoming(now, count as usize),
-        })
+        let search = move |_: &Cancelled| {
+            let rule = CronRule::parse_running(&cron, &timezone, now)?;
+            Ok(rule.upcoming(now, count))
+        };
+        self.compute.run(caller.user.id, search).await?
     }
 
     async fn read_own(&self, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
@@ -175,40 +240,6 @@ impl Schedules {
         let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
         found.await?
     }
-}
-
-fn patched(before: &ScheduleRow, patch: SchedulePatch, now: Timestamp) -> Result<ScheduleRow> {
-    let mut after = before.clone();
-    if let Some(name) = patch.name {
-        after.name = name;
-    }
-    if let Some(description) = patch.description {
-        after.description = description;
-    }
-    if let Some(cron) = patch.cron {
-        after.cron = cron;
-    }
-    if let Some(timezone) = patch.timezone {
-        after.timezone = timezone;
-    }
-    if let Some(payload) = patch.payload {
-        after.payload = check_schedule_payload(Some(&payload))?;
-    }
-    if let Some(missed) = patch.missed {
-        after.missed = missed;
-    }
-    if let Some(active) = patch.active {
-        after.active = active;
-    }
-    check(&after)?;
-    let has_new_time = (&after.cron, &after.timezone, after.active)
-        != (&before.cron, &before.timezone, before.active);
-    if has_new_time {
-        let rule = CronRule::parse_running(&after.cron, &after.timezone, now)?;
-        after.next_at = rule.next_after(now).filter(|_| after.active);
-        after.failure = None;
-    }
-    Ok(after)
 }
 
 fn check(row: &ScheduleRow) -> Result<()> {

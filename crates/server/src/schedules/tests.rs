@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Value, json};
 use svc_clock::Clock;
 use svc_core::{Timestamp, schedule::MissedPolicy};
-use svc_protocol::api::{NewSchedule, NewUser, Schedule, UserPatch};
+use svc_protocol::api::{NewSchedule, NewUser, Schedule, SchedulePatch, UserPatch};
 use svc_store::{
     PageRequest,
     events::{self, Filter},
@@ -235,6 +235,33 @@ async fn a_clock_that_jumps_never_repeats_a_run() {
 }
 
 #[tokio::test]
+async fn changes_at_the_same_time_are_all_stored() {
+    let mut fixture = Fixture::new().await;
+    let id = fixture.create("* * * * *", MissedPolicy::Skip).await.id;
+    let (app, ann) = (fixture.app(), fixture.ann());
+    for round in 1..=20 {
+        let described = SchedulePatch {
+            description: Some(format!("round {round}")),
+            ..SchedulePatch::default()
+        };
+        let moved = SchedulePatch {
+            cron: Some(format!("{round} * * * *")),
+            ..SchedulePatch::default()
+        };
+        let changes = [described, moved].map(|patch| app.schedules.patch(&ann, id, patch));
+        for changed in futures_util::future::join_all(changes).await {
+            changed.expect("changed");
+        }
+        let stored = app.schedules.get(&ann, id).await.expect("read");
+        let shown = (stored.description, stored.cron);
+        let expected = (format!("round {round}"), format!("{round} * * * *"));
+        assert_eq!(shown, expected);
+        fixture.expect_next(&format!("10:{round:02}")).await;
+    }
+    fixture.stop().await;
+}
+
+#[tokio::test]
 async fn servers_that_check_at_the_same_time_make_one_event() {
     let mut fixture = Fixture::new().await;
     fixture.create("* * * * *", MissedPolicy::All).await;
@@ -243,6 +270,7 @@ async fn servers_that_check_at_the_same_time_make_one_event() {
         store: app.store.clone(),
         writer: app.identity.writer(),
         events: app.events.clone(),
+        compute: app.compute.clone(),
         metrics: app.metrics.clone(),
         clock: app.clock.clone(),
         quotas: app.quotas,

@@ -41,6 +41,7 @@ impl From<ScheduleServiceError> for ApiError {
             Error::Invalid(_) => Self::bad_request("invalid", detail),
             Error::Quota(exceeded) => exceeded.into(),
             Error::Emit(error) => error.into(),
+            Error::Busy(error) => error.into(),
             Error::Identity(error) => error.into(),
             Error::Store(error) => error.into(),
         }

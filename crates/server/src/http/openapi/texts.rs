@@ -72,8 +72,9 @@ const SOURCE_FIELDS: &[Failure] = &[
 #[rustfmt::skip]
 const SCHEDULE_FIELDS: &[Failure] = &[
     INVALID_NAME, INVALID, INVALID_SCHEDULE, INVALID_EVENT, PAYLOAD_TOO_LARGE, NAME_TAKEN,
-    QUOTA_EXCEEDED,
+    QUOTA_EXCEEDED, BUSY, SERVER_BUSY,
 ];
+const RUNS: &[Failure] = &[INVALID, INVALID_SCHEDULE, BUSY, SERVER_BUSY];
 const STREAM: &[Failure] = &[INVALID_PATTERN, TOO_MANY_STREAMS];
 const COMPUTED: &[Failure] = &[BUSY, SERVER_BUSY];
 
@@ -280,11 +281,11 @@ const TEXTS: &[Text] = &[
     ("GET", "/api/sources/{id}/requests", "The last requests of a source, with the reasons of rejections", &[]),
     ("GET", "/api/schedules", "List own schedules", &[]),
     ("POST", "/api/schedules", "Create a schedule", SCHEDULE_FIELDS),
-    ("GET", "/api/schedules/preview", "The next runs of a cron expression", &[INVALID, INVALID_SCHEDULE]),
+    ("GET", "/api/schedules/preview", "The next runs of a cron expression", RUNS),
     ("GET", "/api/schedules/{id}", "Read a schedule", &[]),
     ("PATCH", "/api/schedules/{id}", "Change a schedule", SCHEDULE_FIELDS),
     ("DELETE", "/api/schedules/{id}", "Delete a schedule", &[]),
-    ("GET", "/api/schedules/{id}/next", "The next runs of a schedule", &[INVALID, INVALID_SCHEDULE]),
+    ("GET", "/api/schedules/{id}/next", "The next runs of a schedule", RUNS),
     ("POST", "/api/schedules/{id}/run", "Emit the event of a schedule now",
         &[RATE_LIMITED, QUOTA_EXCEEDED]),
     ("GET", "/api/audit", "List audit entries, newest first", &[]),

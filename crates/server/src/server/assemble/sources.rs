@@ -43,6 +43,7 @@ pub(super) fn schedules(
         store: base.store.clone(),
         writer: base.identity.writer(),
         events: events.clone(),
+        compute: base.compute.clone(),
         metrics: base.metrics.clone(),
         clock,
         quotas: options.quotas,

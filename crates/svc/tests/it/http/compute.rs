@@ -5,9 +5,12 @@ use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
+use futures_util::future::join_all;
 use serde_json::json;
-use svc_testkit::{Http, SimulatedAgents, TestServer, TestUser, result};
+use svc_testkit::{Http, SimulatedAgents, TestServer, TestUser, eventually, result};
 use tokio::task::JoinSet;
+
+use crate::SOON;
 
 const SPACES: usize = 4;
 const METHODS_PER_SPACE: usize = 1_000;
@@ -207,6 +210,44 @@ async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() 
         );
     }
     eve.get("/api/methods").await.expect(200);
+}
+
+#[tokio::test]
+async fn searches_for_the_runs_of_a_schedule_are_limited_for_each_user() {
+    let server = TestServer::builder()
+        .config("compute_threads = 1\ncompute_queue = 1")
+        .start()
+        .await;
+    let (eve, victim) = (server.user("eve").await, server.user("victim").await);
+    let nightly = json!({"name": "nightly", "cron": "0 2 * * *"});
+    let created = eve.post("/api/schedules", &nightly).await.expect(201);
+    let own = format!("/api/schedules/{}", created.json()["id"].as_str().unwrap());
+    // No last weekday of February is a Saturday, so the search looks at every day of ten years.
+    let never = json!({"name": "never", "cron": "* * LW 2 +6"}).to_string();
+    let preview = "/api/schedules/preview?cron=*+*+LW+2+%2B6";
+    for (method, path, body) in [
+        ("GET", preview, None),
+        ("POST", "/api/schedules", Some(&never)),
+        ("PATCH", own.as_str(), Some(&never)),
+    ] {
+        eventually("a search of eve is refused", SOON, || async {
+            let asking = (0..AT_ONCE).map(|_| eve.send(method, path, body.cloned()));
+            let answers = join_all(asking).await;
+            let codes: Vec<_> = answers.iter().map(|one| (one.status, one.code())).collect();
+            let is_known = |(status, code): &(u16, String)| {
+                matches!(
+                    (status, code.as_str()),
+                    (400, "invalid_schedule") | (429, "busy")
+                )
+            };
+            assert!(codes.iter().all(is_known), "{method}: {codes:?}");
+            codes.iter().any(|(status, _)| *status == 429)
+        })
+        .await;
+    }
+    assert_eq!(eve.get(&own).await.expect(200).json()["name"], "nightly");
+    let created = victim.post("/api/schedules", nightly).await;
+    created.expect(201);
 }
 
 #[tokio::test]
