@@ -187,11 +187,10 @@ pub fn plan(rule: &CronRule, policy: MissedPolicy, due: Timestamp, now: Timestam
 
 /// The oldest of the latest [`MISSED_MAX`] runs; `due` if there are fewer after it.
 fn oldest_kept(rule: &CronRule, due: Timestamp, now: Timestamp) -> Timestamp {
-    let before = |at: &Timestamp| rule.last_until(at.minus(Duration::from_secs(1)));
-    let runs = std::iter::successors(rule.last_until(now), before);
-    // A search for runs before `due` would be in vain, and long if runs are rare.
-    let mut missed = runs.take_while(|run| *run > due);
-    missed.nth(MISSED_MAX - 1).unwrap_or(due)
+    let missed = |until| rule.last_until(until).filter(|run| *run > due);
+    let before = |at: &Timestamp| missed(at.minus(Duration::from_secs(1)));
+    let mut latest_first = std::iter::successors(missed(now), before);
+    latest_first.nth(MISSED_MAX - 1).unwrap_or(due)
 }
 
 fn find_zone(name: &str) -> Result<TimeZone, ScheduleError> {

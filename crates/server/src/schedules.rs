@@ -30,7 +30,9 @@ pub struct Schedules {
     pub store: Store,
     pub writer: CallerWriter,
     pub events: Arc<Emitter>,
-    /// Searches for the runs of cron expressions. A search may take a tenth of a second.
+    /// Searches for the runs of cron expressions that users give. A search for an expression that
+    /// never runs may take a tenth of a second. Such an expression is refused, so the searches for
+    /// stored schedules are short.
     pub compute: FairPool,
     pub metrics: Arc<Metrics>,
     pub clock: Clock,

@@ -12,7 +12,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct ScheduleRow {
     pub id: ScheduleId,
     pub owner_id: UserId,

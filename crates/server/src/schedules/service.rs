@@ -99,64 +99,48 @@ impl Schedules {
     ) -> Result<Schedule> {
         loop {
             let before = self.read_own(caller, id).await?;
-            let after = self.patched(caller, &before, patch.clone()).await?;
-            let row = after.clone();
-            let is_written = self.writer.write(caller, move |tx, caller| {
-                // If another request or a run changed the schedule meanwhile, everything is
-                // computed again. The search for the next run is too long for a transaction.
-                if own(tx, caller, id)? != before {
-                    return Ok::<_, ScheduleServiceError>(false);
+            let next_at = self.next_if_patched(caller, &before, &patch).await?;
+            let patch = patch.clone();
+            let written = self.writer.write(caller, move |tx, caller| {
+                let stored = own(tx, caller, id)?;
+                let mut after = patched(&stored, &patch)?;
+                if needs_search(&stored, &after) {
+                    // If another request or a run changed the times meanwhile, the search is made
+                    // again. It is too long for a transaction.
+                    if times(&stored) != times(&before) {
+                        return Ok::<_, ScheduleServiceError>(None);
+                    }
+                    after.next_at = next_at.filter(|_| after.active);
+                    after.failure = None;
+                } else if stored.active && !after.active {
+                    after.next_at = None;
+                    after.failure = None;
                 }
-                check_name_free(tx, &row)?;
-                schedules::update(tx, &row)?;
-                finish(tx, caller, "schedule.updated", &row, describe(&row))?;
-                Ok(true)
+                check_name_free(tx, &after)?;
+                schedules::update(tx, &after)?;
+                finish(tx, caller, "schedule.updated", &after, describe(&after))?;
+                Ok(Some(after))
             });
-            if is_written.await? {
+            if let Some(after) = written.await? {
                 self.wake();
                 return Ok(record(after));
             }
         }
     }
 
-    async fn patched(
+    /// The next run of a schedule with this patch, if the patch requires a search for it.
+    async fn next_if_patched(
         &self,
         caller: &Caller,
         before: &ScheduleRow,
-        patch: SchedulePatch,
-    ) -> Result<ScheduleRow> {
-        let mut after = before.clone();
-        if let Some(name) = patch.name {
-            after.name = name;
+        patch: &SchedulePatch,
+    ) -> Result<Option<Timestamp>> {
+        let after = patched(before, patch)?;
+        if !needs_search(before, &after) {
+            return Ok(None);
         }
-        if let Some(description) = patch.description {
-            after.description = description;
-        }
-        if let Some(cron) = patch.cron {
-            after.cron = cron;
-        }
-        if let Some(timezone) = patch.timezone {
-            after.timezone = timezone;
-        }
-        if let Some(payload) = patch.payload {
-            after.payload = check_schedule_payload(Some(&payload))?;
-        }
-        if let Some(missed) = patch.missed {
-            after.missed = missed;
-        }
-        if let Some(active) = patch.active {
-            after.active = active;
-        }
-        check(&after)?;
-        let has_new_time = (&after.cron, &after.timezone, after.active)
-            != (&before.cron, &before.timezone, before.active);
-        if has_new_time {
-            let rule = (after.cron.clone(), after.timezone.clone());
-            let first = self.search(caller, rule, 1).await?.first().copied();
-            after.next_at = first.filter(|_| after.active);
-            after.failure = None;
-        }
-        Ok(after)
+        let runs = self.search(caller, (after.cron, after.timezone), 1).await?;
+        Ok(runs.first().copied())
     }
 
     pub async fn delete(&self, caller: &Caller, id: ScheduleId) -> Result<()> {
@@ -240,6 +224,45 @@ impl Schedules {
         let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
         found.await?
     }
+}
+
+fn patched(before: &ScheduleRow, patch: &SchedulePatch) -> Result<ScheduleRow> {
+    let mut after = before.clone();
+    if let Some(name) = &patch.name {
+        after.name.clone_from(name);
+    }
+    if let Some(description) = &patch.description {
+        after.description.clone_from(description);
+    }
+    if let Some(cron) = &patch.cron {
+        after.cron.clone_from(cron);
+    }
+    if let Some(timezone) = &patch.timezone {
+        after.timezone.clone_from(timezone);
+    }
+    if let Some(payload) = &patch.payload {
+        after.payload = check_schedule_payload(Some(payload))?;
+    }
+    if let Some(missed) = patch.missed {
+        after.missed = missed;
+    }
+    if let Some(active) = patch.active {
+        after.active = active;
+    }
+    check(&after)?;
+    Ok(after)
+}
+
+/// Whether a change requires a search for the next run. A schedule that only becomes inactive needs
+/// none, so a user can always switch a schedule off.
+fn needs_search(before: &ScheduleRow, after: &ScheduleRow) -> bool {
+    let has_new_rule = (&after.cron, &after.timezone) != (&before.cron, &before.timezone);
+    has_new_rule || (after.active && !before.active)
+}
+
+/// The fields of a schedule that changes of its times and its runs write.
+fn times(row: &ScheduleRow) -> (&str, &str, bool, Option<Timestamp>) {
+    (&row.cron, &row.timezone, row.active, row.next_at)
 }
 
 fn check(row: &ScheduleRow) -> Result<()> {

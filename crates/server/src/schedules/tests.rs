@@ -262,6 +262,30 @@ async fn changes_at_the_same_time_are_all_stored() {
 }
 
 #[tokio::test]
+async fn a_schedule_without_further_runs_can_be_switched_off() {
+    let mut fixture = Fixture::new().await;
+    let id = fixture.create("0 12 29 2 *", MissedPolicy::Skip).await.id;
+    let (app, ann) = (fixture.app(), fixture.ann());
+    // A newer version of svc may have stored an expression that this version refuses.
+    let write = app.store.write(|tx| {
+        svc_store::testing::execute_script(tx, "UPDATE schedules SET cron = '0 12 30 2 *'")
+    });
+    write.await.expect("committed");
+    let switched = async |active| {
+        let patch = SchedulePatch {
+            active: Some(active),
+            ..SchedulePatch::default()
+        };
+        app.schedules.patch(&ann, id, patch).await
+    };
+    let off = switched(false).await.expect("switched off");
+    assert_eq!((off.active, off.next_at), (false, None));
+    let refused = switched(true).await.expect_err("it never runs");
+    assert!(refused.to_string().contains("0 12 30 2 *"), "{refused}");
+    fixture.stop().await;
+}
+
+#[tokio::test]
 async fn servers_that_check_at_the_same_time_make_one_event() {
     let mut fixture = Fixture::new().await;
     fixture.create("* * * * *", MissedPolicy::All).await;
