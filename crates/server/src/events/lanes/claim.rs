@@ -19,8 +19,9 @@ use super::{
 pub(super) struct ClaimedLanes {
     pub(super) grant: Grant,
     pub(super) progress: Vec<LaneProgress>,
-    /// How long until another lane of the owner is due; `None` if there is no other lane with
-    /// deliveries that this server may claim.
+    /// How long until another lane of the owner is due, or a claimed lane that was released at once
+    /// because of its rate; `None` if there is no such lane with deliveries that this server may
+    /// claim.
     pub(super) next: Option<Duration>,
 }
 
@@ -87,13 +88,17 @@ fn claim_lanes(
     let begun = turn::begin(tx, &leases, time)?;
     let mut begun: HashMap<_, _> = begun.into_iter().map(|one| (one.held, one)).collect();
     let claimed = grants.iter().zip(claimed);
-    Ok(claimed
-        .map(|(grant, Claimed { leases, next_due })| ClaimedLanes {
-            next: next_due.map(|at| at.since(time.now)),
+    let claimed = claimed.map(|(grant, Claimed { leases, next_due })| {
+        let progress: Vec<_> = leases.iter().filter_map(|one| begun.remove(one)).collect();
+        let released = progress.iter().filter_map(|one| one.released_until());
+        let next = released.chain(next_due).min();
+        ClaimedLanes {
             grant: grant.clone(),
-            progress: leases.iter().filter_map(|one| begun.remove(one)).collect(),
-        })
-        .collect())
+            progress,
+            next: next.map(|at| at.since(time.now)),
+        }
+    });
+    Ok(claimed.collect())
 }
 
 /// Claims lanes for the engine. The claim shares a commit with emits and results of deliveries that

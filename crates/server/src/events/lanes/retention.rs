@@ -226,7 +226,7 @@ mod tests {
             let used = expired.clone();
             let put = store.write(move |tx| idempotency::put(tx, user, "k", &used));
             put.await.expect("committed");
-            let deadline = Instant::now() + Duration::from_secs(20);
+            let deadline = Instant::now() + Duration::from_secs(60);
             loop {
                 let found = store.read(move |tx| idempotency::find(tx, user, "k", Timestamp(0)));
                 if found.await.expect("read").is_none() {

@@ -135,7 +135,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         if claimed.is_after_crash {
             self.one_by_one = match &claimed.next {
                 LaneNext::Jobs { jobs, .. } => jobs.first().map_or(1, window_for),
-                LaneNext::Released | LaneNext::Drain => 0,
+                LaneNext::Released { .. } | LaneNext::Drain => 0,
             };
         }
         if !self.take_in(claimed).await {
@@ -312,7 +312,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
     async fn take_in(&mut self, progress: LaneProgress) -> bool {
         self.now = progress.now;
         match progress.next {
-            LaneNext::Released => return false,
+            LaneNext::Released { .. } => return false,
             LaneNext::Drain => {
                 self.is_draining = true;
                 self.ready.clear();

@@ -126,10 +126,20 @@ pub(super) struct LaneProgress {
     pub(super) can_refill: bool,
 }
 
+impl LaneProgress {
+    /// When a lane that was released at once is due again, if it must wait.
+    pub(super) fn released_until(&self) -> Option<Timestamp> {
+        match self.next {
+            LaneNext::Released { next_at } => Some(next_at).filter(|at| *at > self.now),
+            LaneNext::Jobs { .. } | LaneNext::Drain => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum LaneNext {
-    /// The lane was released.
-    Released,
+    /// The lane was released. Its next delivery, if there is one, may begin at this time.
+    Released { next_at: Timestamp },
     /// Further deliveries, in order. Empty if no further delivery can be read now.
     Jobs {
         jobs: Vec<Job>,
@@ -255,7 +265,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
             progress: LaneProgress {
                 held: reading.lane.held,
                 now: time.now,
-                next: LaneNext::Released,
+                next: LaneNext::Released { next_at: time.now },
                 is_after_crash: false,
                 dead: Vec::new(),
                 raised: Vec::new(),
@@ -312,7 +322,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
     }
 
     fn release(mut self, next_at: Timestamp) -> Result<LaneProgress, StoreError> {
-        self.progress.next = LaneNext::Released;
+        self.progress.next = LaneNext::Released { next_at };
         self.write(TurnEnd::Release(next_at))
     }
 

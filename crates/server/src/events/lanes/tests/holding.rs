@@ -136,7 +136,7 @@ async fn claim(fixture: &Fixture) -> (Option<StartedDelivery>, Vec<DeadDelivery>
             let progress = turn::begin(tx, &claimed, time)?.remove(0);
             let started = match progress.next {
                 LaneNext::Jobs { jobs, .. } => jobs.into_iter().next(),
-                LaneNext::Released | LaneNext::Drain => None,
+                LaneNext::Released { .. } | LaneNext::Drain => None,
             };
             Ok((
                 started.map(|job| StartedDelivery { held, job }),

@@ -1,13 +1,13 @@
 //! Delivery policies of sinks: retries, pauses, rates, and events about sinks.
 
-use std::time::Duration;
+use std::{sync::atomic::Ordering::SeqCst, time::Duration};
 
 use svc_core::delivery_policy::{DeliveryPolicy, OnExhausted, Ordering, Retry};
 use svc_protocol::api::DeliveryState;
 use svc_store::sinks::{self, SinkRow};
 use tokio::time::sleep;
 
-use super::{Fixture, Receiver, Reply, START, eventually, until};
+use super::{Fixture, LanePolicy, Receiver, Reply, START, eventually, until};
 use svc_core::LaneId;
 
 impl Fixture {
@@ -161,6 +161,37 @@ async fn a_rate_spreads_deliveries_and_attempts() {
     }
     fixture.until_empty(&[&sink]).await;
     assert_eq!(receiver.numbers(lane), (1..=10).collect::<Vec<_>>());
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_delivery_that_the_rate_delays_is_sent_without_a_scan() {
+    let fixture = Fixture::new();
+    let policy = DeliveryPolicy {
+        rate_per_minute: Some(120),
+        ..DeliveryPolicy::default()
+    };
+    let (sink, _) = fixture.sink_with("s", "*", policy).await;
+    let receiver = Receiver::new(Reply::Deliver);
+    let running = fixture.start_with(
+        &receiver,
+        LanePolicy {
+            poll: Duration::from_secs(3_600),
+            ..fixture.policy()
+        },
+    );
+    fixture.emit_many(3).await;
+    fixture.until_empty(&[&sink]).await;
+    let commits = fixture.store.stats().commits;
+    fixture.emit("custom.x").await;
+    until("the emit and the claim are written", || {
+        fixture.store.stats().commits >= commits + 2
+    })
+    .await;
+    assert_eq!(receiver.count(), 3);
+    // Nothing wakes the engine, and it never scans: only its timer is left.
+    fixture.now.fetch_add(500, SeqCst);
+    until("one more is sent", || receiver.count() == 4).await;
     running.stop().await;
 }
 

@@ -179,7 +179,7 @@ fn summary(progress: &Option<LaneProgress>) -> String {
         return "lost".to_owned();
     };
     let next = match &progress.next {
-        LaneNext::Released => "released".to_owned(),
+        LaneNext::Released { .. } => "released".to_owned(),
         LaneNext::Drain => "drain".to_owned(),
         LaneNext::Jobs { jobs, .. } => {
             format!("{:?}", jobs.iter().map(|job| job.n).collect::<Vec<_>>())

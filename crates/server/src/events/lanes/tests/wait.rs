@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-pub(super) const DEADLINE: Duration = Duration::from_secs(20);
+pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     eventually(what, async || holds()).await;
