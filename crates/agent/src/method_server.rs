@@ -62,7 +62,7 @@ impl Setup {
         Duration::from_secs(self.definition.timeout.into())
     }
 
-    /// Time in which an exit refuses the registration.
+    /// If the process exits within this time, the registration is refused.
     fn start_check(&self, policy: &Policy) -> Duration {
         let args = &self.definition.args;
         let is_svc = Path::new(&self.definition.command).ends_with("svc");

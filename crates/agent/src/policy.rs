@@ -39,8 +39,8 @@ pub struct Policy {
 
     /// If a new method server exits within this time, its registration is refused.
     pub start_check: Duration,
-    /// The same for `svc run-script --json-rpc`, which always reports when it is ready. Long,
-    /// because a script may fail late on a busy machine.
+    /// The same for `svc run-script --json-rpc`, which reports when it is ready if the agent starts
+    /// it. Long, because a script may fail late on a busy machine.
     pub script_start_check: Duration,
     /// Delays between restarts of a method server. The first restart has no delay.
     pub restart: Backoff,

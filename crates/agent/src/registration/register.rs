@@ -97,8 +97,12 @@ impl Registrar {
             definition: definition.clone(),
             held,
         };
-        let server = MethodServer::start(setup, services.clone()).await?;
-        Ok(Arc::new(server))
+        // The start of a script server may take long. `Registrar::stop` waits for this registration.
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => Err(RegistrationError::Stopping),
+            server = MethodServer::start(setup, services.clone()) => Ok(Arc::new(server?)),
+        }
     }
 
     /// Lets a replaced method server finish its calls, then stops it. A held successor queues its

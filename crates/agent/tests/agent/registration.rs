@@ -305,6 +305,23 @@ async fn stopping_lets_calls_in_flight_finish() {
 }
 
 #[tokio::test]
+async fn stopping_ends_a_registration_whose_method_server_is_not_ready() {
+    let server = FakeServer::start().await;
+    let text = methods("1", "concurrent").replace(READY, ":");
+    let agent = TestAgent::start_with(&server.url(), |folder, options| {
+        std::fs::write(folder.join("methods.toml"), text).expect("written");
+        options.methods_file = Some("methods.toml".into());
+        // Longer than `TestAgent::stop` waits.
+        options.policy.start_check = Duration::from_secs(3_600);
+    });
+    let link = server.link().await;
+    let pid = agent.path().join("pid");
+    eventually("started", async || pid.exists()).await;
+    agent.stop().await;
+    drop(link);
+}
+
+#[tokio::test]
 async fn twenty_replacements_under_load_lose_no_call() {
     let server = FakeServer::start().await;
     let (agent, mut link) = registered(&server).await;

@@ -14,7 +14,7 @@ async fn start_checked(script: &str, start_check: Duration) -> Result<Bench, Sta
         ..short_policy()
     };
     let starting = start_with(definition(script), policy);
-    timeout(Duration::from_secs(10), starting)
+    timeout(Duration::from_secs(60), starting)
         .await
         .expect("it does not wait for the whole check")
 }
@@ -62,7 +62,7 @@ async fn a_script_that_fails_late_is_refused_and_other_programs_start_sooner() {
             script_start_check: NEVER,
             ..short_policy()
         };
-        timeout(Duration::from_secs(10), start_with(definition, policy)).await
+        timeout(Duration::from_secs(60), start_with(definition, policy)).await
     };
     let both = ["run-script", "--json-rpc", "setup.py"];
     let failing = start("svc", "sleep 0.2; echo broken >&2; exit 3", &both).await;

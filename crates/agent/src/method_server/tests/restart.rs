@@ -4,11 +4,15 @@ use super::*;
 
 #[tokio::test]
 async fn starting_a_method_server_that_ends_at_once_fails_with_its_last_lines() {
-    let started = start_with(definition("echo bad news >&2; exit 3"), short_policy()).await;
+    let policy = || Policy {
+        start_check: Duration::from_secs(60),
+        ..short_policy()
+    };
+    let started = start_with(definition("echo bad news >&2; exit 3"), policy()).await;
     let error = started.err().expect("it ended").to_string();
     assert!(error.contains("exit status: 3"), "{error}");
     assert!(error.contains("bad news"), "{error}");
-    let closed = start_with(definition("exec >&-; sleep 60"), short_policy()).await;
+    let closed = start_with(definition("exec >&-; sleep 60"), policy()).await;
     let error = closed.err().expect("its stdout ended").to_string();
     assert!(error.contains("closed its stdin or stdout"), "{error}");
 }
@@ -16,7 +20,12 @@ async fn starting_a_method_server_that_ends_at_once_fails_with_its_last_lines() 
 #[tokio::test]
 async fn the_calls_of_a_killed_process_are_interrupted_and_it_is_restarted() {
     let script = format!("echo $$ > pid; test -e hang && cat > /dev/null; {ECHO}");
-    let mut bench = start(&script).await;
+    let policy = Policy {
+        restart_wait: Duration::from_secs(60),
+        ..short_policy()
+    };
+    let started = start_with(definition(&script), policy).await;
+    let mut bench = started.expect("it starts");
     fs::write(bench.path("hang"), "").expect("written");
     let first = read_pid(&bench.path("pid")).expect("it runs");
     rustix::process::kill_process(first, rustix::process::Signal::KILL).expect("killed");
