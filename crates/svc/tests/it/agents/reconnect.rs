@@ -1,6 +1,8 @@
 //! An agent that the server refuses for a while, and commands that use this agent meanwhile
 //! (spec 4.2).
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use svc_testkit::{TestAgent, TestServer, TestSpace, TestUser, eventually, fixture, result};
 
@@ -74,19 +76,26 @@ async fn s5_the_agent_of_a_deactivated_user_ends_when_its_space_is_deleted() {
 async fn waits_for_the_link(server: &TestServer, ann: &TestUser, agent: &TestAgent, args: &[&str]) {
     // The command waits for 5 s only, so nothing but the reactivation happens meanwhile.
     let admin = server.admin().await;
-    set_active(server, ann, false).await;
-    eventually("the link ends", SOON, || async {
-        agent.status().await["linked"] == false
-    })
-    .await;
-    let mut command = agent.cli().spawn(args);
-    let said = "waiting up to 5 s";
-    command.wait_for_log(said, SOON).await;
-    let path = format!("/api/users/{}", ann.id);
-    let active = json!({"active": true});
-    admin.patch(&path, active).await.expect(200);
-    let status = command.wait_for_exit(SOON).await;
-    assert_eq!(status.code(), Some(0), "{args:?}: {}", command.stderr());
+    let (path, active) = (format!("/api/users/{}", ann.id), json!({"active": true}));
+    for _ in 0..5 {
+        set_active(server, ann, false).await;
+        eventually("the link ends", SOON, || async {
+            agent.status().await["linked"] == false
+        })
+        .await;
+        let begun = Instant::now();
+        let mut command = agent.cli().spawn(args);
+        command.wait_for_log("waiting up to 5 s", SOON).await;
+        admin.patch(&path, active.clone()).await.expect(200);
+        let status = command.wait_for_exit(SOON).await;
+        // On a busy machine, the link may be back after the 5 s of the command.
+        if status.code() == Some(0) || begun.elapsed() < Duration::from_secs(5) {
+            assert_eq!(status.code(), Some(0), "{args:?}: {}", command.stderr());
+            return;
+        }
+        agent.wait_until_linked().await;
+    }
+    panic!("{args:?}: in five tries, the link was not back within 5 s");
 }
 
 #[tokio::test]

@@ -82,7 +82,11 @@ async fn s7_s8_a_call_over_its_timeout_gets_an_error_with_its_details() {
     let data = json!({"reason": "timeout", "timeout_seconds": 3, "sent": true});
     let error = json!({"code": -32001, "message": "Method timed out", "data": data});
     assert_eq!(response["error"], error);
-    result(&ann.call("echo", json!({})).await);
+    // A busy machine may need longer than the timeout for one call.
+    eventually("the method server answers again", SOON, || async {
+        ann.call("echo", json!({})).await.get("result").is_some()
+    })
+    .await;
 }
 
 #[tokio::test]

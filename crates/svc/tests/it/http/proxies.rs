@@ -1,8 +1,13 @@
 //! A server behind a proxy: which addresses may set `X-Forwarded-*`, and the effects of these
 //! headers.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use svc_testkit::{ADMIN_PASSWORD, Answer, TestServer};
+
+/// How long the server refuses logins after the second failure of an address.
+const WAIT: Duration = Duration::from_secs(1);
 
 async fn login(server: &TestServer, password: &str, headers: &[(&str, &str)]) -> Answer {
     let body = json!({"username": "admin", "password": password}).to_string();
@@ -22,27 +27,49 @@ async fn failed_logins_are_counted_for_the_address_that_a_trusted_proxy_reports(
         let headers = [("x-forwarded-for", address)];
         login(&server, "not the password", &headers).await.status
     };
-    assert_eq!(from("203.0.113.1").await, 401);
-    // A client may send any value. The proxy appends the address of its client.
-    assert_eq!(from("198.51.100.9, 203.0.113.1, 10.0.0.7").await, 401);
-    assert_eq!(from("203.0.113.1").await, 429);
-    assert_eq!(from("198.51.100.9, 203.0.113.1").await, 429);
-    assert_eq!(from("203.0.113.2").await, 401);
+    let mut was_refused = false;
+    for n in 1..=10 {
+        let client = format!("203.0.113.{n}");
+        assert_eq!(from(&client).await, 401);
+        let begun = Instant::now();
+        // A client may send any value. The proxy appends the address of its client.
+        let claimed = format!("198.51.100.9, {client}");
+        assert_eq!(from(&format!("{claimed}, 10.0.0.7")).await, 401);
+        let statuses = [from(&client).await, from(&claimed).await];
+        // A busy machine may need longer than the wait that the server demands.
+        if begun.elapsed() < WAIT {
+            assert_eq!(statuses, [429, 429]);
+            was_refused = true;
+            break;
+        }
+    }
+    assert!(was_refused, "ten tries took longer than the wait");
+    assert_eq!(from("203.0.113.99").await, 401);
     login(&server, ADMIN_PASSWORD, &[]).await.expect(200);
 }
 
 #[tokio::test]
 async fn forwarded_headers_of_an_untrusted_address_are_ignored() {
-    let server = TestServer::builder()
-        .config("login_limit = 2\ntrusted_proxies = [\"10.0.0.0/8\"]")
-        .start()
-        .await;
-    let mut statuses = Vec::new();
-    for address in ["203.0.113.1", "203.0.113.2", "203.0.113.3"] {
-        let headers = [("x-forwarded-for", address)];
-        statuses.push(login(&server, "not the password", &headers).await.status);
+    for _ in 0..10 {
+        let server = TestServer::builder()
+            .config("login_limit = 2\ntrusted_proxies = [\"10.0.0.0/8\"]")
+            .start()
+            .await;
+        let from = async |address: &str| {
+            let headers = [("x-forwarded-for", address)];
+            login(&server, "not the password", &headers).await.status
+        };
+        assert_eq!(from("203.0.113.1").await, 401);
+        let begun = Instant::now();
+        assert_eq!(from("203.0.113.2").await, 401);
+        let status = from("203.0.113.3").await;
+        // A busy machine may need longer than the wait that the server demands.
+        if begun.elapsed() < WAIT {
+            assert_eq!(status, 429);
+            return;
+        }
     }
-    assert_eq!(statuses, [401, 401, 429]);
+    panic!("ten tries took longer than the wait");
 }
 
 #[tokio::test]

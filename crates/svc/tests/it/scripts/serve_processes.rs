@@ -214,7 +214,7 @@ import subprocess
 def waits(params):
     subprocess.run(["sh", "-c", "echo $$ > shell.pid; exec sleep 600"])
 "#;
-    for (timeout, kill) in [("5", false), ("60", true)] {
+    for (timeout, kill) in [("10", false), ("60", true)] {
         let lab = Lab::serving(handlers, &["--timeout", timeout]).await;
         let waiting = lab.ann.start_call("waits", json!({}));
         let path = lab.space.folder().join("shell.pid");

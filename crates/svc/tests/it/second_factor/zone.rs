@@ -66,9 +66,9 @@ async fn wrong_codes_slow_logins_down_at_all_servers() {
     let ann = Protected::new(zone.server(0).user("ann").await).await;
     let sites = [zone.server(0).http(), zone.server(1).http()];
     let token = ann.pending().await;
-    // Between the codes, this server demands waits of one and of two seconds. After the third code
-    // the wait is four seconds.
-    for _ in 0..3 {
+    // Between the codes, this server demands waits of one, two and four seconds. After the fourth
+    // code the wait is eight seconds.
+    for _ in 0..4 {
         eventually("the wait is over", SOON, || async {
             let answer = complete(&sites[1], &token, &ann.wrong_code()).await;
             answer.status == 403

@@ -167,11 +167,14 @@ async fn while_the_synchronous_standby_is_down_no_emit_is_acknowledged() {
     let took = refused_within("during").await;
     println!("refused after {took:?}");
     assert!(took < SOON, "{took:?}");
-    // Later emits do not wait for the first one, which takes 7 s.
+    // Later emits do not wait for the first one. If each of them took 7 s like the first one, all
+    // would take 140 s.
+    let begun = Instant::now();
     for n in 0..20 {
-        let took = refused_within(&format!("during-{n}")).await;
-        assert!(took < Duration::from_secs(6), "{took:?}");
+        refused_within(&format!("during-{n}")).await;
     }
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(60), "{took:?}");
     standby.start();
     eventually("the emit is acknowledged", 3 * SOON, || async {
         let repeated = ann.emit_with_key("during", &body).await;

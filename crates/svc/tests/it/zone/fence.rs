@@ -13,7 +13,7 @@ use crate::SOON;
 
 /// How long a server may hold a lane without renewing its lease. Long enough for a busy server to
 /// renew it in time.
-const LEASE: Duration = Duration::from_secs(4);
+const LEASE: Duration = Duration::from_secs(8);
 
 fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
     let seconds = LEASE.as_secs().to_string();

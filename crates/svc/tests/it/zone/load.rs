@@ -164,7 +164,7 @@ impl Load {
         self.stop_calls.store(true, Ordering::SeqCst);
         let (calls, slowest) = self.calling.await.unwrap();
         println!("{calls} calls, the slowest took {slowest:?}");
-        assert!(slowest < Duration::from_secs(10), "{slowest:?}");
+        assert!(slowest < Duration::from_secs(14), "{slowest:?}");
         total
     }
 }

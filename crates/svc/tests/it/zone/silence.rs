@@ -91,7 +91,7 @@ async fn a_database_that_does_not_respond_counts_as_unavailable_within_seconds()
     stop.store(true, Ordering::SeqCst);
     let (calls, slowest) = calling.await.unwrap();
     println!("{calls} calls, the slowest took {slowest:?}");
-    assert!(slowest < Duration::from_secs(10), "{slowest:?}");
+    assert!(slowest < Duration::from_secs(14), "{slowest:?}");
     assert_eq!(silence.count("silence"), "2", "one event for each key");
 }
 
