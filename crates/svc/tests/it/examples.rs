@@ -145,7 +145,7 @@ async fn python_notes() {
         -32602
     );
 
-    let slow = ("notes.search", json!({"query": "ink", "delay_ms": 10000}));
+    let slow = ("notes.search", json!({"query": "ink", "delay_ms": 8000}));
     desk.check_concurrent(slow, ("notes.get", json!({"id": 1})))
         .await;
     ann.notify("desk.notes.clear", json!({})).await.expect(204);
@@ -197,7 +197,7 @@ async fn node_tasks() {
     );
     assert_eq!(error_code(&ann.call("tasks.add", json!({})).await), -32602);
 
-    let slow = ("tasks.remind", json!({"in_ms": 10000}));
+    let slow = ("tasks.remind", json!({"in_ms": 8000}));
     desk.check_concurrent(slow, ("tasks.list", json!({}))).await;
     desk.check_clean_end(None).await;
 }
