@@ -8,22 +8,24 @@
 //! are read ahead and may be sent before earlier results are recorded: see `worker`.
 
 mod endings;
+mod progress;
 mod reading;
 mod sink_state;
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::{EventId, Timestamp, event::Event, lane::REFILL_DEPTH};
+use svc_core::{EventId, Timestamp, lane::REFILL_DEPTH};
 use svc_store::{
     StoreError, Tx,
     deliveries::QueueHead,
     lanes::{
-        self, DeliveryKind, LaneLease, LeasedLane, Receiver,
+        self, DeliveryKind, LaneLease, LeasedLane,
         turn::{TurnEnd, TurnReading, TurnRequest},
     },
     sinks::SinkRow,
 };
 
+pub(super) use self::progress::{DeadDelivery, LaneNext, LaneProgress};
 use self::reading::{READ_STEP, Reading};
 use super::{AttemptDetail, Job};
 
@@ -50,15 +52,6 @@ pub(super) enum DeliveryEnd {
     Unattempted {
         wait: Duration,
     },
-}
-
-/// A delivery that ended as dead, for the log.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct DeadDelivery {
-    pub(super) receiver: Receiver,
-    pub(super) event_id: EventId,
-    pub(super) event_type: String,
-    pub(super) error: String,
 }
 
 /// The state of a worker's lane when results are recorded.
@@ -108,46 +101,6 @@ impl RunState {
             false => 0,
         }
     }
-}
-
-/// The result of a transaction.
-#[derive(Clone, Debug)]
-pub(super) struct LaneProgress {
-    pub(super) held: LaneLease,
-    pub(super) now: Timestamp,
-    pub(super) next: LaneNext,
-    /// Whether a server crashed while the delivery at the head was in flight.
-    pub(super) is_after_crash: bool,
-    pub(super) dead: Vec<DeadDelivery>,
-    /// The `sink.*` events that this transaction created.
-    pub(super) raised: Vec<Arc<Event>>,
-    /// Whether the refiller can queue stored events: the lane has room, and it has fallen behind or
-    /// a user has asked to send past events again.
-    pub(super) can_refill: bool,
-}
-
-impl LaneProgress {
-    /// When a lane that was released at once is due again, if it must wait.
-    pub(super) fn released_until(&self) -> Option<Timestamp> {
-        match self.next {
-            LaneNext::Released { next_at } => Some(next_at).filter(|at| *at > self.now),
-            LaneNext::Jobs { .. } | LaneNext::Drain => None,
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum LaneNext {
-    /// The lane was released. Its next delivery, if there is one, may begin at this time.
-    Released { next_at: Timestamp },
-    /// Further deliveries, in order. Empty if no further delivery can be read now.
-    Jobs {
-        jobs: Vec<Job>,
-        /// Whether `jobs` replace the deliveries that the worker has read and not sent.
-        replace: bool,
-    },
-    /// Nothing further may be sent. The lane is released when the deliveries in flight have ended.
-    Drain,
 }
 
 /// The time of a transaction, by the clock that all servers of the database share.
