@@ -154,7 +154,13 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
         Expr::Var(_) | Expr::Const(_) => Ok(()),
         Expr::Slice(slice) => {
             expression(&slice.expr)?;
-            [&slice.start, &slice.stop, &slice.step]
+            if slice.step.as_ref().is_some_and(|step| !is_forward(step)) {
+                return reject(
+                    slice.span(),
+                    "the step of a slice must be a positive number, as in `x[::2]`",
+                );
+            }
+            [&slice.start, &slice.stop]
                 .into_iter()
                 .flatten()
                 .try_for_each(expression)
@@ -201,6 +207,15 @@ fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
             "functions and methods cannot be called; use a template filter such as `x | length`",
         ),
         Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => check_constant(expr),
+    }
+}
+
+/// Whether the step of a slice is a positive constant. With a negative step, minijinja 3.0 panics if
+/// the sliced value is empty.
+fn is_forward(step: &Expr<'_>) -> bool {
+    match step {
+        Expr::Const(step) => i64::try_from(step.value.clone()).is_ok_and(|step| step > 0),
+        _ => false,
     }
 }
 

@@ -146,3 +146,28 @@ fn a_key_is_the_value_as_text() {
     let refused = evaluate("event.data.order", &long, |key, scope| key.key(scope));
     assert_eq!(refused, Err(ExpressionError::KeyTooLong(2_000)));
 }
+
+#[test]
+fn a_slice_never_goes_backwards() {
+    for source in [
+        "event.data.x[::-1]",
+        "event.data.x[::0]",
+        "event.data.x[::event.data.n]",
+        "event.data.x[::-1][:2] == 'a'",
+    ] {
+        let refused = Expression::parse(source).err().expect(source).to_string();
+        assert!(refused.contains("the step of a slice"), "{refused}");
+    }
+    // An empty value made minijinja panic when it was sliced backwards.
+    for empty in ["''", "[]"] {
+        let template = format!("{{\"x\": \"${{{{ {empty}[::-1] }}}}\"}}");
+        assert!(crate::load(&template).is_err(), "{template}");
+    }
+    let slice = |source: &str| {
+        let data = json!({"x": "abcd"}).to_string();
+        evaluate(source, &data, |filter, scope| filter.is_true(scope))
+    };
+    assert_eq!(slice("event.data.x[::2] == 'ac'"), Ok(true));
+    assert_eq!(slice("event.data.x[-2:] == 'cd'"), Ok(true));
+    assert_eq!(slice("event.data.missing[::2] == []"), Ok(true));
+}
