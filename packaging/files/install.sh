@@ -1,9 +1,12 @@
 #!/bin/sh
 # Installs svc @VERSION@ for this user: downloads the archive, compares its checksum, copies files below ~/.local.
-# Needs no root and changes no file outside the prefix.
+# Needs no root and changes no file outside the prefix. TLS protects the download. The checksum detects a damaged file only,
+# because it comes from the same place; the release has signatures too (docs/INSTALL.md, "Check a download").
 #
 #   sh install.sh [--prefix FOLDER] [--version VERSION] [--from ADDRESS-OR-FOLDER]
 set -eu
+# Ranges such as a-z have only letters of ASCII.
+export LC_ALL=C
 
 prefix=${SVC_PREFIX:-${HOME:?HOME is not set}/.local}
 version=@VERSION@
@@ -14,6 +17,20 @@ fail() {
   exit 1
 }
 
+# Whether curl and wget read the address as this script does: only usual characters, and a host without a user name.
+is_clear() { # ADDRESS
+  case $1 in *[!A-Za-z0-9._~:/?\&=%+,\;-]*) return 1 ;; esac
+  host=${1#*://}
+  host=${host%%[/?]*}
+  case $host in '' | -* | .* | :* | *[!A-Za-z0-9.:-]*) return 1 ;; esac
+  case $1 in
+    https://*) return 0 ;;
+    # Plain HTTP is allowed from this machine only, for tests.
+    http://127.0.0.1:*) case ${host#127.0.0.1:} in '' | *[!0-9]*) return 1 ;; esac ;;
+    *) return 1 ;;
+  esac
+}
+
 while [ $# -gt 0 ]; do
   case $1 in
     --prefix | --version | --from) [ $# -ge 2 ] || fail "$1 needs a value" ;;
@@ -22,7 +39,7 @@ while [ $# -gt 0 ]; do
     --prefix) prefix=$2 && shift 2 ;;
     --version) version=$2 && shift 2 ;;
     --from) from=$2 && shift 2 ;;
-    -h | --help) sed -n '2,5s/^# \{0,1\}//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0" && exit 0 ;;
     *) fail "unknown argument \`$1\`; see --help" ;;
   esac
 done
@@ -34,33 +51,48 @@ case $(uname -m) in
   *) fail "there is no archive for $(uname -m). Build svc from source instead." ;;
 esac
 name=svc-$target.tar.gz
+case $version in *[!0-9A-Za-z.+-]*) fail "\`$version\` is not a version" ;; esac
 [ -n "$from" ] || from=@REPOSITORY@/releases/download/v$version
+case $from in
+  *://*\?*) fail "\`$from\` has a query; an address is https://HOST/FOLDER" ;;
+  *://*) is_clear "$from" || fail "\`$from\` is not an https address, such as https://HOST/FOLDER without a user name" ;;
+esac
 
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+download() { # ADDRESS FILE
+  if command -v curl >/dev/null 2>&1; then
+    case $1 in
+      # Allows only TLS, also after a redirection.
+      https://*) curl --proto '=https' --tlsv1.2 --max-redirs 10 -gfsSL -o "$2" "$1" ;;
+      *) curl --proto '=http' -gfsS -o "$2" "$1" ;;
+    esac
+    return
+  fi
+  case $(wget --version 2>/dev/null) in
+    "GNU Wget 1."*) ;;
+    *) fail "needs curl or GNU wget 1" ;;
+  esac
+  # wget follows a redirection to plain HTTP, also with --https-only. So each redirection is checked here.
+  address=$1
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    wget -q -S --max-redirect=0 -O "$2" "$address" 2>"$temporary/answer" && return
+    case $1 in https://*) ;; *) return 1 ;; esac
+    address=$(sed -n 's/^  [Ll]ocation: *//p' "$temporary/answer" | tail -n 1 | tr -d '\r')
+    [ -n "$address" ] || return 1
+    case $address in https://*) ;; *) address= ;; esac
+    is_clear "$address" || fail "$1 leads to an address that is not https; nothing was installed"
+  done
+  fail "$1 has more than 10 redirections"
+}
+
 get() {
   case $from in
-    https://* | http://127.0.0.1:*)
-      # Allows only TLS, also after a redirection. Plain HTTP is allowed from this machine only, for tests.
-      if command -v curl >/dev/null 2>&1; then
-        case $from in
-          https://*) curl --proto '=https' --tlsv1.2 -fsSL -o "$temporary/$1" "$from/$1" ;;
-          *) curl -fsS -o "$temporary/$1" "$from/$1" ;;
-        esac
-      elif command -v wget >/dev/null 2>&1; then
-        case $from in
-          https://*) wget --https-only -q -O "$temporary/$1" "$from/$1" ;;
-          *) wget -q -O "$temporary/$1" "$from/$1" ;;
-        esac
-      else
-        fail "needs curl or wget"
-      fi
-      ;;
-    *://*) fail "\`$from\` is not an https address" ;;
-    *) cp "$from/$1" "$temporary/$1" ;;
+    *://*) download "$from/$1" "$temporary/$1" ;;
+    *) cp -- "$from/$1" "$temporary/$1" ;;
   esac || fail "cannot get $from/$1"
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from builders import tarball
 from common import binary, binstall
 from common.project import PackagingError
-from tests import documents, first_call
+from tests import documents, download, first_call
 from tests.case import Case
 
 
@@ -51,6 +51,7 @@ def check(case: Case) -> None:
     pages = case.work / "elsewhere/share/man/man1"
     case.expect((pages / "svc-server-start.1").exists(), f"it installs {len(list(pages.iterdir()))} manual pages")
     _check_refusals(case, script, archive)
+    download.check(case, script, archive.parent)
 
 
 def check_build(case: Case, program: Path) -> None:
