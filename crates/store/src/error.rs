@@ -2,6 +2,7 @@
 
 use std::{io, path::PathBuf};
 
+use svc_private::FolderError;
 use thiserror::Error;
 
 use super::{meta, postgres::AddressError};
@@ -79,6 +80,8 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     #[error(
         "the data folder `{}` is in use by another server; stop it, or choose another folder with --data-dir",
         path.display()

@@ -1,11 +1,13 @@
 //! The data folder: created with access for its owner only, and locked by one server at a time.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions, TryLockError},
+    fs::{File, OpenOptions, TryLockError},
     io,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
+
+use svc_private::{FolderError, FolderKind, OwnFolder, own_folder};
 
 use super::error::OpenError;
 
@@ -20,19 +22,18 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Fails at once if another process holds the folder.
+    /// Fails at once if another process holds the folder, or if other users can change it.
     pub fn acquire(folder: &Path) -> Result<Self, OpenError> {
         let lock_error = |source| OpenError::Lock {
             path: folder.to_owned(),
             source,
         };
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(folder.join(LOCK_FILE))
-            .map_err(lock_error)?;
+        let own = match OwnFolder::open(folder, FolderKind::Chosen) {
+            Ok(own) => own,
+            Err(FolderError::Io { error, .. }) => return Err(lock_error(error)),
+            Err(refusal) => return Err(refusal.into()),
+        };
+        let file = own.open_lock(LOCK_FILE).map_err(lock_error)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked {
@@ -43,16 +44,17 @@ impl FolderLock {
     }
 }
 
-/// Creates the data folder with mode 0700. An existing folder keeps its mode.
+/// Creates the data folder with mode 0700. An existing folder keeps its mode, and is refused if
+/// other users can change it.
 pub fn prepare_folder(folder: &Path) -> Result<(), OpenError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|source| OpenError::Create {
-            path: folder.to_owned(),
-            source,
-        })
+    match own_folder(folder, FolderKind::Chosen) {
+        Ok(_) => Ok(()),
+        Err(FolderError::Io { path, error }) => Err(OpenError::Create {
+            path,
+            source: error,
+        }),
+        Err(refusal) => Err(refusal.into()),
+    }
 }
 
 /// Creates the file if it is missing, with access for its owner only. SQLite could create a file

@@ -15,12 +15,12 @@ use std::{
 };
 
 use serde::Deserialize;
+use svc_private::read_found;
 use svc_protocol::{document, env, registration_file::place};
 
 use crate::{
     environment::Environment,
     exit::{Exit, Failure},
-    trust::read_found,
 };
 pub use addresses::Addresses;
 use section::sections;

@@ -11,7 +11,6 @@ mod output;
 mod prompt;
 mod runtime;
 mod service_manager;
-mod trust;
 
 use std::process::ExitCode;
 

@@ -4,10 +4,8 @@
 //! or show a key or a secret.
 
 use std::{
-    fmt,
-    fs::{self, File, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    fmt, fs, io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
@@ -20,6 +18,7 @@ use ring::{
     aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
     hmac,
 };
+use svc_private::{FolderKind, OwnFolder};
 use svc_protocol::env;
 use thiserror::Error;
 
@@ -83,7 +82,7 @@ impl SecretKey {
         let new_key = random::<KEY_BYTES>().map_err(SecretError::Random)?;
         let bytes = match from_env {
             Some(text) => parse_key(&text).ok_or(SecretError::BadVariable)?,
-            None => read_or_create(&data_dir.join(KEY_FILE), &new_key)?,
+            None => read_or_create(data_dir, &new_key)?,
         };
         Ok(Self::new(&bytes))
     }
@@ -194,56 +193,45 @@ fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
         .ok()
 }
 
-fn read_or_create(path: &Path, new_key: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], SecretError> {
+fn read_or_create(
+    data_dir: &Path,
+    new_key: &[u8; KEY_BYTES],
+) -> Result<[u8; KEY_BYTES], SecretError> {
+    let path = data_dir.join(KEY_FILE);
     let file_error = |source| SecretError::File {
-        path: path.to_owned(),
+        path: path.clone(),
         source,
     };
-    let text = match fs::read_to_string(path) {
+    let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create(path, new_key).map_err(file_error)?;
+            create(data_dir, new_key).map_err(file_error)?;
             // Read back: if another process created the file first, use its key.
-            fs::read_to_string(path).map_err(file_error)?
+            fs::read_to_string(&path).map_err(file_error)?
         }
         other => other.map_err(file_error)?,
     };
-    let mode = fs::metadata(path).map_err(file_error)?.permissions().mode();
+    let mode = fs::metadata(&path)
+        .map_err(file_error)?
+        .permissions()
+        .mode();
     if mode & 0o077 != 0 {
         tracing::warn!(
             path = %path.display(),
             "other users can read the key of the stored secrets; set the mode of the file to 0600"
         );
     }
-    parse_key(&text).ok_or_else(|| SecretError::BadFile {
-        path: path.to_owned(),
-    })
+    parse_key(&text).ok_or(SecretError::BadFile { path })
 }
 
 /// Creates the file atomically, because a crash must not leave half a key. Never replaces a file,
 /// because secrets encrypted with a lost key cannot be recovered.
-fn create(path: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
-    let draft = path.with_extension(format!("key.{}", std::process::id()));
-    let written = write_draft(&draft, key).and_then(|()| match fs::hard_link(&draft, path) {
+fn create(data_dir: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
+    let folder = OwnFolder::open(data_dir, FolderKind::Chosen)?;
+    let text = format!("{}\n", BASE64.encode(key));
+    match folder.write_new(KEY_FILE, text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other,
-    });
-    let removed = fs::remove_file(&draft);
-    written.and(removed)?;
-    match path.parent() {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => Ok(()),
     }
-}
-
-fn write_draft(draft: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(draft)?;
-    writeln!(file, "{}", BASE64.encode(key))?;
-    file.sync_all()
 }
 
 #[cfg(test)]

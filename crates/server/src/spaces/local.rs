@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Stdio,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -12,6 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::{SpaceId, UserId};
+use svc_private::{FolderError, FolderKind, own_folder};
 use svc_protocol::env;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -169,7 +170,7 @@ impl LocalRuntime {
 
     async fn spawn(&self, space: SpaceId) -> Result<(Child, ChildStdin), SpawnError> {
         let folder = self.folder_of(space);
-        create_private(&folder)?;
+        own_folder(&folder, FolderKind::Chosen)?;
         // The server stores only hashes of tokens, so each start gets a new token.
         let token = agent_tokens::issue_local(&self.identity, space).await?;
         let url = self.server_url.get().ok_or(SpawnError::NotListening)?;
@@ -221,17 +222,11 @@ enum SpawnError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error("the server does not listen yet")]
     NotListening,
-}
-
-fn create_private(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
 }
 
 /// Waits until the agent exits by itself. If `stop` requests the end of the agent first, stops the

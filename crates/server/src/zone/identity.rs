@@ -3,12 +3,11 @@
 
 use std::{
     fs, io,
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
 use svc_core::ServerId;
+use svc_private::{FolderKind, OwnFolder};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -48,22 +47,14 @@ pub(crate) fn find_id(data_dir: &Path) -> Result<Option<ServerId>, ServerIdError
 
 /// Sets the id of the server with this data folder.
 pub(crate) fn set_id(data_dir: &Path, id: ServerId) -> Result<(), ServerIdError> {
-    let path = data_dir.join(FILE);
-    write_whole(&path, &id.to_string()).map_err(|source| ServerIdError::File { path, source })
-}
-
-/// Writes under another name first, so that a crash leaves no partial id.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let partial = path.with_extension("id.partial");
-    let mut file = fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&partial)?;
-    writeln!(file, "{text}")?;
-    file.sync_all()?;
-    fs::rename(partial, path)
+    let written = || {
+        let folder = OwnFolder::open(data_dir, FolderKind::Chosen)?;
+        folder.write_durably(FILE, format!("{id}\n").as_bytes())
+    };
+    written().map_err(|source| ServerIdError::File {
+        path: data_dir.join(FILE),
+        source,
+    })
 }
 
 #[cfg(test)]

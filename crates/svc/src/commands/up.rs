@@ -12,12 +12,12 @@ mod up_context;
 use std::{
     fs, io,
     net::SocketAddr,
-    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use svc_core::SpaceId;
+use svc_private::{FolderKind, own_folder};
 use svc_protocol::{agent_api::Discovery, env};
 use svc_server::{
     Server,
@@ -106,7 +106,8 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     let mut options = server::options(shell, &config)?;
     // `Up::bootstrap` creates the administrator, with a password that `Up::password` stores.
     options.admin_password = None;
-    create_private_folder(&options.data_dir)?;
+    own_folder(&options.data_dir, FolderKind::Chosen)
+        .map_err(|refusal| unwritable(&options.data_dir, refusal.into()))?;
     let data_dir = options.data_dir.clone();
     let workers = runtime::workers_or_default(config.server.workers);
     runtime::with_workers(workers)?.block_on(async {
@@ -211,8 +212,12 @@ impl Up<'_> {
             Some(password) => password.to_owned(),
             None => random_password()?,
         };
-        write_private(&file, format!("{password}\n").as_bytes())
-            .map_err(|error| unwritable(&file, error))?;
+        write_private(
+            &self.data_dir,
+            PASSWORD_FILE,
+            format!("{password}\n").as_bytes(),
+        )
+        .map_err(|error| unwritable(&file, error))?;
         Ok(Some(password))
     }
 
@@ -267,14 +272,6 @@ impl Up<'_> {
         };
         self.shell.output.line(banner.to_string())
     }
-}
-
-fn create_private_folder(folder: &Path) -> Result<(), Failure> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)
-        .map_err(|error| unwritable(folder, error))
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Failure {

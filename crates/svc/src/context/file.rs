@@ -1,14 +1,13 @@
 //! `contexts.toml` in the user's config folder. It contains tokens, so only the user may read it.
 
 use std::{
-    fmt, fs,
-    io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 use svc_client::{Client, Target};
+use svc_private::{FolderKind, own_folder, read_found};
 use svc_protocol::{document, registration_file::place};
 
 use crate::exit::{Exit, Failure};
@@ -66,13 +65,16 @@ impl Contexts {
 
     pub fn load(config_folder: &Path) -> Result<Self, Failure> {
         let path = Self::path(config_folder);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => {
-                let what = format!("cannot read the saved contexts in `{}`", path.display());
-                return Err(Failure::failed(what).why(error));
-            }
+        let unreadable = || {
+            let path = path.display();
+            Failure::failed(format!("cannot read the saved contexts in `{path}`"))
+        };
+        let text = match read_found(&path) {
+            Ok(Ok(Some(text))) => text,
+            Ok(Ok(None)) => return Ok(Self::default()),
+            // Commands would send their credential and params to a server of another user.
+            Ok(Err(untrusted)) => return Err(unreadable().why(untrusted)),
+            Err(error) => return Err(unreadable().why(error)),
         };
         document::read_toml(&text).map_err(|error| {
             // No excerpt: the line may contain a token.
@@ -98,13 +100,9 @@ impl Contexts {
             ))
             .why(error)
         };
-        fs::create_dir_all(config_folder).map_err(lock_error)?;
-        let lock = fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
+        let lock = own_folder(config_folder, FolderKind::Chosen)
+            .map_err(io::Error::from)
+            .and_then(|folder| folder.open_lock(LOCK_FILE))
             .map_err(lock_error)?;
         lock.lock().map_err(lock_error)?;
         let mut contexts = Self::load(config_folder)?;
@@ -116,7 +114,7 @@ impl Contexts {
     pub(super) fn save(&self, config_folder: &Path) -> Result<(), Failure> {
         let path = Self::path(config_folder);
         let text = toml::to_string_pretty(self).expect("contexts are always TOML");
-        write_private(&path, text.as_bytes()).map_err(|error| {
+        write_private(config_folder, FILE_NAME, text.as_bytes()).map_err(|error| {
             let path = path.display();
             Failure::failed(format!("cannot save the contexts in `{path}`")).why(error)
         })
@@ -156,34 +154,14 @@ impl Contexts {
     }
 }
 
-/// Writes a file atomically, readable by its owner only.
-pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let unfinished = folder.join(name);
-    // A file that a crash left behind could have another mode.
-    let _ = fs::remove_file(&unfinished);
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&unfinished)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    written
+/// Writes a file atomically, readable by its owner only. Creates its folder if it is missing.
+pub fn write_private(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    own_folder(folder, FolderKind::Chosen)?.write_durably(name, bytes)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
 

@@ -14,6 +14,7 @@ use std::{
 
 use svc_client::{AgentClient, Client, Target, first_address};
 use svc_core::TraceContext;
+use svc_private::{UntrustedFile, read_found};
 use svc_protocol::{
     agent_api::{DISCOVERY_FILE, Discovery, FOLDER},
     env,
@@ -23,7 +24,6 @@ use super::file::{Context, Contexts};
 use crate::{
     environment::Environment,
     exit::{Exit, Failure},
-    trust::{UntrustedFile, read_found},
 };
 
 /// A client, and how it was chosen.

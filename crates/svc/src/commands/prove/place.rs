@@ -2,9 +2,11 @@
 //! that existed before is changed or removed.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
+
+use svc_private::{FolderKind, own_folder};
 
 use crate::{
     commands::prove_server::MARKER,
@@ -22,8 +24,9 @@ impl Folder {
     /// Creates the folder, or takes an empty folder.
     pub fn create(path: PathBuf) -> Result<Self, Failure> {
         let shown = path.display();
-        let failed =
-            |error| Failure::failed(format!("cannot create the folder `{shown}`")).why(error);
+        let failed = |error: io::Error| {
+            Failure::failed(format!("cannot create the folder `{shown}`")).why(error)
+        };
         let existed = match fs::read_dir(&path) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
@@ -35,12 +38,10 @@ impl Folder {
                 }
                 true
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                fs::create_dir_all(&path).map_err(failed)?;
-                false
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(failed(error)),
         };
+        own_folder(&path, FolderKind::Chosen).map_err(|refusal| failed(refusal.into()))?;
         let text =
             "This folder belongs to a run of `svc prove`. It may be removed after the run.\n";
         fs::write(path.join(MARKER), text).map_err(failed)?;
@@ -59,7 +60,7 @@ impl Folder {
     }
 }
 
-fn remove_contents(folder: &Path) -> std::io::Result<()> {
+fn remove_contents(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         match entry.file_type()?.is_dir() {

@@ -1,6 +1,12 @@
 //! The demo space: writes `examples/notes` into the space's folder.
 
-use std::{fs, io, os::unix::fs::DirBuilderExt, path::Path};
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::Path,
+};
+
+use svc_private::{FolderKind, own_folder};
 
 /// The registration file of the demo.
 pub const METHODS_FILE: &str = "methods.toml";
@@ -26,14 +32,12 @@ const METHODS: &str = include_str!("../../../../../examples/notes/methods.toml")
 
 /// Writes missing files; never overwrites a file.
 pub fn write_missing(folder: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    own_folder(folder, FolderKind::Chosen)?;
     for (name, text) in FILES {
-        let file = folder.join(name);
-        if !file.exists() {
-            fs::write(file, text)?;
+        match File::create_new(folder.join(name)) {
+            Ok(mut file) => file.write_all(text.as_bytes())?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -41,6 +45,8 @@ pub fn write_missing(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use svc_core::{SpaceName, UserName};
     use svc_protocol::registration_file::parse_and_check;
 

@@ -6,11 +6,12 @@
 //! unchanged if it belongs to a running `svc up`.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
+
+use svc_private::{FolderKind, own_folder};
 
 use super::Ready;
 use crate::{
@@ -87,13 +88,14 @@ fn lock_name(folder: &Path) -> Result<(String, File), Failure> {
             1 => NAME.to_owned(),
             number => format!("{NAME}-{number}"),
         };
-        let path = lock_path(folder, &name);
+        let file = lock_file(&name);
+        let path = folder.join(&file);
         // Without a lock file, the user created this context: do not replace it. The first name is
         // documented as the name that `svc up` uses, so it is not checked.
         if number > 1 && saved.find(&name).is_some() && !path.exists() {
             continue;
         }
-        match try_lock(&path) {
+        match try_lock(folder, &file) {
             Ok(Some(lock)) => return Ok((name, lock)),
             Ok(None) => {}
             Err(error) => {
@@ -110,16 +112,8 @@ fn lock_name(folder: &Path) -> Result<(String, File), Failure> {
 }
 
 /// `None` if another process holds the lock.
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path)?;
+fn try_lock(folder: &Path, name: &str) -> io::Result<Option<File>> {
+    let file = own_folder(folder, FolderKind::Chosen)?.open_lock(name)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -127,8 +121,9 @@ fn try_lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-fn lock_path(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}.lock"))
+/// The file that a run of `svc up` locks, by the name of its context.
+fn lock_file(name: &str) -> String {
+    format!("{name}.lock")
 }
 
 fn is_up_name(name: &str) -> bool {
@@ -143,8 +138,8 @@ fn is_up_name(name: &str) -> bool {
 
 /// Whether a context belongs to a running `svc up`.
 fn is_running(folder: &Path, name: &str) -> bool {
-    let path = lock_path(folder, name);
-    is_up_name(name) && path.exists() && matches!(try_lock(&path), Ok(None))
+    let file = lock_file(name);
+    is_up_name(name) && folder.join(&file).exists() && matches!(try_lock(folder, &file), Ok(None))
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::user::own_uid;
+
 /// The largest size of a found file: a configuration or a few lines of JSON.
 const BYTES_MAX: u64 = 1024 * 1024;
 
@@ -60,7 +62,7 @@ impl fmt::Display for UntrustedFile {
 /// Reads a file that the user did not name. Returns `Ok(Ok(None))` if the path does not exist or is
 /// not a file.
 pub fn read_found(file: &Path) -> io::Result<Result<Option<String>, UntrustedFile>> {
-    read_as(file, rustix::process::geteuid().as_raw())
+    read_as(file, own_uid())
 }
 
 fn read_as(file: &Path, user: u32) -> io::Result<Result<Option<String>, UntrustedFile>> {
@@ -152,14 +154,10 @@ mod tests {
             .map_err(|untrusted| untrusted.to_string())
     }
 
-    fn own_id() -> u32 {
-        rustix::process::geteuid().as_raw()
-    }
-
     #[test]
     fn a_file_that_only_its_owner_writes_is_used() {
         for (folder, file) in [(0o700, 0o600), (0o755, 0o644), (0o1777, 0o600)] {
-            let read = found_in(folder, file, own_id());
+            let read = found_in(folder, file, own_uid());
             assert_eq!(read, Ok(Some(TEXT.into())), "{folder:o} {file:o}");
         }
     }
@@ -172,7 +170,7 @@ mod tests {
             (0o777, 0o600, "found` (mode 0777)"),
             (0o775, 0o600, "found` (mode 0775)"),
         ] {
-            let refusal = found_in(folder, file, own_id()).expect_err("not safe");
+            let refusal = found_in(folder, file, own_uid()).expect_err("not safe");
             assert!(refusal.contains(names), "{refusal}");
             assert!(refusal.contains("chmod go-w"), "{refusal}");
         }
@@ -185,7 +183,7 @@ mod tests {
         let mode = rustix::fs::Mode::RWXU;
         let kind = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).expect("a pipe");
-        let read = read_as(&pipe, own_id()).expect("opened");
+        let read = read_as(&pipe, own_uid()).expect("opened");
         assert_eq!(read, Ok(None));
     }
 
@@ -193,13 +191,13 @@ mod tests {
     fn a_file_of_another_user_is_ignored_and_one_of_root_is_used() {
         let stranger = 54_321;
         let read = found_in(0o755, 0o644, stranger);
-        if own_id() == 0 {
+        if own_uid() == 0 {
             assert_eq!(read, Ok(Some(TEXT.into())));
         } else {
             let refusal = read.expect_err("a stranger's");
             assert!(refusal.contains("belongs to user id"), "{refusal}");
         }
-        if own_id() != 0 {
+        if own_uid() != 0 {
             return;
         }
         // Only root can change the owner of a file.
@@ -207,7 +205,7 @@ mod tests {
         let file = root.path().join("file");
         fs::write(&file, TEXT).expect("written");
         std::os::unix::fs::chown(&file, Some(stranger), None).expect("given away");
-        let refusal = read_as(&file, own_id()).expect("readable");
+        let refusal = read_as(&file, own_uid()).expect("readable");
         let refusal = refusal.expect_err("a stranger's").to_string();
         assert!(refusal.contains("user id 54321"), "{refusal}");
         // A link of another user is not trusted, even if its target is.
@@ -215,11 +213,11 @@ mod tests {
         fs::write(&ours, TEXT).expect("written");
         symlink(&ours, &link).expect("a link");
         assert_eq!(
-            read_as(&link, own_id()).expect("readable"),
+            read_as(&link, own_uid()).expect("readable"),
             Ok(Some(TEXT.into()))
         );
         std::os::unix::fs::lchown(&link, Some(stranger), None).expect("given away");
-        assert!(read_as(&link, own_id()).expect("readable").is_err());
+        assert!(read_as(&link, own_uid()).expect("readable").is_err());
     }
 
     #[test]

@@ -1,0 +1,178 @@
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A user id that has no account.
+const STRANGER: u32 = 54_321;
+
+use FolderKind::{Chosen, Internal};
+
+fn root() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+}
+
+fn folder_with_mode(root: &TempDir, mode: u32) -> PathBuf {
+    let path = root.path().join("folder");
+    fs::create_dir(&path).expect("a folder");
+    set_mode(&path, mode);
+    path
+}
+
+fn refusal(path: &Path, kind: FolderKind) -> String {
+    own_folder(path, kind).expect_err("refused").to_string()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("readable").flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_new_folder_is_for_its_owner_only() {
+    let root = root();
+    for (name, kind) in [("a", Internal), ("b/c", Chosen)] {
+        let path = root.path().join(name);
+        own_folder(&path, kind).expect("created");
+        own_folder(&path, kind).expect("opened again");
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o700);
+    }
+}
+
+#[test]
+fn an_existing_folder_is_used_only_if_its_mode_permits() {
+    for (kind, mode, change) in [
+        (Internal, 0o700, None),
+        (Internal, 0o755, Some("chmod 700")),
+        (Internal, 0o777, Some("chmod 700")),
+        (Internal, 0o1777, Some("chmod 700")),
+        (Chosen, 0o700, None),
+        (Chosen, 0o755, None),
+        (Chosen, 0o775, Some("chmod go-w")),
+        (Chosen, 0o777, Some("chmod go-w")),
+        (Chosen, 0o1777, Some("chmod go-w")),
+    ] {
+        let root = root();
+        let path = folder_with_mode(&root, mode);
+        match change {
+            None => drop(own_folder(&path, kind).expect("used")),
+            Some(change) => {
+                let refusal = refusal(&path, kind);
+                let shown = path.display();
+                assert!(refusal.contains(&format!("{change} {shown}")), "{refusal}");
+                assert!(refusal.contains(&format!("{mode:04o}")), "{refusal}");
+            }
+        }
+        let kept = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(kept & 0o7777, mode, "the mode is not changed");
+    }
+}
+
+#[test]
+fn a_link_is_refused_where_only_svc_creates_the_folder() {
+    let root = root();
+    let (target, link) = (root.path().join("target"), root.path().join("link"));
+    fs::create_dir(&target).expect("a folder");
+    symlink(&target, &link).expect("a link");
+    own_folder(&link, Chosen).expect("a link of this user");
+    assert!(refusal(&link, Internal).contains("symbolic link"));
+    let file = root.path().join("file");
+    fs::write(&file, "").expect("written");
+    for kind in [Internal, Chosen] {
+        assert!(refusal(&file, kind).contains("is not a folder"));
+    }
+    let dangling = root.path().join("dangling");
+    symlink(root.path().join("nothing"), &dangling).expect("a link");
+    for kind in [Internal, Chosen] {
+        own_folder(&dangling, kind).expect_err("refused");
+    }
+}
+
+/// Only root can give a folder away; another user sees a folder of root as a foreign one.
+#[test]
+fn a_folder_of_another_user_is_refused() {
+    let root = root();
+    let path = folder_with_mode(&root, 0o700);
+    for kind in [Internal, Chosen] {
+        let opened = OwnFolder::open_as(&path, kind, STRANGER);
+        if kind == Chosen && own_uid() == 0 {
+            opened.expect("a folder of root");
+            continue;
+        }
+        let refusal = opened.expect_err("foreign").to_string();
+        assert!(refusal.contains("belongs to user id"), "{refusal}");
+        assert!(refusal.contains("you are 54321"), "{refusal}");
+    }
+    if own_uid() != 0 {
+        return;
+    }
+    // Kubernetes gives a volume to a group with `fsGroup`, and root stays its owner.
+    set_mode(&path, 0o2775);
+    OwnFolder::open_as(&path, Chosen, STRANGER).expect("a folder of root for its group");
+    set_mode(&path, 0o2777);
+    OwnFolder::open_as(&path, Chosen, STRANGER).expect_err("everybody can write it");
+    set_mode(&path, 0o700);
+    chown(&path, Some(STRANGER), None).expect("given away");
+    for kind in [Internal, Chosen] {
+        assert!(refusal(&path, kind).contains("belongs to user id 54321"));
+    }
+    chown(&path, Some(0), None).expect("taken back");
+    let link = root.path().join("link");
+    symlink(&path, &link).expect("a link");
+    lchown(&link, Some(STRANGER), None).expect("given away");
+    assert!(refusal(&link, Chosen).contains("belongs to user id 54321"));
+}
+
+#[test]
+fn files_are_private_and_replaced_without_following_links() {
+    let root = root();
+    let folder = own_folder(&root.path().join("own"), Internal).expect("created");
+    let precious = root.path().join("precious");
+    fs::write(&precious, "precious").expect("written");
+    symlink(&precious, folder.path().join("file")).expect("a link");
+    assert!(folder.read("file").is_err(), "a link is not followed");
+    assert!(folder.open_lock("file").is_err(), "a link is not followed");
+    folder.write("file", b"one").expect("written");
+    assert_eq!(folder.read("file").expect("readable"), b"one");
+    folder.write_durably("file", b"two").expect("written");
+    assert_eq!(folder.read("file").expect("readable"), b"two");
+    assert_eq!(fs::read(&precious).expect("readable"), b"precious");
+    let mode = fs::metadata(folder.path().join("file")).expect("there");
+    assert_eq!(mode.permissions().mode() & 0o7777, 0o600);
+    assert_eq!(names(folder.path()), ["file"]);
+}
+
+#[test]
+fn a_new_file_never_replaces_a_file() {
+    let root = root();
+    let folder = own_folder(&root.path().join("own"), Internal).expect("created");
+    folder.write_new("file", b"one").expect("written");
+    let error = folder.write_new("file", b"two").expect_err("it exists");
+    assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(folder.read("file").expect("readable"), b"one");
+    assert_eq!(names(folder.path()), ["file"]);
+}
+
+#[test]
+fn a_folder_that_is_exchanged_after_its_check_is_not_written() {
+    let root = root();
+    let (path, moved) = (root.path().join("own"), root.path().join("moved"));
+    let folder = own_folder(&path, Internal).expect("created");
+    fs::rename(&path, &moved).expect("moved away");
+    fs::create_dir(&path).expect("another folder");
+    folder.write("file", b"text").expect("written");
+    assert_eq!(names(&moved), ["file"]);
+    assert!(names(&path).is_empty());
+    folder.remove("file").expect("removed");
+    assert!(names(&moved).is_empty());
+}
