@@ -3,7 +3,7 @@
 //! Open connections are kept and used again. If a kept connection turns out to be closed, the
 //! request is sent on another connection only if no byte of the request was sent.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
@@ -14,6 +14,7 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use svc_core::Timestamp;
+use svc_private::{is_own_or_root, own_uid};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpStream, UnixStream},
@@ -96,7 +97,7 @@ pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
             let stream = connect_tcp(proxy, host, *port).await?;
             Ok(Box::new(begin_tls(host, stream, config.clone()).await?))
         }
-        Address::Unix { path } => Ok(Box::new(UnixStream::connect(path).await?)),
+        Address::Unix { path } => Ok(Box::new(connect_unix(path).await?)),
     }
 }
 
@@ -131,6 +132,25 @@ async fn connect_tcp(proxy: Option<&Proxy>, host: &str, port: u16) -> io::Result
     };
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+/// Connects to an agent's socket. Fails before anything is sent if another user listens there:
+/// whoever can change the folder of a socket can replace the socket.
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(path).await?;
+    let listener = stream.peer_cred()?.uid();
+    if is_own_or_root(listener) {
+        return Ok(stream);
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!(
+            "user id {listener} listens on this socket, and you are {}; nothing was sent, because \
+             only an agent of yours or of root is used. Remove the socket and start your agent, or \
+             run this command as the agent's user",
+            own_uid()
+        ),
+    ))
 }
 
 /// The host without the brackets that a URL has around an IPv6 address.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -97,6 +99,39 @@ class AgentTest(HostTest):
         with self.refused("no agent was found"):
             server.register()
         self.assertEqual(len(agent.requests), 1)
+
+    def test_nothing_is_sent_to_a_socket_of_another_user(self) -> None:
+        agent = self.agent()
+        words = f"^cannot reach the agent at `.*`: user id {os.geteuid()} listens on this socket, and you are 54321"
+        with mock.patch("os.geteuid", return_value=54_321):
+            if os.getuid() == 0:
+                # Every user trusts root, so a listener of a third user is needed.
+                words = "^cannot reach the agent at `.*`: user id 54322 listens on this socket, and you are 54321"
+                os.environ["SVC_AGENT_SOCKET"] = self.socket_of(54_322)
+            with self.refused(words):
+                event.emit("x")
+        self.assertEqual(agent.requests, [])
+
+    def socket_of(self, user: int) -> str:
+        """A socket on which a process of this user listens. Only root can start such a process."""
+        path = str(self.folder / "foreign.sock")
+        self.folder.chmod(0o777)
+        code = (
+            "import os, socket, sys\n"
+            f"os.setuid({user})\n"
+            "listener = socket.socket(socket.AF_UNIX)\n"
+            f"listener.bind({path!r})\n"
+            "listener.listen()\n"
+            "print('listens', flush=True)\n"
+            "sys.stdin.read()\n"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        self.addCleanup(process.communicate)
+        self.assertEqual(process.stdout.readline(), "listens\n")
+        return path
 
     def test_a_refusal_is_raised_with_its_text(self) -> None:
         agent = self.agent()

@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import ssl
+import struct
 import sys
 from contextvars import ContextVar
 from typing import Any, Callable, Dict, Iterator, NamedTuple, NoReturn, Optional
@@ -220,10 +221,27 @@ def _connect_unix(path: str) -> socket.socket:
     try:
         connection.settimeout(CONNECT_SECONDS)
         connection.connect(path)
+        _check_listener(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _check_listener(connection: socket.socket) -> None:
+    """Raises if another user listens on the socket: nothing may be sent to that user.
+
+    Only Linux reports the user of the listener to Python.
+    """
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return
+    _pid, user, _group = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, 12))
+    if user not in (0, os.geteuid()):
+        raise PermissionError(
+            f"user id {user} listens on this socket, and you are {os.geteuid()}; nothing was sent,"
+            " because only an agent of yours or of root is used"
+        )
 
 
 def _agent_for_methods() -> _Peer:
