@@ -25,7 +25,7 @@ use crate::{
     discovery::DiscoveryFile,
     link::{Link, LinkEnd},
     link_status::LinkStatus,
-    local_api::{BindError, Events, Listeners, Proxy, SocketFile, SpaceApi},
+    local_api::{BindError, Events, Listeners, LoopbackAccess, Proxy, SocketFile, SpaceApi},
     policy::Policy,
     registration::{AgentAddresses, Registrar},
     servers::Servers,
@@ -41,6 +41,8 @@ pub struct Options {
     /// The loopback TCP address. `None` means the default port, or a free port if the default is in
     /// use.
     pub listen: Option<SocketAddr>,
+    /// Who may use the loopback TCP address.
+    pub loopback: LoopbackAccess,
     /// The Unix socket. `None` means `.svc/agent.sock` in the working folder, or a shorter path
     /// elsewhere if that path is too long for a socket.
     pub socket: Option<PathBuf>,
@@ -118,7 +120,8 @@ impl Agent {
             .ok_or(Error::TokenText)?;
         // Bind first: a second agent of this folder must fail before it changes anything.
         let folder = &options.working_folder;
-        let bound = Listeners::bind(options.listen, options.socket.as_deref(), folder).await?;
+        let (loopback, listen) = (options.loopback, options.listen);
+        let bound = Listeners::bind(loopback, listen, options.socket.as_deref(), folder).await?;
         let file = announce(&options, &servers, &bound.addresses)?;
         let (status, link) = watch::channel(LinkStatus::default());
         let (health_check, checks) = watch::channel(HealthCheck::default());
@@ -126,13 +129,15 @@ impl Agent {
         let background = wiring.spawn_background(&options, &bound.addresses, file, checks);
         let stop_listeners = CancellationToken::new();
         let listeners = wiring.spawn_listeners(
-            (bound.tcp, bound.unix),
+            (bound.tcp, loopback),
+            bound.unix,
             SpaceApi {
                 registrar: Arc::clone(&wiring.registrar),
                 link: wiring.link.clone(),
                 addresses: bound.addresses,
                 servers: Arc::clone(&servers),
                 proxy,
+                packages: wiring.package_route(),
                 events: Arc::new(events(&options, &servers, wiring.link.clone())),
                 shutdown: shutdown.clone(),
             },

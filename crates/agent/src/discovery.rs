@@ -1,28 +1,29 @@
 //! `.svc/agent.json`: tells the CLI how to reach the agent of a folder.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::Path, sync::Arc};
 
+use svc_private::{FolderError, FolderKind, OwnFolder, own_folder};
 use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
 use tokio::sync::watch;
 
-use crate::{link_status::LinkStatus, private, servers::Servers};
+use crate::{link_status::LinkStatus, servers::Servers};
 
 /// The discovery file. Dropping this value removes the file.
 pub struct DiscoveryFile {
-    path: PathBuf,
+    folder: OwnFolder,
     discovery: Discovery,
+}
+
+/// Opens the folder of the agent's own files in its working folder. Creates the folder if it is
+/// missing.
+pub fn agent_folder(working_folder: &Path) -> Result<OwnFolder, FolderError> {
+    own_folder(&working_folder.join(FOLDER), FolderKind::Internal)
 }
 
 impl DiscoveryFile {
     pub fn create(working_folder: &Path, discovery: Discovery) -> io::Result<Self> {
-        let folder = working_folder.join(FOLDER);
-        private::create_folder(&folder)?;
         let file = Self {
-            path: folder.join(DISCOVERY_FILE),
+            folder: agent_folder(working_folder)?,
             discovery,
         };
         file.write()?;
@@ -66,11 +67,11 @@ impl DiscoveryFile {
     fn write(&self) -> io::Result<()> {
         let mut json = serde_json::to_vec_pretty(&self.discovery).map_err(io::Error::other)?;
         json.push(b'\n');
-        private::write_file(&self.path, &json)
+        self.folder.write(DISCOVERY_FILE, &json)
     }
 
     fn is_ours(&self) -> bool {
-        let text = fs::read(&self.path).unwrap_or_default();
+        let text = self.folder.read(DISCOVERY_FILE).unwrap_or_default();
         serde_json::from_slice::<Discovery>(&text)
             .is_ok_and(|found| found.pid == self.discovery.pid)
     }
@@ -80,16 +81,17 @@ impl Drop for DiscoveryFile {
     fn drop(&mut self) {
         // Another agent of this folder may have replaced the file.
         if self.is_ours()
-            && let Err(error) = fs::remove_file(&self.path)
+            && let Err(error) = self.folder.remove(DISCOVERY_FILE)
         {
-            tracing::warn!(%error, file = %self.path.display(), "cannot remove the discovery file");
+            let folder = self.folder.path().display();
+            tracing::warn!(%error, %folder, "cannot remove the discovery file");
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
 
@@ -98,7 +100,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let discovery = Discovery {
             pid: 7,
-            agent_url: "http://127.0.0.1:1".into(),
+            agent_url: Some("http://127.0.0.1:1".into()),
             agent_socket: "/s".into(),
             space_id: None,
             space: None,
@@ -128,7 +130,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let discovery = |pid| Discovery {
             pid,
-            agent_url: String::new(),
+            agent_url: None,
             agent_socket: String::new(),
             space_id: None,
             space: None,
@@ -137,6 +139,6 @@ mod tests {
         let ours = DiscoveryFile::create(folder.path(), discovery(1)).expect("written");
         let theirs = DiscoveryFile::create(folder.path(), discovery(2)).expect("written");
         drop(ours);
-        assert!(theirs.path.exists());
+        assert!(theirs.is_ours());
     }
 }

@@ -45,20 +45,22 @@ use crate::{
 /// The addresses of the agent's listeners, for the environment of programs that it starts.
 #[derive(Clone, Debug)]
 pub struct AgentAddresses {
-    pub url: String,
+    /// `None` if the loopback port is off.
+    pub url: Option<String>,
     pub socket: PathBuf,
 }
 
 impl AgentAddresses {
     /// The variables by which a program finds its agent and its space.
     pub fn env(&self, space: &SpaceIdentity) -> BTreeMap<String, String> {
+        let url = self.url.clone().map(|url| (env::AGENT_URL, url));
         let env = [
-            (env::AGENT_URL, self.url.clone()),
             (env::AGENT_SOCKET, self.socket.display().to_string()),
             (env::SPACE_ID, space.id.to_string()),
             (env::SPACE_NAME, space.name.to_string()),
         ];
-        env.map(|(key, value)| (key.to_owned(), value)).into()
+        let env = url.into_iter().chain(env);
+        env.map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 

@@ -4,12 +4,13 @@
 
 use std::{
     ffi::OsStr,
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use svc_link::SpaceIdentity;
+use svc_private::OwnFolder;
 use svc_protocol::{
     agent_api::{FOLDER, RegisterFile},
     api::Script,
@@ -20,8 +21,8 @@ use tokio::{
 };
 
 use crate::{
+    discovery::agent_folder,
     link_status::LinkStatus,
-    private,
     registration::{Registrar, RegistrationError, is_script},
     script::ScriptRunner,
     server_api::{ServerApi, ServerApiError},
@@ -245,7 +246,7 @@ impl StartupScript {
 
 /// The file of the startup script. Dropping this value removes the file.
 struct ScriptFile {
-    path: PathBuf,
+    folder: OwnFolder,
     /// The path relative to the space's folder, as tracebacks show it.
     shown: PathBuf,
 }
@@ -253,16 +254,17 @@ struct ScriptFile {
 impl ScriptFile {
     fn write(working_folder: &Path, script: &Script) -> io::Result<Self> {
         let shown = Path::new(FOLDER).join(SCRIPT_FILE);
-        let path = working_folder.join(&shown);
-        private::write_file(&path, script.source.as_bytes())?;
-        Ok(Self { path, shown })
+        let folder = agent_folder(working_folder)?;
+        folder.write(SCRIPT_FILE, script.source.as_bytes())?;
+        Ok(Self { folder, shown })
     }
 }
 
 impl Drop for ScriptFile {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(%error, file = %self.path.display(), "cannot remove the startup script's file");
+        if let Err(error) = self.folder.remove(SCRIPT_FILE) {
+            let file = self.shown.display();
+            tracing::warn!(%error, %file, "cannot remove the startup script's file");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The agent's local API, and the file in which the CLI finds the address of this API.
 //!
 //! On the Unix socket: `POST /registration`, `DELETE /registration[?local_name=]`, `GET /status`,
-//! `POST /stop`, `POST /event`, and `/api/...`, which the agent forwards to the server as the
+//! `POST /stop`, `POST /event`, `GET /packages/...`, and `/api/...`, which the agent forwards to the server as the
 //! space's owner.
 
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,8 @@ pub const DEFAULT_LISTEN: &str = "127.0.0.1:12201";
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Discovery {
     pub pid: u32,
-    pub agent_url: String,
+    /// `None` if the loopback port is off.
+    pub agent_url: Option<String>,
     pub agent_socket: String,
     pub space_id: Option<SpaceId>,
     pub space: Option<String>,
@@ -80,7 +81,8 @@ pub struct Status {
     pub space_id: Option<SpaceId>,
     pub space: Option<String>,
     pub owner: Option<String>,
-    pub agent_url: String,
+    /// `None` if the loopback port is off.
+    pub agent_url: Option<String>,
     pub agent_socket: String,
     pub method_server: Option<MethodServerStatus>,
     /// Canonical names.

@@ -14,6 +14,8 @@ pub const AGENT_TOKEN: &str = "SVC_AGENT_TOKEN";
 pub const AGENT_TOKEN_FILE: &str = "SVC_AGENT_TOKEN_FILE";
 /// Address of the agent's loopback TCP listener.
 pub const AGENT_LISTEN: &str = "SVC_AGENT_LISTEN";
+/// Who may use the agent's loopback TCP listener.
+pub const AGENT_LOOPBACK: &str = "SVC_AGENT_LOOPBACK";
 /// Base URL of the agent's loopback listener; set for the programs that the agent starts.
 pub const AGENT_URL: &str = "SVC_AGENT_URL";
 /// Path of the agent's Unix socket; set for the programs that the agent starts, read by the CLI and

@@ -15,6 +15,7 @@ use std::{
 };
 
 use serde::Deserialize;
+use svc_agent::LoopbackAccess;
 use svc_private::read_found;
 use svc_protocol::{document, env, registration_file::place};
 
@@ -157,6 +158,7 @@ sections! {
     agent: Agent as WrittenAgent {
         max_links: usize = "SVC_AGENT_MAX_LINKS",
         emit_retry_seconds: f64 = "SVC_EMIT_RETRY_SECONDS",
+        loopback: LoopbackAccess = env::AGENT_LOOPBACK,
     } optional {
         url: Addresses = env::URL,
         token: String = env::AGENT_TOKEN,

@@ -17,7 +17,7 @@ use crate::{
     guard::Guard,
     health::HealthChecker,
     link_status::LinkStatus,
-    local_api::{PackageRoute, SpaceApi, serve_loopback, serve_socket},
+    local_api::{LoopbackAccess, PackageRoute, SpaceApi, serve_loopback, serve_socket},
     log::SpaceLog,
     method_server::Services,
     outbox::Outbox,
@@ -128,22 +128,28 @@ impl Wiring {
         background
     }
 
+    pub fn package_route(&self) -> Arc<PackageRoute> {
+        Arc::new(PackageRoute {
+            packages: Arc::clone(&self.services.packages),
+            within: self.services.policy.packages_answer,
+        })
+    }
+
     /// Serves both listeners until `stop` is cancelled.
     pub fn spawn_listeners(
         &self,
-        (tcp, unix): (TcpListener, UnixListener),
+        (tcp, loopback): (Option<TcpListener>, LoopbackAccess),
+        unix: UnixListener,
         api: SpaceApi,
         stop: &CancellationToken,
     ) -> JoinSet<()> {
-        let policy = &self.services.policy;
-        let packages = Arc::new(PackageRoute {
-            packages: Arc::clone(&self.services.packages),
-            within: policy.packages_answer,
-        });
-        let grace = policy.shutdown_close;
-        let events = Arc::clone(&api.events);
+        let grace = self.services.policy.shutdown_close;
         let mut listeners = JoinSet::new();
-        listeners.spawn(serve_loopback(tcp, events, packages, stop.clone(), grace));
+        if let Some(tcp) = tcp {
+            let (events, packages) = (Arc::clone(&api.events), Arc::clone(&api.packages));
+            let stop = stop.clone();
+            listeners.spawn(serve_loopback(tcp, loopback, events, packages, stop, grace));
+        }
         listeners.spawn(serve_socket(unix, Arc::new(api), stop.clone(), grace));
         listeners
     }

@@ -6,7 +6,10 @@ use svc_protocol::agent_api::DEFAULT_LISTEN;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 
-use super::socket::{SocketError, SocketFile, default_socket_path};
+use super::{
+    LoopbackAccess,
+    socket::{SocketError, SocketFile, default_socket_path},
+};
 use crate::registration::AgentAddresses;
 
 #[derive(Debug, Error)]
@@ -21,7 +24,8 @@ pub enum BindError {
 
 /// Both listeners and their addresses.
 pub struct Listeners {
-    pub tcp: TcpListener,
+    /// `None` if the loopback port is off.
+    pub tcp: Option<TcpListener>,
     pub unix: UnixListener,
     pub socket: SocketFile,
     pub addresses: AgentAddresses,
@@ -29,6 +33,7 @@ pub struct Listeners {
 
 impl Listeners {
     pub async fn bind(
+        loopback: LoopbackAccess,
         listen: Option<SocketAddr>,
         socket: Option<&Path>,
         working_folder: &Path,
@@ -38,13 +43,19 @@ impl Listeners {
             None => default_socket_path(working_folder)?,
         };
         let (unix, socket) = SocketFile::bind(&path).await?;
-        let (tcp, address) = bind_loopback(listen).await?;
+        let (tcp, address) = match loopback {
+            LoopbackAccess::Off => (None, None),
+            LoopbackAccess::SameUser | LoopbackAccess::Any => {
+                let (tcp, address) = bind_loopback(listen).await?;
+                (Some(tcp), Some(address))
+            }
+        };
         Ok(Self {
             tcp,
             unix,
             socket,
             addresses: AgentAddresses {
-                url: format!("http://{address}"),
+                url: address.map(|address| format!("http://{address}")),
                 socket: path,
             },
         })

@@ -3,7 +3,6 @@
 use std::{io, sync::Arc, time::Duration};
 
 use axum::Router;
-use http::StatusCode;
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -11,14 +10,16 @@ use hyper_util::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpListener, UnixListener, UnixStream},
+    net::{TcpListener, UnixListener},
     task::JoinSet,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Events, PackageRoute, SpaceApi, loopback, problem::Failure, socket::may_connect, space,
+    Events, LoopbackAccess, PackageRoute, SpaceApi,
+    gate::{Gate, LoopbackGate, SocketGate},
+    loopback, space,
 };
 
 /// Time a client has for the head of a request.
@@ -31,20 +32,27 @@ pub(super) const CONNECTIONS_MAX: usize = 256;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves loopback TCP until `stop` is cancelled. Open requests then have `grace` to finish.
+/// Answers 403 to users without access.
 pub async fn serve_loopback(
     listener: TcpListener,
+    access: LoopbackAccess,
     events: Arc<Events>,
     packages: Arc<PackageRoute>,
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let (listener, router) = (&listener, &loopback::router(events, packages));
+    let address = match listener.local_addr() {
+        Ok(address) => address,
+        Err(error) => return tracing::error!(%error, "the agent's loopback port is unusable"),
+    };
+    let gate = LoopbackGate::new(loopback::router(events, packages), access, address);
+    let listener = &listener;
     let accept = || async move {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        io::Result::Ok((stream, router.clone()))
+        io::Result::Ok(stream)
     };
-    serve(accept, stop, grace).await;
+    serve(accept, gate, stop, grace).await;
 }
 
 /// Serves the Unix socket until `stop` is cancelled. Open requests then have `grace` to finish.
@@ -55,53 +63,35 @@ pub async fn serve_socket(
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let (listener, router) = (&listener, &space::router(api));
-    let refusal = &Router::new().fallback(foreign_user);
-    let accept = || async move {
-        let (stream, _) = listener.accept().await?;
-        let router = if is_allowed(&stream) { router } else { refusal };
-        io::Result::Ok((stream, router.clone()))
+    let gate = SocketGate {
+        router: space::router(api),
     };
-    serve(accept, stop, grace).await;
+    let listener = &listener;
+    let accept = || async move { Ok(listener.accept().await?.0) };
+    serve(accept, gate, stop, grace).await;
 }
 
-fn is_allowed(stream: &UnixStream) -> bool {
-    match stream.peer_cred() {
-        Ok(peer) if may_connect(peer.uid()) => true,
-        Ok(peer) => {
-            tracing::warn!(
-                uid = peer.uid(),
-                "another user tried to use the agent's socket"
-            );
-            false
-        }
-        Err(error) => {
-            tracing::warn!(%error, "cannot determine the user of a local connection; it is refused");
-            false
-        }
-    }
-}
-
-async fn foreign_user() -> Failure {
-    Failure::new(
-        StatusCode::FORBIDDEN,
-        "foreign_user",
-        "this socket is for the user who runs the agent",
-    )
-}
-
-/// `accept` returns the next connection and its router.
-async fn serve<S, A>(accept: impl Fn() -> A, stop: CancellationToken, grace: Duration)
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    A: Future<Output = io::Result<(S, Router)>>,
+/// `accept` returns the next connection, and `gate` chooses its router.
+async fn serve<S, A>(
+    accept: impl Fn() -> A,
+    gate: impl Gate<S>,
+    stop: CancellationToken,
+    grace: Duration,
+) where
+    S: AsyncRead + AsyncWrite + Send + Sync + Unpin + 'static,
+    A: Future<Output = io::Result<S>>,
 {
+    let gate = Arc::new(gate);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
-                Ok((stream, router)) => {
-                    connections.spawn(serve_connection(stream, router, stop.clone()));
+                Ok(stream) => {
+                    let (gate, stop) = (Arc::clone(&gate), stop.clone());
+                    connections.spawn(async move {
+                        let router = gate.admit(&stream).await;
+                        serve_connection(stream, router, stop).await;
+                    });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a local connection");

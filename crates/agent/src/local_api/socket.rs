@@ -2,23 +2,29 @@
 //! next agent removes the file that a killed agent left behind.
 
 use std::{
-    env, fs, io,
+    env,
+    fs::{self, File},
+    io,
     os::unix::{
         ffi::OsStrExt,
-        fs::{FileTypeExt, MetadataExt, PermissionsExt},
+        fs::{FileTypeExt, PermissionsExt},
     },
     path::{Path, PathBuf},
 };
 
+use rustix::fs::{AtFlags, Mode, fchmod, unlinkat};
 use sha2::{Digest, Sha256};
+use svc_private::{FolderError, FolderKind, own_folder, own_uid};
 use svc_protocol::agent_api::FOLDER;
 use thiserror::Error;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
-use crate::private;
+use crate::discovery::agent_folder;
 
 /// A socket's path must fit into 108 bytes on Linux and into 104 bytes on macOS.
 const PATH_BYTES_MAX: usize = 100;
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1_024;
 
 #[derive(Debug, Error)]
 pub enum SocketError {
@@ -32,8 +38,8 @@ pub enum SocketError {
         "socket path `{0}` has more than {PATH_BYTES_MAX} bytes; set SVC_AGENT_SOCKET to a shorter one"
     )]
     TooLong(String),
-    #[error("folder `{0}` is not private to you; set SVC_AGENT_SOCKET to a path of your own")]
-    ForeignFolder(String),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     #[error("cannot create the socket `{path}`: {source}")]
     Io { path: String, source: io::Error },
 }
@@ -45,20 +51,14 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> SocketError {
 
 /// `.svc/agent.sock`, or a shorter path elsewhere if that path is too long for a socket.
 pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError> {
-    let folder = working_folder.join(FOLDER);
-    let path = folder.join("agent.sock");
+    let path = working_folder.join(FOLDER).join("agent.sock");
     if path.as_os_str().len() <= PATH_BYTES_MAX {
-        private::create_folder(&folder).map_err(failed(&path))?;
+        agent_folder(working_folder)?;
         return Ok(path);
     }
-    let own = rustix::process::geteuid().as_raw();
     let runtime = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
-    let folder = runtime.join(format!("svc-{own}"));
-    private::create_folder(&folder).map_err(failed(&folder))?;
-    let found = fs::symlink_metadata(&folder).map_err(failed(&folder))?;
-    if !found.is_dir() || found.uid() != own || found.mode() & 0o077 != 0 {
-        return Err(SocketError::ForeignFolder(folder.display().to_string()));
-    }
+    let folder = runtime.join(format!("svc-{}", own_uid()));
+    own_folder(&folder, FolderKind::Internal)?;
     Ok(folder.join(socket_name(working_folder)))
 }
 
@@ -70,9 +70,13 @@ pub fn socket_name(working_folder: &Path) -> String {
     format!("{:016x}.sock", u64::from_be_bytes(*start))
 }
 
-/// The path of the bound socket. Dropping this value removes the file.
+/// The file of the bound socket. Dropping this value removes the file.
 #[derive(Debug)]
-pub struct SocketFile(PathBuf);
+pub struct SocketFile {
+    path: PathBuf,
+    /// Another folder may be at the path when the agent stops.
+    folder: File,
+}
 
 impl SocketFile {
     pub async fn bind(path: &Path) -> Result<(UnixListener, Self), SocketError> {
@@ -80,21 +84,39 @@ impl SocketFile {
             return Err(SocketError::TooLong(path.display().to_string()));
         }
         remove_stale(path).await?;
-        let listener = UnixListener::bind(path).map_err(failed(path))?;
-        let file = Self(path.to_owned());
-        // Until the mode is set, the check of each peer's user protects the socket. At the default
-        // path, the private folder protects it too.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed(path))?;
-        Ok((listener, file))
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let folder = File::open(folder).map_err(failed(path))?;
+        let listener = listen(path).map_err(failed(path))?;
+        let path = path.to_owned();
+        Ok((listener, Self { path, folder }))
     }
+}
+
+/// Linux gives the new file the mode of the socket, so the file is never accessible for others. On
+/// other systems the check of each peer's user protects the socket until its mode is set.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    let socket = UnixSocket::new_stream()?;
+    if cfg!(target_os = "linux") {
+        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    }
+    socket.bind(path)?;
+    if !cfg!(target_os = "linux") {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    }
+    socket.listen(BACKLOG)
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.0)
+        let name = self.path.file_name().expect("a bound path has a name");
+        let removed = unlinkat(&self.folder, name, AtFlags::empty()).map_err(io::Error::from);
+        if let Err(error) = removed
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, socket = %self.0.display(), "cannot remove the socket");
+            tracing::warn!(%error, socket = %self.path.display(), "cannot remove the socket");
         }
     }
 }
@@ -117,9 +139,4 @@ async fn remove_stale(path: &Path) -> Result<(), SocketError> {
         Err(error) => Err(failed(path)(error)),
         Ok(_) => Err(SocketError::InUse(shown())),
     }
-}
-
-/// Only the agent's user and root may connect.
-pub fn may_connect(peer_uid: u32) -> bool {
-    peer_uid == 0 || peer_uid == rustix::process::geteuid().as_raw()
 }

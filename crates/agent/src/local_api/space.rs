@@ -1,5 +1,5 @@
-//! The routes on the Unix socket: registration, status, stop, events, and the server's API
-//! through the agent.
+//! The routes on the Unix socket: registration, status, stop, events, packages, and the server's
+//! API through the agent.
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     event::{self, BODY_BYTES_MAX, Events, is_json},
+    packages::{self, PackageRoute},
     problem::{Failure, not_found},
     proxy::{Proxy, REQUEST_BYTES_MAX},
 };
@@ -45,6 +46,7 @@ pub struct SpaceApi {
     pub servers: Arc<Servers>,
     pub proxy: Proxy,
     pub events: Arc<Events>,
+    pub packages: Arc<PackageRoute>,
     /// Stops the agent.
     pub shutdown: CancellationToken,
 }
@@ -54,6 +56,7 @@ pub fn router(api: Arc<SpaceApi>) -> Router {
         .route("/event", post(event::emit))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(Arc::clone(&api.events));
+    let packages = get(packages::get).with_state(Arc::clone(&api.packages));
     Router::new()
         .route("/registration", post(register).delete(unregister))
         .layer(DefaultBodyLimit::max(REGISTRATION_BODY_MAX))
@@ -63,6 +66,7 @@ pub fn router(api: Arc<SpaceApi>) -> Router {
         .fallback(not_found)
         .with_state(api)
         .merge(events)
+        .route("/packages/{*name}", packages)
 }
 
 type Api = State<Arc<SpaceApi>>;

@@ -89,7 +89,7 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
     let (listener, file) = SocketFile::bind(&path).await.expect("binds");
     let (status, link) = watch::channel(LinkStatus::default());
     let addresses = AgentAddresses {
-        url: "http://127.0.0.1:1".into(),
+        url: Some("http://127.0.0.1:1".into()),
         socket: path.clone(),
     };
     let servers = servers(server_urls);
@@ -102,11 +102,16 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         policy: Arc::default(),
         simulated: None,
     };
+    let route = PackageRoute {
+        packages: Arc::clone(&services.packages),
+        within: Duration::from_secs(1),
+    };
     let registrar = Registrar::new(services, link.clone(), addresses.clone(), folder.to_owned());
     let shutdown = CancellationToken::new();
     let api = Arc::new(SpaceApi {
         registrar: Arc::new(registrar),
         events: events(&servers, link.clone()),
+        packages: Arc::new(route),
         link,
         addresses,
         proxy: Proxy::new(Arc::clone(&servers), "svc_agt_x", Duration::from_secs(5))

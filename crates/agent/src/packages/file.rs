@@ -10,11 +10,11 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use svc_private::{FolderKind, OwnFolder, own_folder};
 use svc_script::package;
 use tokio::process::Command;
 
 use super::Archive;
-use crate::private;
 
 const PYTHONPATH: &str = "PYTHONPATH";
 
@@ -61,10 +61,10 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let why = "its path contains `:`, which separates entries of PYTHONPATH";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    if let Some(folder) = path.parent() {
-        private::create_folder(folder)?;
-    }
-    private::write_file(path, bytes)
+    let folder = path.parent().expect("a package is in a folder");
+    let name = path.file_name().and_then(OsStr::to_str);
+    let name = name.expect("the agent chose the name");
+    own_folder(folder, FolderKind::Internal)?.write(name, bytes)
 }
 
 impl Drop for PackageFile {
@@ -102,16 +102,22 @@ impl PythonPath {
     }
 }
 
-/// Removes files that a killed agent left behind.
+/// Removes files that a killed agent left behind. A folder that other users can change is left
+/// alone.
 pub fn remove_stale(folder: &Path) {
+    let Ok(own) = OwnFolder::open(folder, FolderKind::Internal) else {
+        return;
+    };
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        if name.as_encoded_bytes().ends_with(b".zip") || name.as_encoded_bytes().ends_with(b".tmp")
-        {
-            let _ = fs::remove_file(entry.path());
+        let stale = name
+            .to_str()
+            .filter(|name| name.ends_with(".zip") || name.ends_with(".tmp"));
+        if let Some(name) = stale {
+            let _ = own.remove(name);
         }
     }
 }

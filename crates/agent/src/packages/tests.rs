@@ -2,6 +2,7 @@
 
 use std::{ffi::OsStr, fs, os::unix::fs::PermissionsExt, path::Path};
 
+use svc_private::{FolderKind, own_folder};
 use tokio::process::Command;
 
 use super::*;
@@ -88,7 +89,7 @@ fn packages_follow_existing_entries_and_are_written_again_if_removed() {
 fn only_files_of_a_killed_agent_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join("packages").join(name);
-    fs::create_dir(folder.path().join("packages")).expect("a folder");
+    own_folder(&folder.path().join("packages"), FolderKind::Internal).expect("a folder");
     for name in ["user-libraries-1-1.zip", "svc-libraries.zip.1.tmp", "mine"] {
         fs::write(at(name), "old").expect("written");
     }

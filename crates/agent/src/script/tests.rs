@@ -31,7 +31,7 @@ impl Bench {
         let runner = ScriptRunner {
             program: program.into(),
             addresses: AgentAddresses {
-                url: "http://127.0.0.1:9".into(),
+                url: Some("http://127.0.0.1:9".into()),
                 socket: "/run/agent.sock".into(),
             },
             services: Services {

@@ -29,7 +29,7 @@ async fn loopback(agent: &TestAgent) -> Client {
     let mut url = String::new();
     eventually("linked", async || match client.status().await {
         Ok(status) => {
-            url = status.agent_url;
+            url = status.agent_url.unwrap_or_default();
             status.linked
         }
         Err(_) => false,

@@ -189,7 +189,8 @@ async fn api_requests_go_to_a_server_that_responds() {
     // Requests of the agent itself use the next server too.
     left.api.set_libraries(&[("user", "notes", "X = 1")]);
     let status = agent.client().status().await.expect("a status");
-    let target = svc_client::Target::parse(&status.agent_url, None).expect("an address");
+    let url = status.agent_url.expect("the port is on");
+    let target = svc_client::Target::parse(&url, None).expect("an address");
     let loopback = svc_client::Client::new(target);
     let path = "/packages/user-libraries.zip";
     let asking = loopback.send_raw(http::Method::GET, path, Default::default(), None, None);

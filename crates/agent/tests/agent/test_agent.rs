@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use svc_agent::{Backoff, Error, Exit, Options, Policy};
+use svc_agent::{Backoff, Error, Exit, LoopbackAccess, Options, Policy};
 use tokio::{task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -50,6 +50,7 @@ impl TestAgent {
             agent_token: "svc_agt_test".into(),
             ca_file: None,
             listen: Some("127.0.0.1:0".parse().expect("valid")),
+            loopback: LoopbackAccess::SameUser,
             socket: None,
             methods_file: None,
             replace_conflicting: false,

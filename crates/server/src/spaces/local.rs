@@ -192,7 +192,8 @@ impl LocalRuntime {
         // Remove the server's settings: they may contain passwords, and the agent runs methods of a
         // user.
         for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"SVC_") && name != env::LOG {
+            let is_kept = name == env::LOG || name == env::AGENT_LOOPBACK;
+            if name.as_encoded_bytes().starts_with(b"SVC_") && !is_kept {
                 command.env_remove(name);
             }
         }

@@ -121,6 +121,7 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         agent_token: token.ok_or_else(|| missing("token", env::AGENT_TOKEN))?,
         ca_file: args.ca_file.or(config.agent.ca_file).map(path),
         listen: args.listen.or(config.agent.listen),
+        loopback: config.agent.loopback,
         socket: args.socket.or(config.agent.socket).map(path),
         methods_file: args.methods_file.or(config.agent.methods_file).map(path),
         replace_conflicting: args.replace_conflicting,
@@ -197,7 +198,7 @@ fn fields(status: &Status) -> Fields {
         fields.push(("link error", error.clone()));
     }
     fields.extend([
-        ("agent url", status.agent_url.clone()),
+        ("agent url", or_dash(status.agent_url.as_ref())),
         ("socket", status.agent_socket.clone()),
         ("pid", status.pid.to_string()),
         ("version", status.version.clone()),

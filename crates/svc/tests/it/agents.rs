@@ -4,6 +4,7 @@ mod link;
 mod link_hostile;
 mod local_api;
 mod local_machine;
+mod other_users;
 mod reconnect;
 mod servers;
 

@@ -15,7 +15,7 @@ use super::*;
 use crate::{
     link_status::LinkStatus,
     local_api::{
-        PackageRoute, serve_loopback,
+        LoopbackAccess, PackageRoute, serve_loopback,
         tests::{packages, servers},
     },
     policy::EmitRetry,
@@ -110,6 +110,7 @@ impl Agent {
         let events = Arc::new(Events::new(servers, "svc_agt_x", policy, status, retry));
         tokio::spawn(serve_loopback(
             listener,
+            LoopbackAccess::SameUser,
             events,
             packages,
             stop.clone(),

@@ -27,6 +27,7 @@ async fn the_loopback_listener_rejects_requests_from_web_pages() {
     });
     let serving = tokio::spawn(serve_loopback(
         listener,
+        LoopbackAccess::SameUser,
         events(&servers, link),
         packages,
         stop.clone(),

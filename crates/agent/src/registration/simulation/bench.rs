@@ -84,7 +84,7 @@ impl Bench {
             simulated: Some(Arc::clone(&programs)),
         };
         let addresses = AgentAddresses {
-            url: "http://127.0.0.1:1".to_owned(),
+            url: Some("http://127.0.0.1:1".to_owned()),
             socket: "/nonexistent/agent.sock".into(),
         };
         let registrar = Registrar::new(services.clone(), link, addresses, folder.to_owned());

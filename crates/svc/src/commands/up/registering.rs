@@ -58,7 +58,12 @@ async fn run_script(file: &Path, discovery: &Discovery) -> Result<Registered, Fa
         .args(["methods", "register", "-o", "json"])
         .arg(file)
         .env(env::AGENT_SOCKET, &discovery.agent_socket)
-        .env(env::AGENT_URL, &discovery.agent_url)
+        .envs(
+            discovery
+                .agent_url
+                .as_ref()
+                .map(|url| (env::AGENT_URL, url)),
+        )
         .current_dir(file.parent().unwrap_or(Path::new("/")))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -46,7 +46,7 @@ impl Folder {
         let listener = UnixListener::bind(&socket).expect("bound");
         let discovery = Discovery {
             pid: 1,
-            agent_url: "http://127.0.0.1:3".into(),
+            agent_url: Some("http://127.0.0.1:3".into()),
             agent_socket: socket.display().to_string(),
             space_id: None,
             space: None,
