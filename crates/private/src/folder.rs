@@ -59,6 +59,12 @@ pub enum FolderError {
         mode: u32,
         change: &'static str,
     },
+    /// Such as `/tmp`, or a volume in memory of a container.
+    #[error(
+        "other users can write the folder `{}` of root (mode {mode:04o}); choose a new folder inside it, which svc creates with access for you only",
+        path.display()
+    )]
+    SharedByRoot { path: PathBuf, mode: u32 },
 }
 
 impl From<FolderError> for io::Error {
@@ -218,19 +224,19 @@ fn check_owner(path: &Path, kind: FolderKind, owner: u32, user: u32) -> Result<(
 }
 
 fn check_mode(path: &Path, kind: FolderKind, mode: u32, is_own: bool) -> Result<(), FolderError> {
+    let path = path.to_owned();
     let (refused, change) = match kind {
         FolderKind::Internal => (0o077, "700"),
         FolderKind::Chosen if is_own => (0o022, "go-w"),
-        FolderKind::Chosen => (0o002, "o-w"),
+        FolderKind::Chosen if mode & 0o002 != 0 => {
+            return Err(FolderError::SharedByRoot { path, mode });
+        }
+        FolderKind::Chosen => return Ok(()),
     };
     if mode & refused == 0 {
         return Ok(());
     }
-    Err(FolderError::OthersHaveAccess {
-        path: path.to_owned(),
-        mode,
-        change,
-    })
+    Err(FolderError::OthersHaveAccess { path, mode, change })
 }
 
 #[cfg(test)]

@@ -120,7 +120,8 @@ fn a_folder_of_another_user_is_refused() {
     set_mode(&path, 0o2775);
     OwnFolder::open_as(&path, Chosen, STRANGER).expect("a folder of root for its group");
     set_mode(&path, 0o2777);
-    OwnFolder::open_as(&path, Chosen, STRANGER).expect_err("everybody can write it");
+    let shared = OwnFolder::open_as(&path, Chosen, STRANGER).expect_err("everybody can write it");
+    assert!(shared.to_string().contains("choose a new folder inside it"));
     set_mode(&path, 0o700);
     chown(&path, Some(STRANGER), None).expect("given away");
     for kind in [Internal, Chosen] {
