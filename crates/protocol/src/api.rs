@@ -84,8 +84,8 @@ pub use sinks::{
     Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
 };
 pub use sources::{
-    NewSource, RequestOutcome, RotateSource, Source, SourcePatch, SourceRejection, SourceRequest,
-    SourceRequests, SourceRotation, SourceTest, SourceTestResult,
+    NewSource, RepeatedDelivery, RequestOutcome, RotateSource, Source, SourcePatch,
+    SourceRejection, SourceRequest, SourceRequests, SourceRotation, SourceTest, SourceTestResult,
 };
 pub use spaces::{
     AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,

@@ -81,6 +81,7 @@ pub fn request(data: &[u8]) {
         verify: kind,
         event_type: &TypeRule::default(),
         headers: &[],
+        deduplicate: verification.deduplicate.unwrap_or_default(),
     };
     let _ = read(&rule, &verified, &headers, body, NOW);
 }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::{
     SOURCE_EVENTS,
     rules::{BASE64, places},
-    settings::{TypeRule, VerifyType},
+    settings::{Deduplicate, TypeRule, VerifyType},
     verify::{Headers, Verified},
 };
 use crate::{
@@ -45,6 +45,7 @@ pub struct EventRule<'a> {
     pub event_type: &'a TypeRule,
     /// Headers that are copied into `_source`, in addition to the provider's.
     pub headers: &'a [String],
+    pub deduplicate: Deduplicate,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -78,10 +79,11 @@ pub struct SourceEvent {
 pub enum DeliveryKey {
     /// By the sender's id.
     Id(String),
-    /// By the body, because the request has no id that can be trusted.
-    Body,
+    /// By everything that the sender signed: this text and the body. The text contains the signed
+    /// time, if the sender signs one. For a request without an id that can be trusted.
+    Signed(String),
     /// Not at all: every request is a new delivery. For a request without an id, if the source has
-    /// the verification `basic` or `none`, which checks no signature.
+    /// the verification `basic` or `none`, which checks no signature, or `deduplicate: "none"`.
     None,
 }
 
@@ -102,7 +104,7 @@ pub fn read(
             challenge.chars().take(CHALLENGE_MAX).collect(),
         ));
     }
-    let delivery = delivery_of(rule.verify, verified, headers, &content);
+    let delivery = delivery_of(rule, verified, headers, &content);
     let last = type_of(rule, headers, &content);
     let about = about(rule, headers, &delivery, now);
     let data = with_source(content, &about)?;
@@ -218,12 +220,12 @@ fn event_type_part(given: &str) -> String {
 }
 
 fn delivery_of(
-    kind: VerifyType,
+    rule: &EventRule<'_>,
     verified: &Verified,
     headers: &impl Headers,
     content: &JsonText,
 ) -> DeliveryKey {
-    let places = places(kind);
+    let places = places(rule.verify);
     let in_body = || find_text(content, places.id_path?);
     let in_header = || headers.find(places.id_header?).map(str::to_owned);
     let id = verified
@@ -231,10 +233,11 @@ fn delivery_of(
         .clone()
         .or_else(in_body)
         .or_else(in_header);
-    match (id, kind) {
+    match (id, rule.verify) {
         (Some(id), _) if !id.is_empty() => DeliveryKey::Id(id),
         (_, VerifyType::Basic | VerifyType::None) => DeliveryKey::None,
-        _ => DeliveryKey::Body,
+        _ if rule.deduplicate == Deduplicate::None => DeliveryKey::None,
+        _ => DeliveryKey::Signed(verified.signed_head.clone()),
     }
 }
 
@@ -270,7 +273,7 @@ fn about<'a>(
         received_at: now,
         delivery_id: match delivery {
             DeliveryKey::Id(id) => Some(id),
-            DeliveryKey::Body | DeliveryKey::None => None,
+            DeliveryKey::Signed(_) | DeliveryKey::None => None,
         },
         headers: copied.collect(),
     }

@@ -60,11 +60,24 @@ text_enum! {
 }
 
 text_enum! {
+    /// Whether a request with the same body as an earlier one is the same delivery. Only for senders
+    /// that sign the body alone: a signed time or id tells deliveries apart.
+    #[derive(Default)]
+    Deduplicate {
+        /// Yes, for 24 hours. A copy of a request has no effect.
+        #[default]
+        Body = "body",
+        /// No: each request is an event. Anyone who has seen a request can send a copy of it.
+        None = "none",
+    }
+}
+
+text_enum! {
     SignatureEncoding { Hex = "hex", Base64 = "base64" }
 }
 
-/// How a source verifies its requests. All members except `type`, `secret` and `tolerance_seconds`
-/// are for the type `hmac`. `Debug` leaves out the secret, so that the secret is never logged.
+/// How a source verifies its requests. All members except `type`, `secret`, `tolerance_seconds` and
+/// `deduplicate` are for the type `hmac`. `Debug` leaves out the secret, so that the secret is never logged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Verification {
@@ -99,6 +112,10 @@ pub struct Verification {
     /// The header of `{id}`, the sender's id of the delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_header: Option<String>,
+    /// `body` if absent. Only for senders that sign the body alone: `github`, `gitlab`, `shopify`, and
+    /// `hmac` without `timestamp_header` and `id_header`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deduplicate: Option<Deduplicate>,
 }
 
 /// Where the last part of an event's type comes from. At most one member may be set. If none is
@@ -133,6 +150,10 @@ pub enum SettingsError {
     Signed(String),
     #[error("`verify.tolerance_seconds` is {0}; it must be between 1 and {TOLERANCE_SECONDS_MAX}")]
     Tolerance(u32),
+    #[error(
+        "`verify.deduplicate` is only for senders that sign the body alone (github, gitlab, shopify, and hmac without a time and an id), and this source has the type `{0}`; leave it out"
+    )]
+    Deduplicate(VerifyType),
     #[error("`{0}` is longer than {TEXT_MAX} bytes, or has control characters")]
     Text(&'static str),
     #[error("`event_type` has more than one of `header`, `body` and `fixed`; choose one")]
@@ -171,6 +192,19 @@ impl Verification {
             signed: None,
             timestamp_header: None,
             id_header: None,
+            deduplicate: None,
+        }
+    }
+
+    /// Whether a signature covers the body and nothing else, so that equal bodies cannot be told
+    /// apart. (GitLab sends its secret and signs nothing.)
+    fn signs_only_body(&self) -> bool {
+        match self.r#type {
+            VerifyType::Github | VerifyType::Gitlab | VerifyType::Shopify => true,
+            VerifyType::Hmac => self.timestamp_header.is_none() && self.id_header.is_none(),
+            VerifyType::Stripe | VerifyType::Slack | VerifyType::Standard => false,
+            // Without an id, each request is a delivery of its own.
+            VerifyType::Basic | VerifyType::None => false,
         }
     }
 
@@ -179,6 +213,9 @@ impl Verification {
             && !(1..=TOLERANCE_SECONDS_MAX).contains(&seconds)
         {
             return Err(SettingsError::Tolerance(seconds));
+        }
+        if self.deduplicate.is_some() && !self.signs_only_body() {
+            return Err(SettingsError::Deduplicate(self.r#type));
         }
         if self.r#type != VerifyType::Hmac {
             let given = [

@@ -56,6 +56,9 @@ pub enum Rejection {
 pub struct Verified {
     /// The sender's id of the delivery, if the signature covers it.
     pub signed_id: Option<String>,
+    /// The signed text before the body: it contains the signed time and id. Empty if only the body
+    /// is signed, or nothing.
+    pub signed_head: String,
 }
 
 /// Verifies a request. The sender may use any of `secrets`: during a rotation a source has two.
@@ -66,7 +69,10 @@ pub fn verify(
     body: &[u8],
     now: Timestamp,
 ) -> Result<Verified, Rejection> {
-    let unsigned = Verified { signed_id: None };
+    let unsigned = Verified {
+        signed_id: None,
+        signed_head: String::new(),
+    };
     match scheme(verification) {
         Scheme::None => Ok(unsigned),
         Scheme::Token { header } => {
@@ -168,6 +174,7 @@ fn verify_signature(
     }
     Ok(Verified {
         signed_id: id.map(str::to_owned),
+        signed_head: head,
     })
 }
 

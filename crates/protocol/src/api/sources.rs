@@ -14,7 +14,7 @@ use svc_core::{
 };
 
 use super::{
-    DESCRIPTION_MAX, OVERLAP_HOURS_MAX,
+    DESCRIPTION_MAX, EmittedEvent, OVERLAP_HOURS_MAX,
     patch::{set, yes},
 };
 
@@ -139,6 +139,16 @@ pub enum RequestOutcome {
     Challenge,
     /// The request was not verified, or could not become an event.
     Rejected,
+}
+
+/// Answer to a request to a source whose delivery arrived before, with status 200. The request made
+/// no event: the event is the earlier one.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RepeatedDelivery {
+    #[serde(flatten)]
+    pub event: EmittedEvent,
+    /// Always true.
+    pub repeated: bool,
 }
 
 /// A request that a source received recently.

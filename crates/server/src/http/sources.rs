@@ -10,8 +10,8 @@ use http::{HeaderMap, header};
 use serde_json::json;
 use svc_core::{SourceId, source::request::BODY_BYTES_MAX};
 use svc_protocol::api::{
-    NewSource, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation, SourceTest,
-    SourceTestResult, Sources,
+    NewSource, RepeatedDelivery, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
+    SourceTest, SourceTestResult, Sources,
 };
 use svc_store::PageRequest;
 
@@ -124,6 +124,11 @@ pub async fn receive(
     };
     match handle(&app, &source, peer, request).await {
         Ok(Received::Event(emitted)) => Accepted(emitted).into_response(),
+        Ok(Received::Repeated(event)) => Json(RepeatedDelivery {
+            event,
+            repeated: true,
+        })
+        .into_response(),
         Ok(Received::Challenge(challenge)) => {
             Json(json!({ "challenge": challenge })).into_response()
         }

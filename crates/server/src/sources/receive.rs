@@ -13,7 +13,7 @@ use svc_core::{
     },
 };
 use svc_protocol::api::{EmittedEvent, RequestOutcome, SourceRequest};
-use svc_store::{Hash, StoreError, sources::SourceRow};
+use svc_store::{StoreError, sources::SourceRow};
 use thiserror::Error;
 
 use super::{Sources, table::KnownSource};
@@ -43,6 +43,8 @@ pub struct Inbound {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Received {
     Event(EmittedEvent),
+    /// The same delivery arrived before: its event.
+    Repeated(EmittedEvent),
     /// The text that the sender expects in the answer.
     Challenge(String),
 }
@@ -127,15 +129,14 @@ impl Sources {
         let address = inbound.address;
         let handled = self.handle(source, inbound).await;
         self.note(source, address, handled.as_ref());
-        handled.map(|(received, _)| received)
+        handled
     }
 
-    /// The second part of the result is true if the event is new.
     async fn handle(
         &self,
         source: &Arc<KnownSource>,
         inbound: Inbound,
-    ) -> Result<(Received, bool), ReceiveError> {
+    ) -> Result<Received, ReceiveError> {
         let _in_flight = source.activity.begin().ok_or(ReceiveError::Busy {
             retry_after: BUSY_WAIT,
         })?;
@@ -143,16 +144,15 @@ impl Sources {
             return Err(ReceiveError::Inactive);
         }
         let verified = self.verify(&source.row, &inbound)?;
-        let body_hash = || Sha256::digest(&inbound.body).into();
         let event = match self.read(source, &verified, &inbound).await? {
-            Request::Challenge(text) => return Ok((Received::Challenge(text), false)),
+            Request::Challenge(text) => return Ok(Received::Challenge(text)),
             Request::Event(event) => event,
         };
         let owner = self
             .events
             .owner(source.row.owner_id)
             .map_err(ReceiveError::Owner)?;
-        self.emit(&owner, &source.row, event, body_hash).await
+        self.emit(&owner, &source.row, event, &inbound.body).await
     }
 
     /// Verifies a request with all secrets that are valid at the moment.
@@ -203,17 +203,20 @@ impl Sources {
         Ok(self.compute.run(owner, read).await??)
     }
 
-    /// Emits the event of a request. Returns whether the event is new.
+    /// Emits the event of a request, unless the same delivery arrived before.
     pub(super) async fn emit(
         &self,
         caller: &Caller,
         row: &SourceRow,
         event: SourceEvent,
-        body_hash: impl FnOnce() -> Hash,
-    ) -> Result<(Received, bool), ReceiveError> {
+        body: &[u8],
+    ) -> Result<Received, ReceiveError> {
         let origin = match event.delivery {
             DeliveryKey::Id(id) => Origin::Delivery(row.id, Sha256::digest(id).into()),
-            DeliveryKey::Body => Origin::Delivery(row.id, body_hash()),
+            DeliveryKey::Signed(head) => {
+                let signed = Sha256::new().chain_update(head).chain_update(body);
+                Origin::Delivery(row.id, signed.finalize().into())
+            }
             DeliveryKey::None => Origin::Any,
         };
         let new = ServiceEvent {
@@ -222,8 +225,8 @@ impl Sources {
             origin,
         };
         match self.events.emit_for(caller, new).await? {
-            Emission::New(emitted) => Ok((Received::Event(emitted), true)),
-            Emission::Repeated(emitted) => Ok((Received::Event(emitted), false)),
+            Emission::New(emitted) => Ok(Received::Event(emitted)),
+            Emission::Repeated(emitted) => Ok(Received::Repeated(emitted)),
             // Never happens here: only runs of schedules return this.
             Emission::AlreadyRan => Err(EmitServiceError::from(StoreError::NoRow).into()),
         }
@@ -233,12 +236,12 @@ impl Sources {
         &self,
         source: &KnownSource,
         address: IpAddr,
-        handled: Result<&(Received, bool), &ReceiveError>,
+        handled: Result<&Received, &ReceiveError>,
     ) {
         let (outcome, status, emitted) = match handled {
-            Ok((Received::Challenge(_), _)) => (RequestOutcome::Challenge, 200, None),
-            Ok((Received::Event(event), true)) => (RequestOutcome::Accepted, 202, Some(event)),
-            Ok((Received::Event(event), false)) => (RequestOutcome::Repeated, 202, Some(event)),
+            Ok(Received::Challenge(_)) => (RequestOutcome::Challenge, 200, None),
+            Ok(Received::Event(event)) => (RequestOutcome::Accepted, 202, Some(event)),
+            Ok(Received::Repeated(event)) => (RequestOutcome::Repeated, 200, Some(event)),
             Err(error) => (RequestOutcome::Rejected, error.status(), None),
         };
         self.metrics.sources.count_request(match outcome {
@@ -272,6 +275,7 @@ pub(super) fn read_request(
         verify: row.verify.r#type,
         event_type: &row.event_type,
         headers: &row.headers,
+        deduplicate: row.verify.deduplicate.unwrap_or_default(),
     };
     request::read(
         &rule,

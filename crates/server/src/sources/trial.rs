@@ -5,7 +5,6 @@ use std::{net::IpAddr, net::Ipv4Addr};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use sha2::{Digest, Sha256};
 use svc_core::{
     SourceId,
     source::{
@@ -61,10 +60,11 @@ impl Sources {
             // Emits as the caller, not as the owner: if the caller's token was revoked meanwhile,
             // the emit fails.
             let caller = caller.clone().with_needs(EMIT_NEEDS);
-            let hash = || Sha256::digest(&inbound.body).into();
-            match self.emit(&caller, &row, event, hash).await {
-                Ok((Received::Event(emitted), _)) => result.event_id = Some(emitted.event_id),
-                Ok((Received::Challenge(_), _)) => {}
+            match self.emit(&caller, &row, event, &inbound.body).await {
+                Ok(Received::Event(emitted) | Received::Repeated(emitted)) => {
+                    result.event_id = Some(emitted.event_id);
+                }
+                Ok(Received::Challenge(_)) => {}
                 Err(ReceiveError::Emit(error)) => return Err(error.into()),
                 Err(error) => return Ok(rejected(&error)),
             }

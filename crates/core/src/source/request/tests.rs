@@ -30,8 +30,12 @@ fn read_as(
         verify: kind,
         event_type,
         headers: &["X-Extra".to_owned()],
+        deduplicate: Deduplicate::Body,
     };
-    let verified = Verified { signed_id: None };
+    let verified = Verified {
+        signed_id: None,
+        signed_head: "12.".to_owned(),
+    };
     read(
         &rule,
         &verified,
@@ -256,7 +260,8 @@ fn a_source_member_of_the_sender_is_replaced() {
 }
 
 #[test]
-fn a_delivery_is_recognised_by_its_signed_id_or_its_body() {
+fn a_delivery_is_recognised_by_its_signed_id_or_by_everything_that_is_signed() {
+    let signed = || DeliveryKey::Signed("12.".to_owned());
     let check = |kind, headers: &[(&'static str, &str)], body, expected| {
         assert_eq!(event(kind, headers, body).delivery, expected, "{kind}");
     };
@@ -266,13 +271,13 @@ fn a_delivery_is_recognised_by_its_signed_id_or_its_body() {
         VerifyType::Github,
         &[JSON, ("x-github-delivery", "d")],
         "{}",
-        DeliveryKey::Body,
+        signed(),
     );
     check(
         VerifyType::Shopify,
         &[JSON, ("x-shopify-webhook-id", "d")],
         "{}",
-        DeliveryKey::Body,
+        signed(),
     );
     check(
         VerifyType::Stripe,
@@ -286,26 +291,16 @@ fn a_delivery_is_recognised_by_its_signed_id_or_its_body() {
         r#"{"event_id":"Ev1"}"#,
         id("Ev1"),
     );
-    check(
-        VerifyType::Slack,
-        &[FORM],
-        "command=%2Fx",
-        DeliveryKey::Body,
-    );
+    check(VerifyType::Slack, &[FORM], "command=%2Fx", signed());
     check(
         VerifyType::Gitlab,
         &[JSON, ("idempotency-key", "k")],
         "{}",
         id("k"),
     );
-    check(VerifyType::Gitlab, &[JSON], "{}", DeliveryKey::Body);
+    check(VerifyType::Gitlab, &[JSON], "{}", signed());
     // An empty id counts as a missing id.
-    check(
-        VerifyType::Stripe,
-        &[JSON],
-        r#"{"id":""}"#,
-        DeliveryKey::Body,
-    );
+    check(VerifyType::Stripe, &[JSON], r#"{"id":""}"#, signed());
     check(
         VerifyType::None,
         &[JSON, ("idempotency-key", "")],
@@ -316,7 +311,7 @@ fn a_delivery_is_recognised_by_its_signed_id_or_its_body() {
         VerifyType::Hmac,
         &[JSON, ("idempotency-key", "k")],
         "{}",
-        DeliveryKey::Body,
+        signed(),
     );
     check(VerifyType::None, &[JSON], "{}", DeliveryKey::None);
     check(
@@ -325,6 +320,35 @@ fn a_delivery_is_recognised_by_its_signed_id_or_its_body() {
         "{}",
         id("k"),
     );
+}
+
+#[test]
+fn without_deduplication_only_an_id_makes_two_requests_the_same_delivery() {
+    let verified = Verified {
+        signed_id: None,
+        signed_head: String::new(),
+    };
+    let delivery = |headers: &[(&'static str, &str)]| {
+        let rule = EventRule {
+            id: Id(Uuid::nil()),
+            name: "shop",
+            verify: VerifyType::Gitlab,
+            event_type: &TypeRule::default(),
+            headers: &[],
+            deduplicate: Deduplicate::None,
+        };
+        let headers = headers
+            .iter()
+            .map(|&(name, value)| (name, value.to_owned()));
+        let headers = Sent(headers.collect());
+        match read(&rule, &verified, &headers, b"{}", Timestamp(0)) {
+            Ok(Request::Event(event)) => event.delivery,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(delivery(&[JSON]), DeliveryKey::None);
+    let with_key = delivery(&[JSON, ("idempotency-key", "k")]);
+    assert_eq!(with_key, DeliveryKey::Id("k".to_owned()));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use svc_core::source::settings::{
-    HmacAlgorithm, SignatureEncoding, TypeRule, Verification, VerifyType,
+    Deduplicate, HmacAlgorithm, SignatureEncoding, TypeRule, Verification, VerifyType,
 };
 use svc_protocol::api::{NewSource, Source, SourcePatch};
 
@@ -78,6 +78,10 @@ pub struct Settings {
     /// Seconds that a signed time may differ from the server's clock [default: 300]
     #[arg(long, value_name = "SECONDS")]
     tolerance: Option<u32>,
+    /// Whether a request with the body of an earlier one is a repetition; for senders that sign the
+    /// body alone [default: body]
+    #[arg(long, value_enum)]
+    deduplicate: Option<DeduplicateArg>,
     /// hmac: header that contains the signature
     #[arg(long, value_name = "NAME")]
     signature_header: Option<String>,
@@ -126,6 +130,14 @@ enum Algorithm {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum DeduplicateArg {
+    /// A repetition, for 24 hours
+    Body,
+    /// Each request is an event
+    None,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Encoding {
     Hex,
     Base64,
@@ -153,6 +165,15 @@ impl From<Algorithm> for HmacAlgorithm {
             Algorithm::Sha1 => Self::Sha1,
             Algorithm::Sha256 => Self::Sha256,
             Algorithm::Sha512 => Self::Sha512,
+        }
+    }
+}
+
+impl From<DeduplicateArg> for Deduplicate {
+    fn from(deduplicate: DeduplicateArg) -> Self {
+        match deduplicate {
+            DeduplicateArg::Body => Self::Body,
+            DeduplicateArg::None => Self::None,
         }
     }
 }
@@ -188,6 +209,10 @@ impl Settings {
             ("signed", json!(self.signed)),
             ("timestamp_header", json!(self.timestamp_header)),
             ("id_header", json!(self.id_header)),
+            (
+                "deduplicate",
+                json!(self.deduplicate.map(Deduplicate::from)),
+            ),
         ];
         members
             .into_iter()
@@ -210,6 +235,7 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         signed: settings.signed.clone(),
         timestamp_header: settings.timestamp_header.clone(),
         id_header: settings.id_header.clone(),
+        deduplicate: settings.deduplicate.map(Into::into),
         ..Verification::of(args.verify.into())
     };
     let new = NewSource {

@@ -1,6 +1,6 @@
 //! Verified requests become events, each delivery once.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_core::source::settings::VerifyType;
 use svc_testkit::{TestReceiver, TestServer};
 
@@ -47,6 +47,95 @@ async fn a_verified_request_of_every_type_becomes_one_event() {
     }
 }
 
+/// The answer to a repetition of the request that got this answer.
+fn repeated(first: &Value) -> Value {
+    let mut answer = first.clone();
+    answer["repeated"] = json!(true);
+    answer
+}
+
+#[tokio::test]
+async fn a_signed_time_makes_two_requests_with_one_body_two_deliveries() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let verify = json!({"type": "hmac", "header": "X-Sig", "timestamp_header": "X-Time",
+        "signed": "{timestamp}.{body}"});
+    let monitor = Sender::new(&ann, "monitor", verify).await;
+    let (down, up) = (r#"{"state":"down"}"#, r#"{"state":"up"}"#);
+    let now = svc_clock::now();
+    let ago = |seconds| now.minus(std::time::Duration::from_secs(seconds));
+    for (seconds, body) in [(200, down), (100, up), (0, down)] {
+        monitor
+            .send_at("", ago(seconds), &[], body)
+            .await
+            .expect(202);
+    }
+    // A copy of a request, signed time included, is a repetition.
+    let copy = monitor.send_at("", ago(0), &[], down).await.expect(200);
+    assert_eq!(copy.json()["repeated"], true, "{}", copy.text());
+    let states: Vec<_> = monitor.events().await;
+    let states: Vec<_> = states.iter().map(|event| &event["data"]["state"]).collect();
+    assert_eq!(states, ["down", "up", "down"]);
+    // Commands of Slack have no id, but a signed time.
+    let slack = Sender::of_type(&ann, VerifyType::Slack).await;
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    for seconds in [2, 1] {
+        let at = ago(seconds);
+        slack
+            .send_at("", at, &form, "command=%2Fdeploy")
+            .await
+            .expect(202);
+    }
+}
+
+#[tokio::test]
+async fn the_owner_chooses_whether_equal_bodies_are_one_delivery() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let github = Sender::of_type(&ann, VerifyType::Github).await;
+    for status in [202, 200] {
+        github.send("", &[], "{}").await.expect(status);
+    }
+    let requests = github.requests().await;
+    let shown: Vec<_> = requests
+        .iter()
+        .map(|one| (&one["outcome"], &one["status"]))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (&json!("repeated"), &json!(200)),
+            (&json!("accepted"), &json!(202))
+        ]
+    );
+    let path = format!("/api/sources/{}", github.id);
+    let change = json!({"verify": {"deduplicate": "none"}});
+    let changed = ann.patch(&path, change).await.expect(200).json();
+    assert_eq!(changed["verify"]["deduplicate"], "none");
+    for _ in 0..2 {
+        github.send("", &[], "{}").await.expect(202);
+    }
+    assert_eq!(github.events().await.len(), 3);
+    let change = json!({"verify": {"deduplicate": null}});
+    ann.patch(&path, change).await.expect(200);
+    github.send("", &[], "{}").await.expect(200);
+    // A signed time or id tells deliveries apart, so there is nothing to choose.
+    for verify in [
+        json!({"type": "slack", "deduplicate": "none"}),
+        json!({"type": "basic", "deduplicate": "body"}),
+        json!({"type": "hmac", "header": "X-Sig", "timestamp_header": "X-Time",
+            "signed": "{timestamp}.{body}", "deduplicate": "none"}),
+    ] {
+        let body = json!({"name": "other", "verify": verify});
+        let refused = ann.post("/api/sources", body).await.expect(400);
+        assert!(
+            refused.text().contains("verify.deduplicate"),
+            "{}",
+            refused.text()
+        );
+    }
+}
+
 #[tokio::test]
 async fn the_same_delivery_makes_one_event_and_a_changed_header_does_not_matter() {
     let server = TestServer::start().await;
@@ -61,7 +150,7 @@ async fn the_same_delivery_makes_one_event_and_a_changed_header_does_not_matter(
     let again = standard
         .send("msg_1", &[("user-agent", "x")], r#"{"type":"a","retry":1}"#)
         .await;
-    assert_eq!(again.expect(202).json(), first);
+    assert_eq!(again.expect(200).json(), repeated(&first));
     let other = standard
         .send("msg_2", &[], r#"{"type":"a"}"#)
         .await
@@ -88,9 +177,9 @@ async fn the_same_delivery_makes_one_event_and_a_changed_header_does_not_matter(
     let replayed = github
         .send("", &[("x-github-delivery", "2")], body)
         .await
-        .expect(202)
+        .expect(200)
         .json();
-    assert_eq!(first, replayed);
+    assert_eq!(replayed, repeated(&first));
     assert_eq!(github.events().await.len(), 1);
 
     // Requests without a signature: equal bodies are different deliveries.
@@ -100,8 +189,8 @@ async fn the_same_delivery_makes_one_event_and_a_changed_header_does_not_matter(
     }
     assert_eq!(open.events().await.len(), 2);
     let key = [("idempotency-key", "k")];
-    for _ in 0..2 {
-        open.send("", &key, "{}").await.expect(202);
+    for status in [202, 200] {
+        open.send("", &key, "{}").await.expect(status);
     }
     assert_eq!(open.events().await.len(), 3);
 

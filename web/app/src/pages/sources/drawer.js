@@ -45,6 +45,7 @@ export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
           items=${[
             ['Events', html`<span class="mono">source.${source.name}.*</span>`],
             ['Verified as', source.verify.type],
+            source.verify.deduplicate === 'none' && ['Equal requests', 'are different deliveries'],
             source.description && ['Description', source.description],
             source.previous_secret_until && [
               'Old secret until',

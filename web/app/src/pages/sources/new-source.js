@@ -31,19 +31,27 @@ const SECRET_HINTS = {
   basic: 'User name, colon, password.',
 };
 
+/** Senders that sign the body alone, so that equal bodies cannot be told apart. */
+const BODY_SIGNED = ['github', 'gitlab', 'shopify', 'hmac'];
+const REPETITIONS = [
+  { value: 'body', label: 'Repetitions: one event' },
+  { value: 'none', label: 'Different deliveries: one event each' },
+];
+
 /** @param {{onClose: () => void, onCreated: (source: Source) => void}} props */
 export function NewSourceDialog({ onClose, onCreated }) {
   const [draft, setDraft, forget] = useStoredDraft(
     'source-new',
-    { name: '', type: 'github', secret: '', header: '', prefix: '' },
+    { name: '', type: 'github', secret: '', header: '', prefix: '', deduplicate: 'body' },
     { omit: ['secret'] },
   );
-  const { name, type, secret, header, prefix } = draft;
+  const { name, type, secret, header, prefix, deduplicate } = draft;
   const put = (/** @type {keyof typeof draft} */ member) => (/** @type {string} */ value) =>
     setDraft((old) => ({ ...old, [member]: value }));
   const submit = async () => {
     const hmac = type === 'hmac' ? { header: header.trim(), prefix: prefix || undefined } : {};
-    const verify = { type, secret: type === 'none' ? undefined : secret || undefined, ...hmac };
+    const repetitions = BODY_SIGNED.includes(type) && deduplicate === 'none' ? { deduplicate } : {};
+    const verify = { type, secret: type === 'none' ? undefined : secret || undefined, ...hmac, ...repetitions };
     const created = await api.post('/api/sources', { name: name.trim(), verify });
     forget();
     onCreated(created);
@@ -72,6 +80,14 @@ export function NewSourceDialog({ onClose, onCreated }) {
           html`
             <${TextInput} label="Secret" value=${secret} onInput=${put('secret')} mono optional autocomplete="off"
               hint=${SECRET_HINTS[type] ?? 'Leave it empty to get a new one for the sender.'} />
+          `
+        }
+        ${
+          BODY_SIGNED.includes(type) &&
+          html`
+            <${Select} label="Requests with the same body" value=${deduplicate} options=${REPETITIONS}
+              onInput=${put('deduplicate')}
+              hint="The sender signs no time, so a copy of a request looks like a new one." />
           `
         }
         ${type === 'none' && html`<p class="muted">Anyone who knows the URL can send events.</p>`}
