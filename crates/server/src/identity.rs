@@ -10,6 +10,7 @@ mod audit;
 mod authority;
 mod caller;
 mod change;
+mod code;
 mod directory;
 mod error;
 mod external;

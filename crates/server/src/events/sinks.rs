@@ -43,6 +43,9 @@ use crate::{
     limits::MinuteLimit,
 };
 
+/// What [`Caller::reject_code`] names.
+const GLOBAL_SINK: &str = "a global event sink";
+
 pub struct SinksService {
     pub store: Store,
     pub writer: CallerWriter,
@@ -79,8 +82,11 @@ impl SinksService {
 
     /// Creates a sink. Only this answer contains the webhook's secret.
     pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, SinkError> {
-        if new.owner == SinkOwner::Global && !caller.may(Permission::ManageGlobalEventSinks) {
-            return Err(SinkError::GlobalDenied);
+        if new.owner == SinkOwner::Global {
+            if !caller.may(Permission::ManageGlobalEventSinks) {
+                return Err(SinkError::GlobalDenied);
+            }
+            caller.reject_code(GLOBAL_SINK)?;
         }
         check::name_and_description(&new.name, &new.description)?;
         let patterns = check::patterns(&new.patterns)?;
@@ -265,9 +271,19 @@ fn find_managed(
     Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
 }
 
-/// A sink that the caller may act on. For a global sink, the caller needs every permission of its
-/// creator.
+/// A sink that the caller may change or make send. Code may not do this with a global sink, because
+/// the sink acts on the events of all users.
 fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
+    let (actor, row) = readable(tx, caller, id)?;
+    if row.is_global() {
+        caller.reject_code(GLOBAL_SINK)?;
+    }
+    Ok((actor, row))
+}
+
+/// A sink whose deliveries the caller may read. For a global sink, the caller needs every
+/// permission of its creator.
+fn readable(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
     let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
     let actor = Actor::read(tx, caller)?;
     check_may_own(&actor, &row)?;

@@ -264,7 +264,9 @@ fn path_parameters(path: &str) -> Vec<Value> {
 fn security(route: &Route) -> Value {
     let credentials = match route.agents {
         Agents::Never => vec!["token", "session"],
-        Agents::AsOwner | Agents::OwnSpace => vec!["token", "session", "agent"],
+        Agents::AsOwner | Agents::OwnRecords | Agents::OwnSpace => {
+            vec!["token", "session", "agent"]
+        }
     };
     let alternatives = credentials.iter().map(|name| json!({*name: []}));
     match route.needs {
@@ -305,6 +307,7 @@ fn scopes_of(route: &Route) -> Vec<&'static str> {
 fn agent_rule(route: &Route) -> &'static str {
     match route.agents {
         Agents::AsOwner => "as_owner",
+        Agents::OwnRecords => "own_records",
         Agents::OwnSpace => "own_space",
         Agents::Never => "never",
     }
@@ -339,6 +342,9 @@ fn access(route: &Route, scopes: &[&str]) -> String {
     };
     let agents = match route.agents {
         Agents::AsOwner => "An agent token acts as the owner of its space.",
+        Agents::OwnRecords => {
+            "An agent token acts as the owner of its space, except on records that other spaces execute or that act for other users."
+        }
         Agents::OwnSpace => "An agent token may use this route for its own space.",
         Agents::Never => "An agent token may not use this route.",
     };

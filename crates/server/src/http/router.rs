@@ -43,11 +43,17 @@ pub enum Needs {
     LoopbackOrAudit,
 }
 
-/// What an agent token may do on a route. An agent token acts as the owner of its space. A script
-/// on the server may use a route only if the value is `AsOwner`.
+/// What code may cause on a route: an agent token, which acts as the owner of its space, or a script
+/// on the server, which acts as its user. A script may use a route only if the value is `AsOwner` or
+/// `OwnRecords`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agents {
+    /// Everything that the owner may do: reads, and requests that change no record that other
+    /// spaces execute or that acts for other users.
     AsOwner,
+    /// Like the owner, except for records that other spaces execute or that act for other users.
+    /// The service of the records rejects these with `Caller::reject_code`.
+    OwnRecords,
     /// Only if the path names the agent's own space.
     OwnSpace,
     Never,
@@ -76,7 +82,7 @@ const AUDIT: Needs = Needs::Any(&[ViewAudit]);
 
 #[rustfmt::skip]
 pub fn routes() -> Vec<Route> {
-    use Agents::{AsOwner, Never, OwnSpace};
+    use Agents::{AsOwner, Never, OwnRecords, OwnSpace};
     use Needs::{Agent, Caller, Enrolling, Loopback, LoopbackOrAudit, Nothing};
     vec![
         get("/healthz",                         Nothing,   AsOwner,  operations::healthz),
@@ -167,17 +173,17 @@ pub fn routes() -> Vec<Route> {
         post("/api/spaces/{id}/agent-token",    SPACES,    OwnSpace, spaces::rotate_agent_token),
         get("/api/spaces/{id}/logs",            SPACES,    OwnSpace, spaces::logs),
         get("/api/templates",                   SPACES,    AsOwner,  templates::list),
-        post("/api/templates",                  TEMPLATES, AsOwner,  templates::create),
+        post("/api/templates",                  TEMPLATES, Never,    templates::create),
         get("/api/templates/{id}",              SPACES,    AsOwner,  templates::get),
-        patch("/api/templates/{id}",            TEMPLATES, AsOwner,  templates::patch),
-        delete("/api/templates/{id}",           TEMPLATES, AsOwner,  templates::delete),
+        patch("/api/templates/{id}",            TEMPLATES, Never,    templates::patch),
+        delete("/api/templates/{id}",           TEMPLATES, Never,    templates::delete),
         get("/api/scripts",                     Caller,    AsOwner,  scripts::list),
-        post("/api/scripts",                    Caller,    AsOwner,  scripts::create),
+        post("/api/scripts",                    Caller,    OwnRecords, scripts::create),
         post("/api/scripts/check",              Caller,    AsOwner,  scripts::check),
         post("/api/scripts/run",                Caller,    AsOwner,  scripts::run_new),
         get("/api/scripts/{id}",                Caller,    AsOwner,  scripts::get),
-        patch("/api/scripts/{id}",              Caller,    AsOwner,  scripts::patch),
-        delete("/api/scripts/{id}",             Caller,    AsOwner,  scripts::delete),
+        patch("/api/scripts/{id}",              Caller,    OwnRecords, scripts::patch),
+        delete("/api/scripts/{id}",             Caller,    OwnRecords, scripts::delete),
         post("/api/scripts/{id}/run",           Caller,    AsOwner,  scripts::run),
         get("/api/servers",                     AUDIT,     AsOwner,  servers::list),
         get("/api/diagnostics",                 AUDIT,     AsOwner,  diagnostics::get),
@@ -202,19 +208,19 @@ pub fn routes() -> Vec<Route> {
         get("/api/events/{id}",                 Caller,    AsOwner,  events::get),
         get("/api/events/{id}/deliveries",      Caller,    AsOwner,  events::deliveries),
         get("/api/event-sinks",                 SINKS,     AsOwner,  event_sinks::list),
-        post("/api/event-sinks",                SINKS,     AsOwner,  event_sinks::create),
+        post("/api/event-sinks",                SINKS,     OwnRecords, event_sinks::create),
         post("/api/event-sinks/preview",        SINKS,     AsOwner,  event_sinks::preview),
         get("/api/event-sinks/{id}",            SINKS,     AsOwner,  event_sinks::get),
-        patch("/api/event-sinks/{id}",          SINKS,     AsOwner,  event_sinks::patch),
-        delete("/api/event-sinks/{id}",         SINKS,     AsOwner,  event_sinks::delete),
-        post("/api/event-sinks/{id}/test",      SINKS,     AsOwner,  event_sinks::test),
-        post("/api/event-sinks/{id}/rotate-secret", SINKS, AsOwner,  event_sinks::rotate_secret),
-        post("/api/event-sinks/{id}/replay",    SINKS,     AsOwner,  event_sinks::replay),
-        post("/api/event-sinks/{id}/backtest",  SINKS,     AsOwner,  event_sinks::backtest),
-        post("/api/event-sinks/{id}/resend",    SINKS,     AsOwner,  event_sinks::resend_many),
+        patch("/api/event-sinks/{id}",          SINKS,     OwnRecords, event_sinks::patch),
+        delete("/api/event-sinks/{id}",         SINKS,     OwnRecords, event_sinks::delete),
+        post("/api/event-sinks/{id}/test",      SINKS,     OwnRecords, event_sinks::test),
+        post("/api/event-sinks/{id}/rotate-secret", SINKS, OwnRecords, event_sinks::rotate_secret),
+        post("/api/event-sinks/{id}/replay",    SINKS,     OwnRecords, event_sinks::replay),
+        post("/api/event-sinks/{id}/backtest",  SINKS,     OwnRecords, event_sinks::backtest),
+        post("/api/event-sinks/{id}/resend",    SINKS,     OwnRecords, event_sinks::resend_many),
         get("/api/event-sinks/{id}/stats",      SINKS,     AsOwner,  stats::sink),
         get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
-        post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, AsOwner, event_sinks::resend),
+        post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, OwnRecords, event_sinks::resend),
         get("/api/sources",                     SPACES,    Never,    sources::list),
         post("/api/sources",                    SPACES,    Never,    sources::create),
         get("/api/sources/{id}",                SPACES,    Never,    sources::get),
@@ -362,3 +368,6 @@ fn any_site<H: Handler<T, App>, T: 'static>(
 }
 
 verbs!(get GET, post POST, patch PATCH, delete DELETE);
+
+#[cfg(test)]
+mod tests;

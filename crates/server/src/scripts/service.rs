@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     fair_pool::{Cancelled, FairPool},
-    identity::{Actor, Caller, CallerWriter, Credential, check_one_more},
+    identity::{Actor, Caller, CallerWriter, Credential, IdentityError, check_one_more},
     limits::MinuteLimit,
 };
 
@@ -91,6 +91,7 @@ impl Scripts {
         check_may_own(caller.user.permissions, new.owner)?;
         check::name(new.kind, &new.name)?;
         let script = new_script(caller, new);
+        reject_code(caller, &script)?;
         self.check_texts_and_schema(caller, &script).await?;
         self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
@@ -122,6 +123,7 @@ impl Scripts {
     ) -> Result<Script, ScriptsError> {
         let before = self.get(caller, id).await?;
         check_may_own(caller.user.permissions, before.owner)?;
+        reject_code(caller, &before)?;
         let after = patched(before, patch.clone());
         check::name(after.kind, &after.name)?;
         self.check_texts_and_schema(caller, &after).await?;
@@ -241,11 +243,29 @@ fn managed(
     let script = found.ok_or(ScriptsError::NotFound)?;
     let actor = Actor::read(tx, caller)?;
     check_may_own(actor.permissions, script.owner)?;
+    reject_code(caller, &script)?;
+    if scripts::list_uses(tx, id)?
+        .iter()
+        .any(|used| used.owner.is_none())
+    {
+        caller.reject_code("a script that a global event sink or a template uses")?;
+    }
     if script.owner == ScriptOwner::Global {
         actor.check_user(tx, script.owner_id)?;
         actor.check_script_users(tx, id)?;
     }
     Ok((actor, script))
+}
+
+/// Rejects code that would change what other spaces execute (startup scripts, libraries) or what
+/// runs for other users (global scripts).
+fn reject_code(caller: &Caller, script: &Script) -> Result<(), IdentityError> {
+    match (script.owner, script.kind) {
+        (ScriptOwner::Global, _) => caller.reject_code("a global script"),
+        (_, ScriptKind::Startup) => caller.reject_code("a startup script"),
+        (_, ScriptKind::Library) => caller.reject_code("a library"),
+        (ScriptOwner::User, ScriptKind::Sink | ScriptKind::Tool) => Ok(()),
+    }
 }
 
 /// Whether the caller is an agent. An agent reads scripts in order to run them, so it does not get

@@ -96,10 +96,9 @@ impl Templates {
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 match templates::delete(tx, id) {
                     Ok(_) => Ok(append(tx, &actor.name, "template.deleted", &template)?),
-                    Err(StoreError::ForeignKey) => Err(SpaceError::Conflict(format!(
-                        "template `{}` is still used by spaces",
-                        template.name
-                    ))),
+                    Err(StoreError::ForeignKey) => Err(SpaceError::InUse {
+                        template: template.name,
+                    }),
                     Err(error) => Err(error.into()),
                 }
             })

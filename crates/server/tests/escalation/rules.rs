@@ -2,6 +2,7 @@
 //! of the server. No request may give any user more permissions than the caller holds.
 
 mod changes;
+mod code;
 mod factors;
 
 pub use changes::judge;
@@ -69,7 +70,8 @@ pub fn is_for_agents(method: &str, path: &str) -> bool {
         "/api/oauth",
     ];
     let is_session = path.starts_with("/api/auth/") && path != "/api/auth/me";
-    let is_closed = closed.iter().any(|prefix| path.starts_with(prefix));
+    let is_closed = closed.iter().any(|prefix| path.starts_with(prefix))
+        || method != "GET" && path.starts_with("/api/templates");
     !is_closed && !is_session && (method, path) != ("POST", "/api/spaces")
 }
 

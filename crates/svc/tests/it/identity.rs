@@ -2,6 +2,7 @@
 
 mod access;
 mod accounts;
+mod code;
 mod power;
 mod power_shared;
 mod quotas;

@@ -10,7 +10,7 @@ use svc_store::{
     sinks::{self, SinkRow},
 };
 
-use super::{SinksService, entry, error::SinkError, managed};
+use super::{SinksService, entry, error::SinkError, managed, readable};
 use crate::identity::{Caller, Credential};
 
 impl SinksService {
@@ -25,7 +25,7 @@ impl SinksService {
         let manager = caller.clone();
         let sees_addresses = caller.may(Permission::ViewAudit);
         let found = self.store.read_list(caller.user.id, move |tx| {
-            let row = match managed(tx, &manager, id) {
+            let row = match readable(tx, &manager, id) {
                 Ok((_, row)) => row,
                 Err(refused) => return Ok(Err(refused)),
             };

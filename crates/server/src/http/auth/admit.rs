@@ -86,7 +86,9 @@ fn check_agent(
     path: &str,
 ) -> Result<(), ApiError> {
     let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
-    if caller.credential == Credential::Script && agents != Agents::AsOwner {
+    if caller.credential == Credential::Script
+        && !matches!(agents, Agents::AsOwner | Agents::OwnRecords)
+    {
         return Err(ApiError::forbidden(
             "script_denied",
             "a script on the server may not use this route; use an API token",
@@ -96,7 +98,7 @@ fn check_agent(
         (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
         (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
         (Credential::Agent { space_id, .. }, _) => match agents {
-            Agents::AsOwner => Ok(()),
+            Agents::AsOwner | Agents::OwnRecords => Ok(()),
             Agents::Never => denied("an agent token may not use this route; use an API token"),
             Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),
             Agents::OwnSpace => denied("an agent token manages its own space only"),

@@ -396,5 +396,6 @@ pub fn judge(model: &Model, caller: &Caller, act: &Act, answer: &Answer) -> Vec<
         found: Vec::new(),
     };
     judge.judge(act, answer);
+    judge.judge_code(act);
     judge.found
 }
