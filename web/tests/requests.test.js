@@ -55,6 +55,13 @@ test('the patch of a sink contains only changes', () => {
     webhook: { body_template: '{}' },
   });
   assert.deepEqual(patchOf(before, { ...before, keepExchanges: true }), { delivery: { keep_exchanges: true } });
+  const path = { ...before, url: 'https://E.org:443/new' };
+  assert.deepEqual(patchOf(before, path), { webhook: { url: 'https://E.org:443/new' } }, 'the same origin');
+  const moved = { ...before, url: 'https://f.org' };
+  assert.deepEqual(patchOf(before, moved), { webhook: { url: 'https://f.org', secret: null } });
+  assert.deepEqual(patchOf(before, { ...moved, secret: ' whsec_x ' }), {
+    webhook: { url: 'https://f.org', secret: 'whsec_x' },
+  });
   const script = newDraft({ type: 'script', source: 'a' });
   assert.deepEqual(patchOf(script, { ...script, stored: true, scriptId: 'id' }), { script: { script_id: 'id' } });
 });

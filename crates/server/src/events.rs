@@ -18,5 +18,6 @@ pub mod lanes;
 pub mod sealed_headers;
 pub mod secrets;
 mod sink_event;
+pub mod sink_secrets;
 pub mod sinks;
 pub mod subscriptions;

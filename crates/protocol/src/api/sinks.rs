@@ -110,7 +110,8 @@ pub struct WebhookConfig {
     /// Whether HTTP/2 is offered to an `https` receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub http2: bool,
-    /// `whsec_…`: given or generated at creation. Shown only in the answers to creation and rotation.
+    /// `whsec_…`: given or generated at creation. Shown only in the answers to creation, to rotation
+    /// and to a change of the origin of `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -238,7 +239,9 @@ pub struct SinkPatch {
     pub delivery: Option<Value>,
 }
 
-/// A merge patch of a webhook's configuration. This type exists only for its schema.
+/// A merge patch of a webhook's configuration. If `url` gets another origin (scheme, host or port),
+/// every stored secret must be given again or removed: header values, `ca`, `client_certificate`,
+/// `client_key` and `secret`. This type exists only for its schema.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "only a schema")]
@@ -254,6 +257,8 @@ struct WebhookPatch {
     client_certificate: Option<String>,
     client_key: Option<String>,
     http2: Option<bool>,
+    /// Only together with another origin of `url`; `null` makes a new secret.
+    secret: Option<String>,
 }
 
 /// `POST /api/event-sinks/{id}/rotate-secret`

@@ -4,13 +4,13 @@
 //! row's `sealed_client_key`. The key never appears in an answer, a log line or an audit entry.
 
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
-use svc_core::SinkId;
 use svc_store::sinks::{SinkConfig, SinkRow, WebhookOptions};
 use thiserror::Error;
 
 use super::{
     sealed_headers::MASK,
     secrets::{SecretError, SecretKey},
+    sink_secrets::SinkSecret,
 };
 
 #[derive(Debug, Error)]
@@ -29,7 +29,7 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretErro
         &row.sealed_client_key,
     ) {
         (Some(MASK), Some(sealed)) => {
-            let plain = key.decrypt(sealed, &associated_data(row.id))?;
+            let plain = SinkSecret::ClientKey.open(key, row, sealed)?;
             Ok(Some(String::from_utf8_lossy(&plain).into_owned()))
         }
         (Some(MASK), None) => Err(SecretError::WrongKey),
@@ -51,12 +51,13 @@ pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), ClientKeyError> {
         identity: Some((&certificate, &plain)),
         ..TlsSettings::default()
     })?;
+    let sealed = SinkSecret::ClientKey.seal(key, row, plain.as_bytes());
     let SinkConfig::Webhook { options, .. } = &mut row.config else {
         return Ok(());
     };
     if options.client_key.as_deref() != Some(MASK) {
         options.client_key = Some(MASK.to_owned());
-        row.sealed_client_key = Some(key.encrypt(plain.as_bytes(), &associated_data(row.id)));
+        row.sealed_client_key = Some(sealed);
     }
     Ok(())
 }
@@ -66,10 +67,4 @@ fn options_of(row: &SinkRow) -> Option<&WebhookOptions> {
         SinkConfig::Webhook { options, .. } => Some(options),
         SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => None,
     }
-}
-
-/// The associated data. It differs from the associated data of the sink's other secrets, so that
-/// one encrypted secret cannot replace another.
-fn associated_data(id: SinkId) -> Vec<u8> {
-    [id.0.as_bytes(), &b" client key"[..]].concat()
 }

@@ -34,6 +34,7 @@ use super::{
     lanes::{AttemptDetail, AttemptResult, Deliver, Destination, FilterResult, Job},
     sealed_headers,
     secrets::{SecretError, SecretKey},
+    sink_secrets::SinkSecret,
 };
 use crate::{
     fair_pool::FairPool,
@@ -267,7 +268,7 @@ impl Deliverers {
         sink.secret
             .iter()
             .chain(previous)
-            .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
+            .map(|sealed| SinkSecret::Signing.open(&self.secrets, sink, sealed))
             .collect()
     }
 }

@@ -13,7 +13,10 @@ use svc_store::{
 };
 use thiserror::Error;
 
-use super::secrets::{SecretError, SecretKey};
+use super::{
+    secrets::{SecretError, SecretKey},
+    sink_secrets::{self, SinkSecret},
+};
 
 /// Shown in place of the value of a header or of a client key.
 pub const MASK: &str = "********";
@@ -40,8 +43,7 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
         return Ok(headers);
     };
     if headers.values().any(|value| value == MASK) {
-        let stored: Headers =
-            serde_json::from_slice(&key.decrypt(sealed, &associated_data(row.id))?)?;
+        let stored: Headers = serde_json::from_slice(&SinkSecret::Headers.open(key, row, sealed)?)?;
         for (name, value) in &mut headers {
             // A value that is not the mask is plain, and newer than the encrypted values: a patch
             // set it, or a server of an earlier version in the same zone did.
@@ -58,16 +60,15 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
 /// Encrypts the plain values of a row and removes values whose header no longer exists.
 pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), SealError> {
     let values = open(key, row)?;
-    let SinkConfig::Webhook { headers, .. } = &mut row.config else {
-        return Ok(());
-    };
     if values.is_empty() {
         row.sealed_headers = None;
         return Ok(());
     }
     let text = serde_json::to_vec(&values)?;
-    row.sealed_headers = Some(key.encrypt(&text, &associated_data(row.id)));
-    mask(headers);
+    row.sealed_headers = Some(SinkSecret::Headers.seal(key, row, &text));
+    if let SinkConfig::Webhook { headers, .. } = &mut row.config {
+        mask(headers);
+    }
     Ok(())
 }
 
@@ -75,12 +76,6 @@ pub fn mask(headers: &mut Headers) {
     headers
         .values_mut()
         .for_each(|value| MASK.clone_into(value));
-}
-
-/// The associated data. It differs from the associated data of the sink's other secrets, so that
-/// one encrypted secret cannot replace another.
-fn associated_data(id: SinkId) -> Vec<u8> {
-    [id.0.as_bytes(), &b" headers"[..]].concat()
 }
 
 fn has_plain_values(row: &SinkRow) -> bool {
@@ -93,8 +88,9 @@ fn has_plain_values(row: &SinkRow) -> bool {
     }
 }
 
-/// Encrypts the plain values that earlier versions stored. Several servers may run this at the same
-/// time: each write checks the row again.
+/// Encrypts the plain values that earlier versions stored, and binds the secrets of these versions to
+/// the origins of their URLs. Several servers may run this at the same time: each write checks the
+/// row again.
 pub async fn seal_stored(store: &Store, key: &Arc<SecretKey>) -> Result<(), StoreError> {
     let mut after = SinkId::NIL;
     loop {
@@ -104,29 +100,39 @@ pub async fn seal_stored(store: &Store, key: &Arc<SecretKey>) -> Result<(), Stor
             return Ok(());
         };
         after = last.id;
-        let clear: Vec<_> = rows
-            .iter()
-            .filter(|row| has_plain_values(row))
+        let former: Vec<_> = rows
+            .into_iter()
+            .filter_map(|row| update_former(key, row))
             .map(|row| row.id)
             .collect();
-        if !clear.is_empty() {
+        if !former.is_empty() {
             let key = key.clone();
             store
-                .write(move |tx| clear.iter().try_for_each(|id| seal_one(tx, &key, *id)))
+                .write(move |tx| former.iter().try_for_each(|id| seal_one(tx, &key, *id)))
                 .await?;
         }
     }
 }
 
 fn seal_one(tx: &mut Tx<'_>, key: &SecretKey, id: SinkId) -> Result<(), StoreError> {
-    let Some(mut row) = sinks::find(tx, id)?.filter(has_plain_values) else {
-        return Ok(());
-    };
+    let found = sinks::find(tx, id)?;
+    match found.and_then(|row| update_former(key, row)) {
+        Some(row) => sinks::update(tx, &row),
+        None => Ok(()),
+    }
+}
+
+/// The row of an earlier version as this version stores it; `None` if nothing is to change.
+fn update_former(key: &SecretKey, mut row: SinkRow) -> Option<SinkRow> {
+    let is_bound = sink_secrets::bind(key, &mut row);
+    if !has_plain_values(&row) {
+        return is_bound.then_some(row);
+    }
     match seal(key, &mut row) {
-        Ok(()) => sinks::update(tx, &row),
+        Ok(()) => Some(row),
         Err(error) => {
-            tracing::warn!(sink.id = %id, "cannot encrypt the headers of a webhook: {error}");
-            Ok(())
+            tracing::warn!(sink.id = %row.id, "cannot encrypt the headers of a webhook: {error}");
+            is_bound.then_some(row)
         }
     }
 }

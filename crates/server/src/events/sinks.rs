@@ -12,6 +12,7 @@
 mod backtest;
 pub mod check;
 mod error;
+mod origin;
 mod preview;
 mod queue;
 mod record;
@@ -36,7 +37,7 @@ use uuid::Uuid;
 
 pub use self::error::SinkError;
 use self::record::{describe, record};
-use super::{deliver::Deliverers, hub::Hub, secrets};
+use super::{deliver::Deliverers, hub::Hub, secrets, sink_secrets::origin_of};
 use crate::{
     fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
@@ -118,16 +119,17 @@ impl SinksService {
             config,
             policy,
             paused: None,
-            secret: secret
-                .as_deref()
-                .map(|text| self.seal(id, text))
-                .transpose()?,
+            secret: None,
             previous_secret: None,
             previous_until: None,
             sealed_headers: None,
             sealed_client_key: None,
             created_at: svc_clock::now(),
         };
+        if let Some(text) = &secret {
+            let sealed = secret::seal_signing_secret(&self.deliverers, &row, text)?;
+            row.secret = Some(sealed);
+        }
         secret::seal_headers(&self.deliverers, &mut row)?;
         secret::seal_client_key(&self.deliverers, &mut row)?;
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
@@ -152,7 +154,8 @@ impl SinksService {
         Ok(sink)
     }
 
-    /// Applies a merge patch. The change also applies to deliveries that are already queued.
+    /// Applies a merge patch. The change also applies to deliveries that are already queued. If the
+    /// URL of a webhook gets another origin, only this answer contains the new signing secret.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -170,7 +173,13 @@ impl SinksService {
             .writer
             .write(caller, move |tx, caller| {
                 let (actor, before) = managed(tx, caller, id)?;
+                let given = origin::signing_secret(&patch);
                 let mut after = apply_patch(&before, patch)?;
+                let mut new_secret = None;
+                if origin_of(&after) != origin_of(&before) {
+                    let secret = secret::replace_signing_secret(&deliverers, &mut after, given)?;
+                    new_secret = Some(secret);
+                }
                 if after.config.headers() != before.config.headers() {
                     secret::seal_headers(&deliverers, &mut after)?;
                 }
@@ -191,7 +200,11 @@ impl SinksService {
                     let detail = json!({"name": after.name});
                     audit::append(tx, &entry(caller, action, &after, detail))?;
                 }
-                Ok::<_, SinkError>(record(tx, after)?)
+                let mut sink = record(tx, after)?;
+                if let Some(webhook) = &mut sink.webhook {
+                    webhook.secret = new_secret;
+                }
+                Ok::<_, SinkError>(sink)
             })
             .await?;
         self.hub.sinks_changed();

@@ -141,6 +141,7 @@ failures! {
     INVALID_POLICY = 400 "invalid_policy", "A setting of the sink's delivery policy is not valid";
     INVALID_TLS = 400 "invalid_tls", "A certificate or key of the webhook is not valid";
     INVALID_SECRET = 400 "invalid_secret", "The secret of the webhook is not valid";
+    SECRET_REQUIRED = 400 "secret_required", "The URL of the webhook gets another origin, so its stored secrets must be given again";
     INVALID_EXPRESSION = 400 "invalid_expression", "The filter or key of a sink cannot be used";
     INVALID_TEMPLATE = 400 "invalid_template", "The body template cannot be rendered";
     UNKNOWN_SCRIPT = 400 "unknown_script", "The script does not exist or is not for sinks";

@@ -14,6 +14,7 @@ pub mod hold;
 mod isolation;
 mod methods;
 mod methods_hold;
+mod origin;
 mod proxy;
 mod queue;
 mod recovery;

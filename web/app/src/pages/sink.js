@@ -14,12 +14,13 @@ import { ConfirmDialog } from '../ui/dialog.js';
 import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
 import { Menu } from '../ui/menu.js';
 import { Meter } from '../ui/meter.js';
+import { SecretDialog } from '../ui/secret-once.js';
 import { Tabs } from '../ui/tabs.js';
 import { toast } from '../ui/toasts.js';
 import { RangeCharts } from './charts/range-charts.js';
 import { Deliveries } from './sinks/deliveries.js';
 import { RotateDialog, TestDialog } from './sinks/dialogs.js';
-import { draftName, draftOf, patchOf, UNSTORED } from './sinks/draft.js';
+import { draftName, draftOf, movesOrigin, patchOf, UNSTORED } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
 import { failureText, hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 import { ReplayDialog } from './sinks/resend-dialogs.js';
@@ -142,6 +143,7 @@ function Settings({ sink, onSaved }) {
   const [saved, setSaved] = useState(() => draftOf(sink));
   const [name] = useState(() => draftName(sink));
   const [draft, setDraft, forget] = useStoredDraft(name, saved, { omit: UNSTORED });
+  const [secret, setSecret] = useState('');
   const patch = patchOf(saved, draft);
   const dirty = Object.keys(patch).length > 0;
   useUnsaved(dirty, { stored: true });
@@ -152,6 +154,8 @@ function Settings({ sink, onSaved }) {
   const submit = async () => {
     const changed = await api.patch(`/api/event-sinks/${sink.id}`, patch);
     const now = draftOf(changed);
+    // A secret that the user entered is not shown again.
+    setSecret((!draft.secret.trim() && changed.webhook?.secret) || '');
     setSaved(now);
     setDraft(now);
     forget(now);
@@ -159,8 +163,16 @@ function Settings({ sink, onSaved }) {
     toast('Sink saved');
   };
   return html`
+    ${
+      secret &&
+      html`
+        <${SecretDialog} title="New signing secret" label="secret" secret=${secret} onClose=${() => setSecret('')}>
+          <p class="muted small">The old secret is not valid any more: it was for the old receiver.</p>
+        </${SecretDialog}>
+      `
+    }
     <${SinkEditor} draft=${draft} submit="Save changes" disabled=${!dirty} onSubmit=${submit}
-      onDiscard=${dirty ? discard : undefined}
+      moved=${movesOrigin(saved, draft)} onDiscard=${dirty ? discard : undefined}
       change=${(/** @type {Partial<import('./sinks/draft.js').Draft>} */ part) =>
         setDraft((old) => ({ ...old, ...part }))} />
   `;

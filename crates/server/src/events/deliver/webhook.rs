@@ -54,7 +54,7 @@ pub use self::{
     lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
     proxy::{Proxy, ProxyError},
     tls::{TlsOptionsError, check_tls_options},
-    url::{UrlError, check_url},
+    url::{UrlError, check_url, origin_of},
 };
 
 /// Limit of the log lines about failed connections, for each owner.

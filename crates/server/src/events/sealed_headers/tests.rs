@@ -66,6 +66,23 @@ fn header_values_are_encrypted_for_one_sink() {
     let as_secret = sealed.sealed_headers.clone().expect("sealed");
     assert!(key.decrypt(&as_secret, sealed.id.0.as_bytes()).is_err());
 
+    // The values cannot be decrypted for another origin either, but for another path.
+    let mut moved = sealed.clone();
+    let url_of = |row: &mut SinkRow, new: &str| match &mut row.config {
+        SinkConfig::Webhook { url, .. } => new.clone_into(url),
+        other => panic!("{other:?}"),
+    };
+    url_of(&mut moved, "http://example.org/other");
+    assert_eq!(open(&key, &moved).expect("opened"), given);
+    for other in [
+        "https://example.org/",
+        "http://example.org:81/",
+        "http://evil.example/",
+    ] {
+        url_of(&mut moved, other);
+        assert!(open(&key, &moved).is_err(), "{other}");
+    }
+
     // The row after a change by an earlier version of svc, which writes plain values: one value is
     // new, and the other header is removed.
     sealed.config = row(1, &[("Authorization", "Bearer new")]).config;
@@ -119,6 +136,46 @@ mod postgres {
 fn key() -> Arc<SecretKey> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"))
+}
+
+#[tokio::test]
+async fn secrets_of_earlier_versions_are_bound_to_their_origin_at_the_start() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = Store::open(folder.path()).expect("the store opens");
+    let key = key();
+    let mut former = row(1, &[("Authorization", MASK)]);
+    let id = former.id.0.as_bytes();
+    let values = br#"{"Authorization":"Bearer abc"}"#;
+    former.sealed_headers = Some(key.encrypt(values, &[id, &b" headers"[..]].concat()));
+    former.secret = Some(key.encrypt(b"signing", id));
+    former.previous_secret = Some(key.encrypt(b"previous", id));
+    assert!(open(&key, &former).is_err(), "not bound yet");
+    // A secret that was encrypted with another key stays.
+    let mut lost = row(2, &[]);
+    lost.secret = Some(self::key().encrypt(b"signing", lost.id.0.as_bytes()));
+    let stored = [former.clone(), lost.clone()];
+    let write = move |tx: &mut Tx<'_>| stored.iter().try_for_each(|row| sinks::insert(tx, row));
+    store.write(write).await.expect("stored");
+    let both = tokio::join!(seal_stored(&store, &key), seal_stored(&store, &key));
+    assert_eq!(both, (Ok(()), Ok(())));
+    let read = |tx: &mut Tx<'_>| sinks::list_webhooks_after(tx, SinkId::NIL, 10);
+    let found = store.read(read).await.expect("read");
+    let authorization = headers(&[("Authorization", "Bearer abc")]);
+    assert_eq!(open(&key, &found[0]).expect("opened"), authorization);
+    for (sealed, expected) in [
+        (&found[0].secret, &b"signing"[..]),
+        (&found[0].previous_secret, b"previous"),
+    ] {
+        let sealed = sealed.as_ref().expect("stored");
+        let opened = SinkSecret::Signing.open(&key, &found[0], sealed);
+        assert_eq!(opened.expect("opened"), expected);
+        assert!(key.decrypt(sealed, id).is_err(), "bound");
+    }
+    assert_eq!(found[1].secret, lost.secret);
+    // A second run changes nothing.
+    assert_eq!(seal_stored(&store, &key).await, Ok(()));
+    assert_eq!(store.read(read).await.expect("read"), found);
+    store.close().await;
 }
 
 async fn plain_values_are_encrypted_once_by_concurrent_servers(store: Store) {

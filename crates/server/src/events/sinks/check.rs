@@ -20,7 +20,7 @@ use svc_store::sinks::{SinkConfig, WebhookOptions};
 use svc_template::{self as template, Scope, TemplateError, expression::Expression};
 use uuid::Uuid;
 
-use super::error::SinkError;
+use super::{error::SinkError, origin};
 use crate::events::{deliver::webhook, sealed_headers::MASK, secrets};
 
 pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkError> {
@@ -114,12 +114,6 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             body_template,
             options,
         } => {
-            if patch.contains_key("secret") {
-                return Err(SinkError::invalid(
-                    "invalid_secret",
-                    "a patch cannot change the secret; POST to `rotate-secret`, which keeps the old secret valid for a while",
-                ));
-            }
             let current = WebhookConfig {
                 url: url.clone(),
                 headers: headers.clone(),
@@ -132,6 +126,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 secret: None,
             };
             let mut merged = merge(&current, patch)?;
+            origin::check_secrets(&current, patch, &merged.url)?;
             restore_masked(&mut merged.headers, headers)?;
             if options.client_key.is_none() {
                 reject_masked_key(&merged)?;

@@ -17,6 +17,7 @@ use crate::{
         client_keys::{self, ClientKeyError},
         deliver::Deliverers,
         sealed_headers, secrets,
+        sink_secrets::SinkSecret,
     },
     identity::Caller,
 };
@@ -42,7 +43,7 @@ impl SinksService {
         }
         let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
         let secret = secrets::new_webhook_secret();
-        let sealed = self.seal(id, &secret)?;
+        let (deliverers, new) = (self.deliverers.clone(), secret.clone());
         self.writer
             .write(caller, move |tx, caller| {
                 let (_, mut row) = managed(tx, caller, id)?;
@@ -52,6 +53,7 @@ impl SinksService {
                         row.name
                     )));
                 }
+                let sealed = seal_signing_secret(&deliverers, &row, &new)?;
                 row.previous_secret = row.secret.replace(sealed);
                 row.previous_until = Some(previous_until);
                 sinks::update(tx, &row)?;
@@ -69,13 +71,32 @@ impl SinksService {
             previous_until,
         })
     }
+}
 
-    /// Encrypts the signing key that a webhook secret contains. Only this sink can use the result.
-    pub(super) fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
-        let key = secrets::parse_webhook_secret(text)
-            .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
-        Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
-    }
+/// Encrypts the signing key that a webhook secret contains. Only this sink can use the result, and
+/// only for the origin of its URL.
+pub(super) fn seal_signing_secret(
+    deliverers: &Deliverers,
+    row: &SinkRow,
+    text: &str,
+) -> Result<Vec<u8>, SinkError> {
+    let key = secrets::parse_webhook_secret(text)
+        .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
+    Ok(SinkSecret::Signing.seal(&deliverers.secrets, row, &key))
+}
+
+/// Sets the signing secret of a webhook whose URL has got another origin, and returns it. `given` is
+/// the secret of the patch; without it, a new one is made. The old secret and its overlap end: they
+/// were for the old receiver.
+pub(super) fn replace_signing_secret(
+    deliverers: &Deliverers,
+    row: &mut SinkRow,
+    given: Option<String>,
+) -> Result<String, SinkError> {
+    let secret = given.unwrap_or_else(secrets::new_webhook_secret);
+    row.secret = Some(seal_signing_secret(deliverers, row, &secret)?);
+    (row.previous_secret, row.previous_until) = (None, None);
+    Ok(secret)
 }
 
 /// Encrypts the key of a webhook's client certificate, and checks that it belongs to the

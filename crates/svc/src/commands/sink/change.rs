@@ -23,6 +23,9 @@ use crate::{
     prompt,
 };
 
+const KEEP_SECRET: &str =
+    "keep the secret now: it is not shown again. Receivers verify signatures with it";
+
 /// Create a sink; a webhook's signing secret is shown once
 #[derive(clap::Args, Debug)]
 #[command(
@@ -57,6 +60,7 @@ pub struct CreateArgs {
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc sink update builds --url https://example.com/new\n  \
+                   svc sink update builds --url https://other.example.com/hook --new-secret --header 'X-Team: ops'\n  \
                    svc sink update builds --patterns 'custom.build.*, custom.deploy.*' --header 'X-Old:'"
 )]
 pub struct UpdateArgs {
@@ -68,6 +72,12 @@ pub struct UpdateArgs {
     /// Types of events to deliver: exact, or with a `*` at the end; separated by commas
     #[arg(long, visible_alias = "pattern", value_parser = parse_patterns)]
     patterns: Option<String>,
+    /// Read the signing secret (whsec_…) for the new host of `--url` from stdin
+    #[arg(long)]
+    secret_stdin: bool,
+    /// Make a new signing secret for the new host of `--url`
+    #[arg(long, conflicts_with = "secret_stdin")]
+    new_secret: bool,
     #[command(flatten)]
     content: Content,
 }
@@ -115,9 +125,7 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     let new = new_sink(&shell.environment, args, secret, script)?;
     let sink: Sink = client.create(&new).await?;
     if makes_secret {
-        eprintln!(
-            "keep the secret now: it is not shown again. Receivers verify signatures with it"
-        );
+        eprintln!("{KEEP_SECRET}");
     }
     records::show(shell, &sink)
 }
@@ -189,21 +197,36 @@ pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let client = shell.client()?;
     let sink: Sink = records::find(&client, &args.which.sink).await?;
     let script = args.content.find_script(&client, sink.r#type).await?;
-    let patch = patch(&shell.environment, args, sink.r#type, script)?;
+    let new_secret = args.new_secret;
+    let secret = match (args.secret_stdin, new_secret) {
+        (true, _) => Some(Value::String(prompt::read_secret()?)),
+        (false, true) => Some(Value::Null),
+        (false, false) => None,
+    };
+    let patch = patch(&shell.environment, args, (sink.r#type, script), secret)?;
     let sink: Sink = client.update(sink.id(), &patch).await?;
+    if new_secret {
+        eprintln!("{KEEP_SECRET}");
+    }
     records::show(shell, &sink)
 }
 
 fn patch(
     environment: &Environment,
     args: UpdateArgs,
-    kind: SinkType,
-    script: Option<ScriptId>,
+    (kind, script): (SinkType, Option<ScriptId>),
+    secret: Option<Value>,
 ) -> Result<SinkPatch, Failure> {
     let content = args.content;
     content.check_kind(kind)?;
+    if secret.is_some() && kind != SinkType::Webhook {
+        return Err(Failure::usage("only a webhook has a secret"));
+    }
     let source = content.script_source(environment)?;
     let mut config = Map::new();
+    if let Some(secret) = secret {
+        config.insert("secret".into(), secret);
+    }
     if let Some(url) = content.url {
         config.insert("url".into(), url.into());
     }

@@ -107,7 +107,7 @@ async fn names_that_the_proxy_resolves_are_not_checked_by_this_server() {
     assert!(proxy.requests().iter().all(authorized));
     // The guard still checks literal addresses.
     plain
-        .patch(json!({"webhook": {"url": format!("http://127.0.0.1:{port}/hook")}}))
+        .patch(json!({"webhook": {"url": format!("http://127.0.0.1:{port}/hook"), "secret": null}}))
         .await;
     let error = error_of(&plain).await;
     assert!(error.contains("not an allowed target"), "{error}");

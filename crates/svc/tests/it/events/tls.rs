@@ -137,8 +137,13 @@ async fn a_client_certificate_is_sent_to_the_receiver_and_its_key_is_never_shown
         (pair(&two.certificate, json!("x")), "not a private key"),
         (pair(&one.certificate, Value::Null), "need each other"),
         (
-            json!({"webhook": {"url": "http://example.org"}}),
-            "https://",
+            json!({"webhook": {"url": "http://example.org", "ca": authority.pem(), "secret": null,
+                "client_certificate": one.certificate, "client_key": one.key}}),
+            "needs a URL that begins with `https://`",
+        ),
+        (
+            json!({"webhook": {"url": "https://example.org", "secret": null, "client_key": "********"}}),
+            "give `webhook.ca`, `webhook.client_certificate`, `webhook.client_key` again",
         ),
         (json!({"webhook": {"ca": "x"}}), "BEGIN CERTIFICATE"),
     ] {

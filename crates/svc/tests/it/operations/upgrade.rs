@@ -158,14 +158,33 @@ async fn check_sinks(ann: &TestUser, known: &Known) {
     find("short");
     find("off");
     let receiver = TestReceiver::start().await;
-    let point_to = |sink: String, path: &str| {
-        let body = json!({"webhook": {"url": receiver.url(path)}});
+    // The secrets of 0.1.0 can be decrypted for the old receivers, which do not answer.
+    for sink in [&good, &broken] {
+        let tried = ann.post(&format!("{sink}/test"), "{}").await.expect(200);
+        let attempt = tried.json()["attempt"].clone();
+        assert!(attempt["error"].is_string(), "{attempt}");
+        assert!(!attempt.to_string().contains("decrypted"), "{attempt}");
+    }
+    // Secrets stay with their receivers, so they are given again for the new one.
+    let point_to = |sink: String, path: &str, secret: &str, headers: Value| {
+        let url = receiver.url(path);
+        let body = json!({"webhook": {"url": url, "secret": secret, "headers": headers}});
         async move { ann.patch(&sink, body).await.expect(200) }
     };
-    point_to(good.clone(), "/good").await;
-    point_to(broken.clone(), "/broken").await;
+    let headers = json!({"Authorization": "Bearer of-the-receiver"});
+    let body = json!({"webhook": {"url": receiver.url("/good")}});
+    let refused = ann.patch(&good, body).await.expect(400);
+    assert_eq!(refused.code(), "secret_required", "{}", refused.text());
+    point_to(good.clone(), "/good", known.get("good_secret"), headers).await;
+    point_to(
+        broken.clone(),
+        "/broken",
+        known.get("broken_secret"),
+        json!({}),
+    )
+    .await;
 
-    // A dead delivery is sent again, signed with the secret of 0.1.0.
+    // A dead delivery is sent again.
     let deliveries = ann.get(&format!("{broken}/deliveries")).await.expect(200);
     let deliveries = deliveries.json();
     let dead = deliveries["deliveries"].as_array().unwrap();
@@ -181,7 +200,7 @@ async fn check_sinks(ann: &TestUser, known: &Known) {
     assert_eq!(again.header("x-service-event-id"), first.as_str().unwrap());
     assert_signed(&again, known.get("broken_secret"));
 
-    // The old sink sends a new event. The request has the header that 0.1.0 stored unencrypted.
+    // The old sink sends a new event.
     let body = json!({"type": "after.upgrade", "payload": {}});
     ann.post("/api/events/emit", body).await.expect(202);
     let new = receiver.wait_for("/good", 1, SOON).await.remove(0);

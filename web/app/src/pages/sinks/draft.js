@@ -125,9 +125,26 @@ export function bodyOf(draft) {
   };
 }
 
+/** Scheme, host and port. The text itself if it is not a URL. @param {string} url */
+function originOf(url) {
+  try {
+    return new URL(url.trim()).origin;
+  } catch {
+    return url.trim();
+  }
+}
+
+/**
+ * Whether the URL gets another origin. Stored secrets do not follow to another receiver: the values of the headers must
+ * be entered again, and the sink gets another signing secret.
+ * @param {Draft} before
+ * @param {Draft} after
+ */
+export const movesOrigin = (before, after) => after.type === 'webhook' && originOf(before.url) !== originOf(after.url);
+
 /**
  * The merge patch from one draft to the other. It contains only changes, so that it keeps concurrent changes of other
- * users. A removed header becomes `null`.
+ * users. A removed header becomes `null`. With another origin, `secret` is the entered secret, or `null` for a new one.
  * @param {Draft} before
  * @param {Draft} after
  * @returns {Record<string, any>}
@@ -143,6 +160,7 @@ export function patchOf(before, after) {
   if (before.keepExchanges !== after.keepExchanges) patch.delivery = { keep_exchanges: after.keepExchanges };
   const [[key, old]] = Object.entries(partOf(before));
   const part = diff(old, partOf(after)[key]);
+  if (movesOrigin(before, after)) part.secret = after.secret.trim() || null;
   if (Object.keys(part).length > 0) patch[key] = part;
   return patch;
 }

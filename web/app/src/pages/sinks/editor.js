@@ -3,6 +3,7 @@ import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
+import { Notice } from '../../ui/error-notice.js';
 import { Checkbox, Segmented, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { patternProblem, patternsOf } from '../events/patterns.js';
@@ -28,8 +29,9 @@ const ABOUT = {
  * @param {(() => void) | undefined} [props.onDiscard] if there are changes
  * @param {boolean} [props.disabled]
  * @param {boolean} [props.isNew] type and owner can be chosen only for a new sink
+ * @param {boolean} [props.moved] the URL has another origin than the stored one
  */
-export function SinkEditor({ draft, change, onSubmit, submit, onDiscard, disabled, isNew = false }) {
+export function SinkEditor({ draft, change, onSubmit, submit, onDiscard, disabled, isNew = false, moved = false }) {
   const [sample, changeSample] = useSample();
   const preview = usePreview(draft, sample);
   const patterns = patternsOf(draft.patterns);
@@ -63,6 +65,17 @@ export function SinkEditor({ draft, change, onSubmit, submit, onDiscard, disable
                   autocomplete="off" value=${draft.url} onInput=${(/** @type {string} */ url) => change({ url })} />
               `
             }
+            ${
+              moved &&
+              html`
+                <${Notice} tone="warn" icon="key">
+                  <p>
+                    The new URL has another origin. Stored secrets stay with the old receiver: enter the values of all
+                    headers again, or remove the headers.
+                  </p>
+                </${Notice}>
+              `
+            }
             ${draft.type === 'webhook' && html`<${HeadersField} ...${editing} />`}
             ${
               draft.type !== 'script' &&
@@ -81,7 +94,7 @@ export function SinkEditor({ draft, change, onSubmit, submit, onDiscard, disable
               `
             }
             ${
-              isNew &&
+              (isNew || moved) &&
               draft.type === 'webhook' &&
               html`
                 <${TextInput} label="Signing secret" optional mono autocomplete="off" placeholder="whsec_…"

@@ -19,6 +19,14 @@ pub fn check_url(url: &str) -> Result<(), UrlError> {
     Location::parse(url).map(drop)
 }
 
+/// The origin of a URL: scheme, host and port. Two URLs with the same origin have the same receiver.
+pub fn origin_of(url: &str) -> Result<String, UrlError> {
+    let location = Location::parse(url)?;
+    let scheme = if location.tls { "https" } else { "http" };
+    let host = location.host.to_ascii_lowercase();
+    Ok(format!("{scheme}://{host}:{}", location.port))
+}
+
 /// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Location {
@@ -129,5 +137,29 @@ mod tests {
             }
         );
         assert_eq!(Location::parse("http://x").expect("valid").path, "/");
+    }
+
+    #[test]
+    fn scheme_host_and_port_are_the_origin_of_a_url() {
+        let origin = |url: &str| origin_of(url).expect("valid");
+        for (url, expected) in [
+            ("http://example.org", "http://example.org:80"),
+            ("HTTP://Example.ORG:80/a?b=c", "http://example.org:80"),
+            ("https://example.org/a", "https://example.org:443"),
+            (
+                "https://[2606:4700::1]:8443/",
+                "https://[2606:4700::1]:8443",
+            ),
+        ] {
+            assert_eq!(origin(url), expected, "{url}");
+        }
+        for other in [
+            "https://example.org",
+            "http://example.org:81",
+            "http://a.example.org",
+            "http://example.org.",
+        ] {
+            assert_ne!(origin(other), origin("http://example.org"), "{other}");
+        }
     }
 }

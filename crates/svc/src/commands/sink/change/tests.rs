@@ -33,7 +33,7 @@ fn changed(kind: SinkType, arguments: &[&str]) -> Result<Value, Failure> {
     let Some(super::super::Command::Update(args)) = parse(&arguments) else {
         panic!("refused: {arguments:?}");
     };
-    patch(&environment(), args, kind, None).map(|patch| json!(patch))
+    patch(&environment(), args, (kind, None), None).map(|patch| json!(patch))
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_script_sink_runs_a_stored_script_or_the_text_of_a_file() {
     let Some(super::super::Command::Update(args)) = parsed else {
         panic!("refused");
     };
-    let patch = patch(&environment(), args, SinkType::Script, Some(id)).expect("valid");
+    let patch = patch(&environment(), args, (SinkType::Script, Some(id)), None).expect("valid");
     assert_eq!(
         json!(patch),
         json!({"script": {"script_id": id, "source": null}})
@@ -204,4 +204,21 @@ fn an_update_sends_only_the_given_options_and_null_for_empty_ones() {
     ] {
         assert_eq!(failure.exit, Exit::Usage);
     }
+}
+
+#[test]
+fn a_new_host_gets_a_given_or_a_new_secret() {
+    let patch_with = |kind, secret: Option<Value>| {
+        let Some(super::super::Command::Update(args)) = parse(&["update", "s", "--url", "http://y/"])
+        else {
+            panic!("refused");
+        };
+        patch(&environment(), args, (kind, None), secret).map(|patch| json!(patch))
+    };
+    for secret in [json!("whsec_x"), Value::Null] {
+        let patch = patch_with(SinkType::Webhook, Some(secret.clone())).expect("valid");
+        assert_eq!(patch["webhook"], json!({"url": "http://y/", "secret": secret}));
+    }
+    assert!(patch_with(SinkType::JsonRpc, Some(Value::Null)).is_err());
+    assert!(parse(&["update", "s", "--new-secret", "--secret-stdin"]).is_none());
 }

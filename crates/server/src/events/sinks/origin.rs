@@ -1,0 +1,82 @@
+//! A patch that gives the URL of a webhook another origin: scheme, host or port.
+//!
+//! Stored secrets do not follow to another receiver. Such a patch must give every stored secret
+//! again, or remove it with `null`. `sink_secrets` makes sure that a secret that this check forgot
+//! cannot be decrypted.
+
+use serde_json::{Map, Value};
+use svc_protocol::api::{SinkPatch, WebhookConfig};
+
+use super::error::SinkError;
+use crate::events::{
+    deliver::webhook::{UrlError, origin_of},
+    sealed_headers::MASK,
+};
+
+/// Checks that a patch gives every stored secret again if the URL gets another origin, and that it
+/// gives no signing secret otherwise.
+pub(super) fn check_secrets(
+    current: &WebhookConfig,
+    patch: &Map<String, Value>,
+    new_url: &str,
+) -> Result<(), SinkError> {
+    let invalid = |error: UrlError| SinkError::invalid("invalid_url", error.to_string());
+    let (before, after) = (origin_of(&current.url), origin_of(new_url));
+    let (before, after) = (before.map_err(invalid)?, after.map_err(invalid)?);
+    if before == after {
+        return match patch.contains_key("secret") {
+            false => Ok(()),
+            true => Err(SinkError::invalid(
+                "invalid_secret",
+                "a patch changes the secret only together with the origin of the URL; POST to `rotate-secret`, which keeps the old secret valid for a while",
+            )),
+        };
+    }
+    let missing = list_missing(current, patch);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let fields: Vec<_> = missing.iter().map(|field| format!("`{field}`")).collect();
+    Err(SinkError::invalid(
+        "secret_required",
+        format!(
+            "the new URL has another origin (`{after}` in place of `{before}`), and stored secrets stay with the receiver that they were given for; give {} again, or `null` to remove (`\"secret\": null` makes a new signing secret)",
+            fields.join(", ")
+        ),
+    ))
+}
+
+/// The stored secrets that a patch neither gives again nor removes.
+fn list_missing(current: &WebhookConfig, patch: &Map<String, Value>) -> Vec<String> {
+    let is_given = |value: Option<&Value>| value.is_some_and(|value| value != MASK);
+    let headers = patch.get("headers");
+    let header = |name: &String| match headers {
+        Some(Value::Object(headers)) => headers.get(name),
+        // `null` removes all headers.
+        other => other,
+    };
+    let names = current.headers.keys();
+    let mut missing: Vec<_> = names
+        .filter(|name| !is_given(header(name)))
+        .map(|name| format!("webhook.headers.{name}"))
+        .collect();
+    let fields = [
+        ("ca", current.ca.is_some()),
+        ("client_certificate", current.client_certificate.is_some()),
+        ("client_key", current.client_key.is_some()),
+        // Every webhook has a signing secret.
+        ("secret", true),
+    ];
+    for (field, is_stored) in fields {
+        if is_stored && !is_given(patch.get(field)) {
+            missing.push(format!("webhook.{field}"));
+        }
+    }
+    missing
+}
+
+/// The signing secret in a patch.
+pub(super) fn signing_secret(patch: &SinkPatch) -> Option<String> {
+    let secret = patch.webhook.as_ref()?.get("secret")?;
+    secret.as_str().map(str::to_owned)
+}
