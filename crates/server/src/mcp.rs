@@ -55,7 +55,7 @@ use crate::{
     limits::OverLimit,
     live::Reports,
     methods::{
-        calls::{ANSWER_BYTES_MAX, Calls},
+        calls::{ANSWER_BYTES_MAX, Calls, Served},
         registry::Registry,
     },
     metrics::{McpOutcome, Metrics},
@@ -132,6 +132,8 @@ struct Exchange<'a> {
     arrived: Instant,
     /// Receives the progress of a call, if the client asked for it and accepts a stream.
     reports: Option<&'a Reports>,
+    /// Gets the provider of a call whose answer or progress is sent later.
+    served: Option<&'a Served>,
 }
 
 impl Mcp {
@@ -151,6 +153,7 @@ impl Mcp {
             mode,
             arrived: Instant::now(),
             reports: None,
+            served: None,
         };
         match parse_body(&body) {
             Err(error) => self.refuse("", Refusal::of_body(&error), None),
@@ -244,16 +247,24 @@ impl Mcp {
         if let Err(over) = self.admit(exchange, &messages) {
             return McpResponse::TooManyCalls(over);
         }
-        let answering = messages
-            .iter()
-            .map(|message| self.answer_legacy(exchange, message));
+        let served: Vec<Served> = messages.iter().map(|_| Served::default()).collect();
+        let answering = messages.iter().zip(&served).map(|(message, served)| {
+            let exchange = Exchange {
+                served: Some(served),
+                ..*exchange
+            };
+            async move { self.answer_legacy(&exchange, message).await }
+        });
+        let answered = join_all(answering).await;
         let mut bytes = 0;
-        for (answer, message) in join_all(answering).await.into_iter().zip(&messages) {
+        for ((answer, message), served) in answered.into_iter().zip(&messages).zip(&served) {
             let McpResponse::Json(_, chunks) = answer else {
                 continue;
             };
             bytes += chunks.len();
-            answers.push(if bytes > ANSWER_BYTES_MAX {
+            answers.push(if !served.may_release(&self.calls, exchange.caller) {
+                Refusal::hidden_tool(message).to_response(Some(message.id))
+            } else if bytes > ANSWER_BYTES_MAX {
                 Refusal::answer_too_large().to_response(Some(message.id))
             } else {
                 chunks.0.concat()

@@ -2,7 +2,8 @@
 //!
 //! The stream starts with the first report. A call that is answered before its first report has no
 //! stream, so an early error keeps its HTTP status. The call is cancelled when the stream is
-//! dropped, and within a second after the caller was revoked.
+//! dropped, and within a second after the caller was revoked. If the caller may no longer see the
+//! method, no further report is sent, and the answer is the error for an unknown tool.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc};
 
@@ -15,6 +16,7 @@ use super::{Exchange, Mcp, McpResponse, Mode, read_message};
 use crate::{
     identity::{Caller, Directory},
     live::{Listener, Reports},
+    methods::calls::Served,
     streams::recheck_interval,
 };
 
@@ -31,6 +33,8 @@ pub struct CallRequest {
 }
 
 pub struct ProgressStream {
+    /// `None` only in tests.
+    call: Option<(Arc<Mcp>, Arc<Served>)>,
     answering: Pin<Box<dyn Future<Output = McpResponse> + Send>>,
     caller_watch: CallerWatch,
     reports: Listener,
@@ -83,9 +87,11 @@ impl ProgressStream {
         let (reports, listener) = Reports::new();
         let token = request.token.clone();
         let caller_watch = CallerWatch::new(mcp.directory.clone(), request.caller.clone());
+        let served = Arc::new(Served::default());
         Self {
             caller_watch,
-            answering: Box::pin(async move { answer(&mcp, request, reports).await }),
+            call: Some((mcp.clone(), served.clone())),
+            answering: Box::pin(async move { answer(&mcp, request, reports, &served).await }),
             reports: listener,
             token,
             last: None,
@@ -140,7 +146,12 @@ impl ProgressStream {
     }
 
     fn push_report(&mut self, report: &[u8]) {
-        let Some(progress) = Progress::parse(report) else {
+        let caller = &self.caller_watch.caller;
+        let is_hidden = self
+            .call
+            .as_ref()
+            .is_some_and(|(mcp, served)| !served.may_release(&mcp.calls, caller));
+        let Some(progress) = Progress::parse(report).filter(|_| !is_hidden) else {
             return;
         };
         let Some(value) = progress.progress.as_f64() else {
@@ -169,13 +180,14 @@ impl ProgressStream {
     }
 }
 
-async fn answer(mcp: &Mcp, request: CallRequest, reports: Reports) -> McpResponse {
+async fn answer(mcp: &Mcp, request: CallRequest, reports: Reports, served: &Served) -> McpResponse {
     let exchange = Exchange {
         caller: &request.caller,
         headers: &request.headers,
         mode: request.mode,
         arrived: request.arrived,
         reports: Some(&reports),
+        served: Some(served),
     };
     let message = match parse_body(&request.body) {
         Ok(Body::Single(message)) => read_message(message),
@@ -229,6 +241,7 @@ mod tests {
             sender.put(Bytes::from_static(report.as_bytes()));
         }
         ProgressStream {
+            call: None,
             answering: Box::pin(async move {
                 let _sender = sender;
                 McpResponse::Json(StatusCode::OK, result.as_bytes().to_vec().into())

@@ -4,9 +4,12 @@ use std::fmt::Display;
 
 use http::StatusCode;
 use serde_json::{Value, json};
-use svc_protocol::jsonrpc::{
-    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARAMS_DEPTH_MAX, PARSE_ERROR, RpcError,
-    UNAVAILABLE,
+use svc_protocol::{
+    jsonrpc::{
+        INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARAMS_DEPTH_MAX, PARSE_ERROR, RpcError,
+        UNAVAILABLE,
+    },
+    mcp::{Message, Params},
 };
 
 use super::era::SUPPORTED;
@@ -79,6 +82,12 @@ impl Refusal {
     pub fn unknown_tool(name: &str) -> Self {
         let message = format!("Unknown tool: {}", echo(name));
         Self::new(StatusCode::OK, INVALID_PARAMS, message)
+    }
+
+    /// The caller may no longer see the tool that this message called.
+    pub fn hidden_tool(message: &Message<'_>) -> Self {
+        let name = message.params.as_ref().ok().and_then(Params::name);
+        Self::unknown_tool(&name.unwrap_or_default())
     }
 
     pub fn unknown_method() -> Self {

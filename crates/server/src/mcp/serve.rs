@@ -154,7 +154,8 @@ impl Mcp {
                     via: CallVia::Mcp,
                     trace: self.calls.traces.begin(caller.user.id, parent),
                 };
-                self.calls.call_one(&call, exchange.reports).await
+                let (reports, served) = (exchange.reports, exchange.served);
+                self.calls.call_one(&call, reports, served).await
             }
             ToolSource::Script(script) => {
                 let user = caller.user.id;

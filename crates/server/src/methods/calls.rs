@@ -3,6 +3,7 @@
 mod attempt;
 mod facts;
 mod recording;
+mod release;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +27,12 @@ use tokio::{task::yield_now, time::Instant};
 
 pub use attempt::await_answer;
 pub use facts::CallFacts;
+pub use release::Served;
 
-use self::attempt::{Route, Routed, try_providers};
+use self::{
+    attempt::{Route, Routed, try_providers},
+    release::ItemAnswer,
+};
 use super::{
     ended_call::Ending,
     openrpc,
@@ -107,7 +112,8 @@ impl Calls {
                 if asks_to_discover(request) {
                     Box::pin(self.prepare(caller, &shared)).await;
                 }
-                self.answer_one(caller, request, &shared).await
+                let answer = self.answer_one(caller, request, &shared).await;
+                answer.map(|answer| self.release_item(caller, request, answer))
             }
             // Boxed to keep the future of single calls small.
             Ok(Body::Batch(requests)) => Box::pin(self.answer_all(caller, requests, &shared)).await,
@@ -138,7 +144,11 @@ impl Calls {
         while let Some(answer) = running.next().await {
             answers.push(answer);
         }
-        let answers: Vec<_> = answers.into_iter().flatten().collect();
+        // Synchronous: nothing can happen between the last check and the end of this function.
+        let answers = answers.into_iter().zip(requests);
+        let answers: Vec<_> = answers
+            .filter_map(|(answer, request)| Some(self.release_item(caller, request, answer?)))
+            .collect();
         (!answers.is_empty()).then(|| join_array(&answers))
     }
 
@@ -149,18 +159,21 @@ impl Calls {
     }
 
     /// Makes one admitted call that does not come from the call endpoint. Progress goes to
-    /// `reports`. Dropping the future cancels the call.
+    /// `reports`. `served` gets the provider. Dropping the future cancels the call.
     pub async fn call_one(
         &self,
         call: &CallFacts<'_>,
         reports: Option<&Reports>,
+        served: Option<&Served>,
     ) -> Result<Reply, RpcError> {
         let running = self.metrics.call_started();
         let Routed {
             reply,
             provider,
             times,
-        } = self.route(call, reports).await;
+        } = self.route(call, reports, served).await;
+        let release = |reply| self.release_reply(call.caller, provider.as_ref(), reply);
+        let reply = reply.and_then(release);
         let ending = Ending::of(&reply).with_times(times);
         let took = call.arrived.elapsed();
         running.finish(ending.outcome(), took);
@@ -176,7 +189,7 @@ impl Calls {
         caller: &Caller,
         request: &Result<Request<'_>, Invalid<'_>>,
         shared: &BodyState,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<ItemAnswer> {
         let request = match request {
             Ok(request) => request,
             Err(invalid) if invalid.is_notification() => {
@@ -185,7 +198,10 @@ impl Calls {
             }
             Err(invalid) => {
                 self.metrics.count(CallOutcome::Invalid);
-                return Some(refusal(&invalid.error, invalid.id));
+                return Some(ItemAnswer {
+                    json: refusal(&invalid.error, invalid.id),
+                    provider: None,
+                });
             }
         };
         let Some(id) = request.id else {
@@ -203,16 +219,18 @@ impl Calls {
             let reply = document.map(Reply::Result).ok_or(RpcError::Unavailable);
             Routed::unsent(reply)
         } else {
-            self.route(&call, None).await
+            self.route(&call, None, None).await
         };
-        let reply = reply.and_then(|reply| within_budget(reply, shared));
+        let reply = reply
+            .and_then(|reply| self.release_reply(caller, provider.as_ref(), reply))
+            .and_then(|reply| within_budget(reply, shared));
         let ending = Ending::of(&reply).with_times(times);
         // Created after the call: otherwise the future of the call would contain it.
-        let mut out = Vec::new();
+        let mut json = Vec::new();
         match &reply {
-            Ok(Reply::Result(result)) => result_response(&mut out, result, id),
-            Ok(Reply::Error(error)) => error_response(&mut out, error, Some(id)),
-            Err(error) => out = refusal(error, Some(id)),
+            Ok(Reply::Result(result)) => result_response(&mut json, result, id),
+            Ok(Reply::Error(error)) => error_response(&mut json, error, Some(id)),
+            Err(error) => json = refusal(error, Some(id)),
         }
         let took = shared.arrived.elapsed();
         running.finish(ending.outcome(), took);
@@ -222,7 +240,8 @@ impl Calls {
             let reply = reply.as_ref().ok();
             self.record(&call, provider.as_deref(), ending, took, reply);
         }
-        Some(out)
+        let provider = provider.filter(|_| reply.is_ok());
+        Some(ItemAnswer { json, provider })
     }
 
     /// Builds the answer to the `rpc.discover` requests of a body, once for all of them. If this
@@ -238,8 +257,14 @@ impl Calls {
         &'a self,
         call: &'a CallFacts<'a>,
         reports: Option<&'a Reports>,
+        served: Option<&'a Served>,
     ) -> impl Future<Output = Routed> + 'a {
-        try_providers(CallRoute { calls: self, call }, reports)
+        let route = CallRoute {
+            calls: self,
+            call,
+            served,
+        };
+        try_providers(route, reports)
     }
 
     /// Forwards a notification. Notifications have no answer, not even an error.
@@ -287,6 +312,7 @@ impl Calls {
 struct CallRoute<'a> {
     calls: &'a Calls,
     call: &'a CallFacts<'a>,
+    served: Option<&'a Served>,
 }
 
 impl Route for CallRoute<'_> {
@@ -299,6 +325,9 @@ impl Route for CallRoute<'_> {
         let provider = self.calls.pick(call.caller, call.method, tried)?;
         // Opens the counters, so that the metrics include the running call.
         provider.meter(&self.calls.metrics);
+        if let Some(served) = self.served {
+            served.set(&provider);
+        }
         Ok(provider)
     }
 

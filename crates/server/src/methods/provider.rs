@@ -12,7 +12,7 @@ use bytes::{BufMut, Bytes};
 use svc_core::{
     TraceContext, UserId,
     journal::MethodJournal,
-    registration::{Acceptance, Mode},
+    registration::{Acceptance, Definition, Mode},
     target::Candidate,
 };
 use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
@@ -26,6 +26,9 @@ use crate::{
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,
+    /// The definition of the registration. It decides who gets the answers of calls that this
+    /// registration accepted.
+    pub definition: Arc<Definition>,
     /// The canonical name of the method, shared with the rows of the call journal.
     pub name: Arc<str>,
     /// The method's name in the method server.

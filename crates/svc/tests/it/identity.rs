@@ -3,6 +3,7 @@
 mod access;
 mod accounts;
 mod code;
+mod held;
 mod power;
 mod power_shared;
 mod quotas;

@@ -110,6 +110,7 @@ impl State {
             let in_flight = counters.get(&definition.name).cloned().unwrap_or_default();
             let provider = Provider {
                 space: Arc::clone(space),
+                definition: Arc::clone(definition),
                 name: definition.name.as_str().into(),
                 prefix: Provider::prefix(local_name),
                 local_name: local_name.clone(),
