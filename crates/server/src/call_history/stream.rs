@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashSet, VecDeque},
+    future::ready,
     sync::Arc,
     time::Duration,
 };
@@ -12,7 +13,7 @@ use svc_protocol::api::{Call, CallQuery, PAGE_MAX};
 use svc_store::PageRequest;
 use tokio::time::Interval;
 
-use super::{CallHistory, CallHistoryError, FoundPage};
+use super::{CallHistory, CallHistoryError, FoundPage, access::reach};
 use crate::{
     identity::Caller,
     streams::{OpenStream, recheck_interval},
@@ -74,19 +75,32 @@ impl CallStream {
     /// The next item; `None` once the credential is invalid or the server stops.
     pub async fn next(&mut self) -> Option<CallStreamItem> {
         loop {
-            if let Some(item) = self.items.pop_front() {
-                return Some(item);
-            }
+            let has_items = !self.items.is_empty();
+            // Biased: the credential of a slow reader is checked before the reader gets another
+            // call.
             tokio::select! {
                 biased;
                 () = self.history.shutdown.cancelled() => return None,
-                _ = self.recheck.tick() => {}
+                _ = self.recheck.tick() => self.readmit()?,
+                () = ready(()), if has_items => return self.items.pop_front(),
             }
-            let directory = &self.history.directory;
-            self.caller = directory.readmit(&self.caller, svc_clock::now()).ok()?;
-            // If the database cannot be reached, the next read that succeeds finds the calls.
-            let _ = self.read().await;
+            if self.items.is_empty() {
+                // If the database cannot be reached, the next read that succeeds finds the calls.
+                let _ = self.read().await;
+            }
         }
+    }
+
+    /// Checks the credential; `None` if it has ended. If the caller may see other calls than before,
+    /// the queued ones are dropped.
+    fn readmit(&mut self) -> Option<()> {
+        let before = reach(&self.caller);
+        let directory = &self.history.directory;
+        self.caller = directory.readmit(&self.caller, svc_clock::now()).ok()?;
+        if reach(&self.caller) != before && !self.items.is_empty() {
+            self.items = VecDeque::from([CallStreamItem::Lagged]);
+        }
+        Some(())
     }
 
     /// Reads the calls since the last read and of the time [`LATE`] before it. Queues the calls

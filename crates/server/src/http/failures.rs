@@ -104,7 +104,7 @@ failures! {
     TOO_MANY_PASSKEYS = 409 "too_many_passkeys", "The user has the maximum number of passkeys";
     PASSKEYS_UNAVAILABLE = 409 "passkeys_unavailable", "The address of this server has no host name";
 
-    PASSWORD_LOGIN_OFF = 403 "password_login_off", "This user signs in with a provider and not with a password";
+    PASSWORD_LOGIN_OFF = 403 "password_login_off", "This user signs in with a provider and not with a passkey";
     LAST_IDENTITY = 409 "last_identity", "The user has no password and could not sign in again";
     TOO_MANY_PROVIDERS = 409 "too_many_providers", "The server has the maximum number of providers";
     PROVIDER_UNUSABLE = 502 "provider_unusable", "The provider cannot be reached or is not set up correctly";

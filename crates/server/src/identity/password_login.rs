@@ -6,25 +6,34 @@ use svc_store::oidc::identities;
 use super::{Identity, error::IdentityError, policy::PasswordLogin};
 
 impl Identity {
-    /// Applies the setting `oidc.password_login`, after the password or the passkey was verified.
-    pub async fn check_password_login(&self, user: UserId) -> Result<(), IdentityError> {
-        let user = match self.policy.password_login {
-            PasswordLogin::All => return Ok(()),
-            PasswordLogin::Admins | PasswordLogin::Off => self.directory.find_user(user),
+    /// Whether the setting `oidc.password_login` accepts a password of a user. `None` is a user who
+    /// does not exist. The same work is done for every user, so that the duration reveals nothing.
+    pub(super) async fn accepts_password(
+        &self,
+        user: Option<UserId>,
+    ) -> Result<bool, IdentityError> {
+        let accepts_admins = match self.policy.password_login {
+            PasswordLogin::All => return Ok(true),
+            PasswordLogin::Admins => true,
+            PasswordLogin::Off => {
+                let reading = self.store.read(|tx| identities::has_holder(tx, ROLE_ADMIN));
+                !reading.await?
+            }
         };
+        let user = user.and_then(|user| self.directory.find_user(user));
         let is_admin = user.is_some_and(|user| user.has_role(ROLE_ADMIN));
-        let is_allowed = is_admin
-            && (self.policy.password_login == PasswordLogin::Admins
-                || !self
-                    .store
-                    .read(|tx| identities::has_holder(tx, ROLE_ADMIN))
-                    .await?);
-        if is_allowed {
+        Ok(accepts_admins && is_admin)
+    }
+
+    /// Applies the setting `oidc.password_login` to a passkey, after it was verified. Only the
+    /// holder of the passkey gets this error.
+    pub async fn check_passkey_login(&self, user: UserId) -> Result<(), IdentityError> {
+        if self.accepts_password(Some(user)).await? {
             return Ok(());
         }
         Err(IdentityError::forbidden(
             "password_login_off",
-            "this server does not accept a password or passkey for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
+            "this server does not accept a passkey for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
         ))
     }
 }

@@ -20,6 +20,7 @@ use super::{
     error::IdentityError,
     own_proof::end_begun_changes,
     passwords::Payer,
+    policy::PasswordLogin,
     power::Actor,
     secret::Secret,
     sign_in::PresentedLink,
@@ -84,10 +85,15 @@ impl Identity {
             .store
             .read(move |tx| users::find_by_name(tx, &name))
             .await?;
+        let is_accepted = self
+            .accepts_password(found.as_ref().map(|user| user.id))
+            .await?;
+        // If the server accepts no password of this user, a right password and a wrong one get the
+        // same answer after the same time. Otherwise anyone could find out passwords here.
         let stored = found
             .as_ref()
             // A user without a password signs in with a provider.
-            .filter(|user| user.active && !user.password_hash.is_empty())
+            .filter(|user| is_accepted && user.active && !user.password_hash.is_empty())
             .map(|user| user.password_hash.clone());
         let payer = Payer::address(client.address);
         let good = self.passwords.verify(payer, password, stored).await?;
@@ -96,13 +102,21 @@ impl Identity {
                 .fail(&username, client.address, self.clock.now())
                 .await?;
             self.note_failed_login(&username, client).await?;
-            return Err(invalid_credentials());
+            return Err(self.refused_login());
         };
-        let permitted = self.check_password_login(user.id).await;
-        if permitted.is_err() {
-            limit.succeed(&username, client.address).await?;
+        Ok(user)
+    }
+
+    /// The error of every failed login. With a restricted `oidc.password_login` it names that reason
+    /// too, whether it applies or not.
+    fn refused_login(&self) -> IdentityError {
+        match self.policy.password_login {
+            PasswordLogin::All => invalid_credentials(),
+            PasswordLogin::Admins | PasswordLogin::Off => IdentityError::Unauthorized {
+                code: "invalid_credentials",
+                message: "username or password is not right, or this server does not accept a password for this account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all".to_owned(),
+            },
         }
-        permitted.map(|()| user)
     }
 
     /// Counts an attempt at a second factor. The attempt counts as failed until

@@ -91,7 +91,7 @@ impl SecondFactors {
             None => {
                 self.take_passkey_attempt(client.address)?;
                 let answer = self.verify_answer(login, &site, true).await?;
-                self.identity.check_password_login(answer.user.id).await?;
+                self.identity.check_passkey_login(answer.user.id).await?;
                 self.open_with_passkey(answer, client, None).await
             }
         }

@@ -87,7 +87,7 @@ const TEXTS: &[Text] = &[
     ("POST", "/api/auth/setup", "Create the first administrator",
         &[INVALID_SETUP_TOKEN, INVALID_NAME, INVALID_PASSWORD, USER_EXISTS, TOO_MANY_ATTEMPTS]),
     ("POST", "/api/auth/login", "Sign in; sets the session cookie, or answers that a second factor is missing",
-        &[INVALID_CREDENTIALS, TOO_MANY_ATTEMPTS, PASSWORD_LOGIN_OFF, SECOND_FACTOR_ADDED]),
+        &[INVALID_CREDENTIALS, TOO_MANY_ATTEMPTS, SECOND_FACTOR_ADDED]),
     ("POST", "/api/auth/second-factor", "Complete a login with a second factor; sets the session cookie",
         &[LOGIN_ENDED, INVALID_CREDENTIALS, INVALID_CODE, WRONG_CODE, SECOND_FACTOR_LOCKED,
           SECOND_FACTOR_UNREADABLE, TOO_MANY_ATTEMPTS]),
