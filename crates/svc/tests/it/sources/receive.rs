@@ -310,7 +310,7 @@ async fn an_accepted_request_survives_a_kill() {
         sender
             .send("", &[], &json!({ "n": n }).to_string())
             .await
-            .expect(202);
+            .expect(200);
     }
     assert_eq!(sender.events().await.len(), 20);
 }
