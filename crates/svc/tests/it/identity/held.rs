@@ -158,7 +158,7 @@ async fn a_caller_who_loses_a_method_while_it_runs_does_not_get_its_result() {
             let items = if matches!(way, Way::Batch | Way::McpBatch) { 2 } else { 1 };
             // The first item of a batch was answered before the loss, and waited for the other.
             assert_eq!(text.matches(code).count(), items, "{way:?} {loss:?}: {text}");
-            // The journal shows the call as not found.
+            // The next call gets the same answer.
             let next = scene.bob.call("user.ann.echo", json!({})).await;
             assert_eq!(next["error"]["code"], -32601, "{way:?} {loss:?}: {next}");
             scene.restore().await;

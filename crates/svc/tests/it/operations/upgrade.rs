@@ -171,7 +171,7 @@ async fn check_sinks(ann: &TestUser, known: &Known) {
         let body = json!({"webhook": {"url": url, "secret": secret, "headers": headers}});
         async move { ann.patch(&sink, body).await.expect(200) }
     };
-    let headers = json!({"Authorization": "Bearer of-the-receiver"});
+    let headers = json!({"authorization": "Bearer of-the-receiver", "x-team": null});
     let body = json!({"webhook": {"url": receiver.url("/good")}});
     let refused = ann.patch(&good, body).await.expect(400);
     assert_eq!(refused.code(), "secret_required", "{}", refused.text());
