@@ -3,6 +3,7 @@
 //! The current time is an argument. The time zone database is compiled into the program, so that
 //! all servers compute the same runs, even if the time zone files of their systems differ.
 
+mod syntax;
 mod zoned;
 
 use std::time::Duration;
@@ -89,8 +90,9 @@ impl CronRule {
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed)
             .build();
+        syntax::check(cron).map_err(invalid)?;
         let cron = parser
-            .parse(cron)
+            .parse(syntax::resolve(cron))
             .map_err(|error| invalid(reason_of(&error)))?;
         Ok(Self {
             cron,

@@ -61,6 +61,28 @@ fn runs_follow_the_clock_of_the_time_zone() {
 }
 
 #[test]
+fn every_form_of_an_element_is_accepted() {
+    for cron in [
+        "*/5 0-23/2 1,15 JAN-MAR MON,WED-FRI",
+        "0 0 L * *",
+        "0 0 LW * *",
+        "0 0 15W * *",
+        "0 0 ? * 5L",
+        "0 0 * * FRI#2",
+        "0 0 * * 1#L",
+        "0 0 1-7 * +mon",
+        "@yearly",
+        "@hourly",
+        "@Midnight",
+    ] {
+        CronRule::parse(cron, "UTC").expect(cron);
+    }
+    let daily = rule("@daily", "UTC").upcoming(at("2026-02-01T00:00:00Z"), 3);
+    let midnight = rule("@midnight", "UTC").upcoming(at("2026-02-01T00:00:00Z"), 3);
+    assert_eq!(midnight, daily);
+}
+
+#[test]
 fn runs_are_at_most_once_a_minute() {
     let minutes = rule("* * * * *", "UTC").upcoming(at("2026-01-01T00:00:30.500Z"), 3);
     let expected = [
@@ -110,6 +132,21 @@ fn the_message_about_an_invalid_expression_gives_the_reason() {
             "Pattern must have 5 fields when seconds are disallowed",
         ),
         ("", "CronPattern cannot be an empty string"),
+        ("1,,2 * * * *", "the list `1,,2` has an empty element"),
+        (", * * * *", "the list `,` has an empty element"),
+        ("1, * * * *", "the list `1,` has an empty element"),
+        (
+            "0 0 1 JAN1 *",
+            "`JAN1` is not a value, a name, a range or a step",
+        ),
+        (
+            "0 0 15W9 * *",
+            "`15W9` is not a value, a name, a range or a step",
+        ),
+        (
+            "0 0 * * 0FRI",
+            "`0FRI` is not a value, a name, a range or a step",
+        ),
     ] {
         let expected = ScheduleError::Cron {
             text: cron.to_owned(),

@@ -106,6 +106,20 @@ impl TryFrom<SerializedHealthCheck> for HealthCheck {
             },
             other => return Err(HealthCheckError::UnknownType(other.to_owned())),
         };
+        let given = [
+            ("port", serialized.port.is_some(), "tcp"),
+            ("url", serialized.url.is_some(), "http"),
+            ("command", serialized.command.is_some(), "command"),
+        ];
+        let kind = &serialized.r#type;
+        let foreign = given.iter().find(|(_, is, of)| *is && kind != of);
+        if let Some((field, _, of)) = foreign {
+            return Err(HealthCheckError::Foreign {
+                kind: kind.clone(),
+                field,
+                of,
+            });
+        }
         let check = Self {
             probe,
             interval_seconds: serialized.interval_seconds,
@@ -166,6 +180,14 @@ pub enum HealthCheckError {
     UnknownType(String),
     #[error("a health check of type `{kind}` needs `{field}`")]
     Missing { kind: String, field: &'static str },
+    #[error(
+        "`{field}` is for health checks of type `{of}`, and the type is `{kind}`; leave `{field}` out"
+    )]
+    Foreign {
+        kind: String,
+        field: &'static str,
+        of: &'static str,
+    },
     #[error("`{field}` is {value}; it must be between 1 and {max}")]
     OutOfRange {
         field: &'static str,
@@ -263,6 +285,18 @@ mod tests {
                 "health check type `udp` does not exist; the types are none, tcp, http and command",
             ),
             (r#"{"type":"command","command":" "}"#, "`command` is empty"),
+            (
+                r#"{"type":"none","port":80}"#,
+                "`port` is for health checks of type `tcp`, and the type is `none`; leave `port` out",
+            ),
+            (
+                r#"{"type":"tcp","port":80,"url":"http://localhost"}"#,
+                "`url` is for health checks of type `http`",
+            ),
+            (
+                r#"{"type":"http","url":"http://localhost","command":"x"}"#,
+                "`command` is for health checks of type `command`",
+            ),
             (
                 r#"{"type":"none","retries":1}"#,
                 "unknown field `retries`, expected one of",
