@@ -1,10 +1,10 @@
 //! Turns a verified request into the type and the data of an event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use base64::Engine;
 use serde::Serialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 use thiserror::Error;
 
 use super::{
@@ -127,7 +127,7 @@ fn read_body(content_type: Option<&str>, body: &[u8]) -> Result<JsonText, Reques
     let essence = essence.unwrap_or_default().trim().to_ascii_lowercase();
     let is_json = essence == "application/json" || essence.ends_with("+json");
     if essence == "application/x-www-form-urlencoded" {
-        return Ok(JsonText::from(&Value::Object(read_form(body))));
+        return Ok(read_form(body)?);
     }
     let Ok(text) = str::from_utf8(body) else {
         return match is_json {
@@ -151,25 +151,37 @@ fn wrap(body: &JsonText) -> JsonText {
     JsonText::parse(&text).unwrap_or_else(|_| JsonText::from(&json!({"body": body.as_str()})))
 }
 
-/// The fields of a form. A repeated field becomes a list. The field `payload` is parsed if it is a
-/// JSON object, because Slack and GitHub send JSON in it.
-fn read_form(body: &[u8]) -> Map<String, Value> {
-    let mut fields = Map::new();
+/// The fields of a form as an object. A repeated field becomes a list. The field `payload` is copied
+/// as it is if it is a JSON object, because Slack and GitHub send JSON in it.
+fn read_form(body: &[u8]) -> Result<JsonText, JsonTextError> {
+    let mut fields: Vec<(String, Vec<JsonText>)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for (name, value) in form_urlencoded::parse(body) {
         let parsed = match name == "payload" {
-            true => serde_json::from_str::<Value>(&value).ok(),
+            true => JsonText::parse(&value).ok(),
             false => None,
         };
         let value = parsed
-            .filter(Value::is_object)
-            .unwrap_or_else(|| Value::String(value.into_owned()));
-        match fields.get_mut(name.as_ref()) {
-            None => drop(fields.insert(name.into_owned(), value)),
-            Some(Value::Array(values)) => values.push(value),
-            Some(first) => *first = Value::Array(vec![first.take(), value]),
+            .filter(JsonText::is_object)
+            .unwrap_or_else(|| JsonText::from(&Value::from(&*value)));
+        let place = *places.entry(name.to_string()).or_insert(fields.len());
+        match fields.get_mut(place) {
+            Some((_, values)) => values.push(value),
+            None => fields.push((name.into_owned(), vec![value])),
         }
     }
-    fields
+    let members = fields.iter().map(|(name, values)| {
+        let name = Value::from(name.as_str());
+        match values.as_slice() {
+            [one] => format!("{name}:{}", one.as_str()),
+            all => {
+                let all: Vec<_> = all.iter().map(JsonText::as_str).collect();
+                format!("{name}:[{}]", all.join(","))
+            }
+        }
+    });
+    let members: Vec<_> = members.collect();
+    JsonText::parse(&format!("{{{}}}", members.join(",")))
 }
 
 /// The text at a path such as `event.type`.

@@ -107,6 +107,11 @@ impl Headers for SentHeaders<'_> {
 impl Sources {
     /// Whether the body of a request may be read. Cheap, so that it can reject a flood.
     pub fn admit(&self, source: &KnownSource, address: IpAddr) -> Result<(), ReceiveError> {
+        // Before the limit: a source that is off answers like an unknown URL, without an end.
+        if !source.row.active {
+            self.note(source, address, Err(&ReceiveError::Inactive));
+            return Err(ReceiveError::Inactive);
+        }
         let admitted = source.activity.check_address(address, Instant::now());
         admitted.map_err(|retry_after| {
             source.activity.note_refused();
@@ -140,9 +145,6 @@ impl Sources {
         let _in_flight = source.activity.begin().ok_or(ReceiveError::Busy {
             retry_after: BUSY_WAIT,
         })?;
-        if !source.row.active {
-            return Err(ReceiveError::Inactive);
-        }
         let verified = self.verify(&source.row, &inbound)?;
         let event = match self.read(source, &verified, &inbound).await? {
             Request::Challenge(text) => return Ok(Received::Challenge(text)),

@@ -195,6 +195,17 @@ fn numbers_keep_all_their_digits() {
 }
 
 #[test]
+fn numbers_in_the_payload_of_a_form_keep_all_their_digits() {
+    let form = "payload=%7B%22x%22%3A0.1000000000000000055%7D";
+    let event = event(VerifyType::None, &[FORM], form);
+    let text = event.data.as_str();
+    assert!(
+        text.starts_with(r#"{"payload":{"x":0.1000000000000000055},"_source":"#),
+        "{text}"
+    );
+}
+
+#[test]
 fn malformed_json_is_refused_if_it_claims_to_be_json() {
     let read = |body: &[u8]| read_as(VerifyType::None, &TypeRule::default(), &[JSON], body);
     assert!(matches!(read(b"{"), Err(RequestError::Json(_))));

@@ -288,6 +288,20 @@ async fn the_owners_permission_is_checked_at_each_request() {
 }
 
 #[tokio::test]
+async fn a_source_that_is_off_answers_like_an_unknown_url() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let open = Sender::of_type(&ann, VerifyType::None).await;
+    let path = format!("/api/sources/{}", open.id);
+    ann.patch(&path, json!({"active": false})).await.expect(200);
+    // More than the rejected requests that one address may send within a minute.
+    for _ in 0..70 {
+        open.send("", &[], "{}").await.expect(404);
+    }
+    assert!(open.reason().await.contains("not active"));
+}
+
+#[tokio::test]
 async fn an_accepted_request_survives_a_kill() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
