@@ -9,12 +9,11 @@ mod references;
 mod relocate;
 
 pub use keyword::{outline, schemas_in};
+pub(crate) use references::Scan;
 pub use relocate::{Relocated, relocate};
 
 use serde_json::Value;
 use thiserror::Error;
-
-use self::references::Scan;
 
 /// The maximum nesting of a schema. No schema written by a person is that deep.
 const DEPTH_MAX: usize = 64;

@@ -1,22 +1,28 @@
 //! Which changes of a method break its callers.
 //!
-//! The comparison reports only changes that are certain: a schema that it does not understand is
-//! assumed to be compatible.
+//! The rule for params: the new schema must accept every value that the old schema accepts. The rule
+//! for results: the old schema must accept every value that the new schema accepts. So both sides
+//! ask whether one schema, the wide one, covers another, the narrow one. A change that cannot be
+//! compared counts as a break. Two habits of APIs are exceptions: a new optional member may have a
+//! schema, although callers could already send any value in it, and a member that the old result
+//! declared must stay, even if it was optional.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    fmt, ptr,
-};
+mod keywords;
+mod schema;
+mod values;
 
-use serde_json::{Map, Value};
+use std::{collections::HashSet, fmt, ptr};
+
+use serde_json::Value;
+
+use self::schema::{Part, Root, Schema};
 
 /// The maximum number of levels of a schema that are compared.
-const DEPTH_MAX: usize = 32;
+const DEPTH_MAX: usize = 64;
 /// The maximum number of changes of one method that are reported.
 const CHANGES_MAX: usize = 50;
-/// The maximum number of pairs of schemas that are compared, so that a large schema takes little
-/// time.
-const PAIRS_MAX: usize = 10_000;
+/// The maximum number of comparisons, so that a large schema takes little time.
+const COMPARISONS_MAX: usize = 20_000;
 
 /// The schemas of a method; `None` means any value.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -25,66 +31,71 @@ pub struct MethodSchemas<'a> {
     pub result: Option<&'a Value>,
 }
 
-/// A change that breaks callers. The text is the path of the value, such as `params.text`.
+/// A change that breaks callers. `path` is the path of the value, such as `params.text`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BreakingChange {
     /// The caller must send a value that was not required.
-    NewRequiredParam(String),
+    NewRequiredParam { path: String },
     /// A value that callers may send is not accepted any more.
-    RemovedParam(String),
-    /// Values of some types or of an `enum` are not accepted any more.
-    NarrowerParam(String),
+    RemovedParam { path: String },
+    /// Some values may not be accepted any more, because of this keyword of the schema.
+    NarrowerParam { path: String, keyword: String },
     /// A value that callers may read was removed.
-    RemovedResult(String),
+    RemovedResult { path: String },
     /// A value that was always there may be missing.
-    OptionalResult(String),
-    /// A value may have a type, or a value of an `enum`, that callers do not expect.
-    WiderResult(String),
+    OptionalResult { path: String },
+    /// A value may be one that callers do not expect, because of this keyword of the schema.
+    WiderResult { path: String, keyword: String },
 }
 
 impl fmt::Display for BreakingChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NewRequiredParam(path) => write!(f, "`{path}` is required now"),
-            Self::RemovedParam(path) => write!(f, "`{path}` is not accepted any more"),
-            Self::NarrowerParam(path) => write!(f, "`{path}` accepts fewer values"),
-            Self::RemovedResult(path) => write!(f, "`{path}` was removed"),
-            Self::OptionalResult(path) => write!(f, "`{path}` may be missing now"),
-            Self::WiderResult(path) => write!(f, "`{path}` may have other values now"),
+            Self::NewRequiredParam { path } => write!(f, "`{path}` is required now"),
+            Self::RemovedParam { path } => write!(f, "`{path}` is not accepted any more"),
+            Self::NarrowerParam { path, keyword } => {
+                write!(f, "`{path}` may accept fewer values (`{keyword}`)")
+            }
+            Self::RemovedResult { path } => write!(f, "`{path}` was removed"),
+            Self::OptionalResult { path } => write!(f, "`{path}` may be missing now"),
+            Self::WiderResult { path, keyword } => {
+                write!(f, "`{path}` may have other values now (`{keyword}`)")
+            }
         }
     }
 }
 
 /// Lists the changes from `old` to `new` that break callers of the old method.
 pub fn breaking_changes(old: MethodSchemas<'_>, new: MethodSchemas<'_>) -> Vec<BreakingChange> {
-    let any = Value::Bool(true);
-    let mut found = Found {
-        changes: Vec::new(),
-        compared: HashSet::new(),
-    };
-    for (side, path, before, after) in [
-        (Side::Params, "params", old.params, new.params),
-        (Side::Result, "result", old.result, new.result),
-    ] {
-        let comparison = Comparison {
-            side,
-            old_root: before.unwrap_or(&any),
-            new_root: after.unwrap_or(&any),
-        };
-        let (old, new) = (comparison.old_root, comparison.new_root);
-        if old != new {
-            comparison.compare(path, old, new, 0, &mut found);
-        }
-    }
-    found.changes.truncate(CHANGES_MAX);
-    found.changes
+    let mut changes = compare(Side::Params, "params", new.params, old.params);
+    changes.extend(compare(Side::Result, "result", old.result, new.result));
+    changes.truncate(CHANGES_MAX);
+    changes
 }
 
-struct Found {
-    changes: Vec<BreakingChange>,
-    /// Pairs of schemas that were compared, by their addresses. A reference may lead to the same
-    /// pair again.
-    compared: HashSet<(*const Value, *const Value)>,
+fn compare(
+    side: Side,
+    path: &str,
+    wide: Option<&Value>,
+    narrow: Option<&Value>,
+) -> Vec<BreakingChange> {
+    if wide == narrow {
+        return Vec::new();
+    }
+    let any = Value::Bool(true);
+    let (wide, narrow) = (
+        Root::new(wide.unwrap_or(&any)),
+        Root::new(narrow.unwrap_or(&any)),
+    );
+    let mut comparison = Comparison {
+        side,
+        changes: Vec::new(),
+        compared: HashSet::new(),
+        order: Vec::new(),
+        left: COMPARISONS_MAX,
+    };
+    comparison.compare(path, wide.schema(), narrow.schema(), 0);
+    comparison.changes
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,139 +104,112 @@ enum Side {
     Result,
 }
 
-struct Comparison<'a> {
+/// The addresses of a wide and of a narrow schema.
+type Pair = (*const Value, *const Value);
+
+struct Comparison {
     side: Side,
-    old_root: &'a Value,
-    new_root: &'a Value,
+    changes: Vec<BreakingChange>,
+    /// Pairs that were compared, or that are being compared. A reference may lead to the same pair
+    /// again.
+    compared: HashSet<Pair>,
+    /// The same pairs in the order in which they were added.
+    order: Vec<Pair>,
+    /// The number of comparisons that are still allowed.
+    left: usize,
 }
 
-impl Comparison<'_> {
-    fn compare(&self, path: &str, old: &Value, new: &Value, depth: usize, found: &mut Found) {
-        if depth >= DEPTH_MAX
-            || found.changes.len() >= CHANGES_MAX
-            || found.compared.len() >= PAIRS_MAX
-        {
+impl Comparison {
+    /// Adds a change for each reason why `wide` may not accept a value that `narrow` accepts.
+    fn compare(&mut self, path: &str, wide: Schema<'_>, narrow: Schema<'_>, depth: usize) {
+        if wide.is_any() || self.changes.len() >= CHANGES_MAX {
             return;
         }
-        let (old, new) = (follow(self.old_root, old), follow(self.new_root, new));
-        if !found
-            .compared
-            .insert((ptr::from_ref(old), ptr::from_ref(new)))
-        {
+        let pair = (ptr::from_ref(wide.value), ptr::from_ref(narrow.value));
+        if !self.compared.insert(pair) {
             return;
         }
-        let broken = match self.side {
-            Side::Params => !covers(new, old),
-            Side::Result => !covers(old, new),
+        self.order.push(pair);
+        let (limits, facts) = (wide.parts(), narrow.parts());
+        let (Some(limits), Some(facts)) = (limits, facts) else {
+            return self.report(path, "$ref");
         };
-        if broken {
-            found.changes.push(match self.side {
-                Side::Params => BreakingChange::NarrowerParam(path.to_owned()),
-                Side::Result => BreakingChange::WiderResult(path.to_owned()),
-            });
+        if facts.iter().any(|part| part.is_never()) {
             return;
         }
-        let (old_members, new_members) = (members(old), members(new));
-        match self.side {
-            Side::Params => compare_params(path, old, new, &mut found.changes),
-            Side::Result => compare_result(path, old, new, &mut found.changes),
+        if self.left == 0 || depth >= DEPTH_MAX {
+            return self.report(path, "a schema that is too large to compare");
         }
-        for (name, before) in old_members.into_iter().flatten() {
-            if let Some(after) = new_members.and_then(|members| members.get(name)) {
-                let path = format!("{path}.{name}");
-                self.compare(&path, before, after, depth + 1, found);
+        self.left -= 1;
+        if limits.iter().any(|part| part.is_never()) {
+            return self.report(path, "false");
+        }
+        let before = self.changes.len();
+        for limit in &limits {
+            self.check_type(path, *limit, &facts);
+        }
+        // A value of another type has no members in common that would be worth a report.
+        if self.changes.len() > before {
+            return;
+        }
+        for limit in &limits {
+            for keyword in limit.keywords() {
+                self.check_keyword(path, *limit, keyword, &facts, depth + 1);
             }
         }
-        if let (Some(before), Some(after)) = (old.get("items"), new.get("items")) {
-            let path = format!("{path}[]");
-            self.compare(&path, before, after, depth + 1, found);
+    }
+
+    /// Whether `wide` accepts every value that `narrow` accepts. Reports nothing.
+    fn covers(&mut self, wide: Schema<'_>, narrow: Schema<'_>, depth: usize) -> bool {
+        self.attempt(|this| this.compare("", wide, narrow, depth))
+    }
+
+    /// Whether two schemas accept the same values.
+    fn equals(&mut self, a: Schema<'_>, b: Schema<'_>, depth: usize) -> bool {
+        self.covers(a, b, depth) && self.covers(b, a, depth)
+    }
+
+    /// Makes comparisons, and removes the changes that they report. Returns whether there are none.
+    fn attempt(&mut self, comparisons: impl FnOnce(&mut Self)) -> bool {
+        let (changes, pairs) = (self.changes.len(), self.order.len());
+        comparisons(self);
+        let is_covered = self.changes.len() == changes;
+        if !is_covered {
+            self.changes.truncate(changes);
+            // What was compared on the way may rest on the pair that failed.
+            for pair in self.order.drain(pairs..) {
+                self.compared.remove(&pair);
+            }
+        }
+        is_covered
+    }
+
+    /// One part of a narrow schema is enough to cover a limit, because a value must satisfy every
+    /// part. If no part is enough, reports the changes for the first part.
+    fn by_some(&mut self, facts: &[Part<'_>], compare: impl Fn(&mut Self, Part<'_>)) {
+        let is_covered =
+            |this: &mut Self, fact: &Part<'_>| this.attempt(|this| compare(this, *fact));
+        if facts.len() > 1 && facts.iter().any(|fact| is_covered(self, fact)) {
+            return;
+        }
+        if let Some(first) = facts.first() {
+            compare(self, *first);
         }
     }
-}
 
-fn compare_params(path: &str, old: &Value, new: &Value, changes: &mut Vec<BreakingChange>) {
-    let before = required(old);
-    for name in required(new).difference(&before) {
-        changes.push(BreakingChange::NewRequiredParam(format!("{path}.{name}")));
+    fn report(&mut self, path: &str, keyword: &str) {
+        let (path, keyword) = (path.to_owned(), keyword.to_owned());
+        self.add(match self.side {
+            Side::Params => BreakingChange::NarrowerParam { path, keyword },
+            Side::Result => BreakingChange::WiderResult { path, keyword },
+        });
     }
-    // Without `additionalProperties: false`, a member without a schema is still accepted.
-    if new.get("additionalProperties") != Some(&Value::Bool(false)) {
-        return;
-    }
-    for name in members(old).into_iter().flat_map(Map::keys) {
-        if members(new).is_none_or(|members| !members.contains_key(name)) {
-            changes.push(BreakingChange::RemovedParam(format!("{path}.{name}")));
+
+    fn add(&mut self, change: BreakingChange) {
+        if !self.changes.contains(&change) {
+            self.changes.push(change);
         }
     }
-}
-
-fn compare_result(path: &str, old: &Value, new: &Value, changes: &mut Vec<BreakingChange>) {
-    let after = required(new);
-    let promised = required(old);
-    for name in members(old).into_iter().flat_map(Map::keys) {
-        let path = format!("{path}.{name}");
-        if members(new).is_none_or(|members| !members.contains_key(name)) {
-            changes.push(BreakingChange::RemovedResult(path));
-        } else if promised.contains(name.as_str()) && !after.contains(name.as_str()) {
-            changes.push(BreakingChange::OptionalResult(path));
-        }
-    }
-}
-
-/// Whether `wide` allows each type and each value of an `enum` that `narrow` allows.
-fn covers(wide: &Value, narrow: &Value) -> bool {
-    if wide == &Value::Bool(false) {
-        return narrow == &Value::Bool(false);
-    }
-    let types_fit = match (types(wide), types(narrow)) {
-        (None, _) => true,
-        // Without a type, an `enum` may still limit the values.
-        (Some(_), None) => narrow.get("enum").is_some(),
-        (Some(wide), Some(narrow)) => narrow
-            .iter()
-            .all(|name| wide.contains(name) || *name == "integer" && wide.contains("number")),
-    };
-    let values = |schema: &'_ Value| schema.get("enum").and_then(Value::as_array).cloned();
-    let values_fit = match (values(wide), values(narrow)) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(wide), Some(narrow)) => narrow.iter().all(|value| wide.contains(value)),
-    };
-    types_fit && values_fit
-}
-
-fn types(schema: &Value) -> Option<BTreeSet<&str>> {
-    match schema.get("type")? {
-        Value::String(name) => Some(BTreeSet::from([name.as_str()])),
-        Value::Array(names) => Some(names.iter().filter_map(Value::as_str).collect()),
-        _ => None,
-    }
-}
-
-fn members(schema: &Value) -> Option<&Map<String, Value>> {
-    schema.get("properties")?.as_object()
-}
-
-fn required(schema: &Value) -> BTreeSet<&str> {
-    let names = schema.get("required").and_then(Value::as_array);
-    names
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
-}
-
-/// The schema that a local `$ref` leads to. Other references are not followed.
-fn follow<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
-    let mut here = schema;
-    for _ in 0..DEPTH_MAX {
-        let pointer = here.get("$ref").and_then(Value::as_str);
-        let Some(next) = pointer.and_then(|text| root.pointer(text.strip_prefix('#')?)) else {
-            return here;
-        };
-        here = next;
-    }
-    here
 }
 
 #[cfg(test)]

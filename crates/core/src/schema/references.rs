@@ -16,7 +16,7 @@ pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"
 const POINTER_BYTES_MAX: usize = 1024 * 1024;
 
 /// The subschemas of a schema and its references.
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     root: &'a Value,
     /// The position of each subschema that is an object.
     positions: Vec<Position<'a>>,
@@ -51,9 +51,9 @@ struct Resource<'a> {
 }
 
 /// A reference, and the JSON pointer to its target.
-pub(super) struct Reference {
+pub(crate) struct Reference {
     pub(super) keyword: &'static str,
-    pub(super) target: String,
+    pub(crate) target: String,
 }
 
 /// A reference that is not resolved yet.
@@ -66,7 +66,7 @@ struct Unresolved<'a> {
 
 impl<'a> Scan<'a> {
     /// Finds every subschema and resolves every reference.
-    pub(super) fn new(root: &'a Value) -> Result<Self, SchemaError> {
+    pub(crate) fn new(root: &'a Value) -> Result<Self, SchemaError> {
         let mut scan = Self {
             root,
             positions: Vec::new(),
@@ -107,7 +107,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The references of a subschema; `None` if the value is not a subschema.
-    pub(super) fn references_of(&self, value: &Value) -> Option<&[Reference]> {
+    pub(crate) fn references_of(&self, value: &Value) -> Option<&[Reference]> {
         let schema = self.by_address.get(&ptr::from_ref(value))?;
         Some(self.references.get(schema).map_or(&[], Vec::as_slice))
     }

@@ -48,6 +48,16 @@ async fn a_registration_that_breaks_callers_names_them_and_strict_refuses_it() {
             refused.stderr
         );
     }
+    let narrower = r#"{type = "object", properties = {a = {type = "string", maxLength = 3}}}"#;
+    let narrower = method("find", "echo")
+        .shared()
+        .line("params_schema", narrower);
+    let refused = agent
+        .register_with(fixture().with(narrower).plain("old"), &["--strict"])
+        .await
+        .expect(6);
+    let text = "`find`: `params.a` may accept fewer values (`maxLength`)";
+    assert!(refused.stderr.contains(text), "{}", refused.stderr);
     // Nothing has changed.
     ann.call("old", json!({})).await;
     let names = ann.get("/api/methods").await.expect(200).json();
