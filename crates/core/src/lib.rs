@@ -12,6 +12,7 @@ pub mod fair_queue;
 mod fixed_schema;
 pub mod id;
 pub mod journal;
+pub mod json_number;
 pub mod json_text;
 pub mod lane;
 pub mod latency;

@@ -13,6 +13,7 @@ mod find;
 mod output;
 mod pack;
 mod params;
+mod rounding;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use self::snapshot::Snapshot;
 use self::{
     drive::{HOST_FUNCTION, Pending},
     find::Modules,
+    rounding::Rounding,
     texts::Texts,
     watch::{MEMORY_MARGIN, Watch},
 };
@@ -111,6 +113,7 @@ pub struct Evaluator {
     /// The deadline of all further code. Set by [`Self::share_time`].
     until: Option<Instant>,
     pending: Pending,
+    rounding: Rounding,
 }
 
 impl Evaluator {
@@ -136,6 +139,7 @@ impl Evaluator {
             reseed: false,
             until: None,
             pending: Pending::default(),
+            rounding: Rounding::default(),
         };
         evaluator.start();
         evaluator
@@ -212,6 +216,7 @@ impl Evaluator {
     ) -> Result<String, ScriptError> {
         let reseed = if self.reseed { RESEED } else { "" };
         let find = find_handler(handler)?;
+        self.rounding.read(params);
         let (value, read) = match params::parse(params) {
             Some(value) => (value, "__svc_params__"),
             None => (MontyObject::string(params), "__svc__.loads(__svc_params__)"),

@@ -7,10 +7,11 @@
 //! rewritten because the engine makes a new dict at each use, and `raise` because an exception of
 //! the engine holds only one text. Lines keep their numbers, so tracebacks need no line map. This
 //! module looks only at the syntax tree and never runs anything. [`language`] replaces parts of
-//! Python that the engine lacks or does differently, and [`refuse`] finds the code that cannot be
-//! rewritten.
+//! Python that the engine lacks or does differently, and [`refuse`] and [`keys`] find the
+//! code that cannot be rewritten.
 
 mod environment;
+mod keys;
 mod language;
 mod names;
 mod refuse;
@@ -85,7 +86,8 @@ pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptE
     let mut edits = Vec::new();
     let mut later = Vec::new();
     if role != Role::Own {
-        let found = match refuse::find(parsed.suite()) {
+        let refused = refuse::find(parsed.suite()).or_else(|| keys::find(text, parsed.suite()));
+        let found = match refused {
             Some(refusal) => Err(refusal),
             None => language::edits(text, parsed.suite()),
         };

@@ -174,8 +174,14 @@ impl Evaluator {
                 ),
             },
             _ if !self.count_host_call() => Reply::Stop(ErrorKind::HostCallLimit),
+            "emit" | "api" if let Err(why) = self.rounding.check(argument) => {
+                raise(ExcType::ValueError, why)
+            }
             _ => match host.call(operation, argument) {
-                Ok(answer) => return_value(MontyObject::string(answer)),
+                Ok(answer) => {
+                    self.rounding.read(&answer);
+                    return_value(MontyObject::string(answer))
+                }
                 Err(raised) => raise_from_host(raised),
             },
         }

@@ -10,6 +10,7 @@ use super::{
     drive::Pending,
     find::Modules,
     pack::{pack, unpack},
+    rounding::Rounding,
     texts::Texts,
 };
 use crate::{ScriptError, Setting};
@@ -68,6 +69,7 @@ impl Evaluator {
             reseed: snapshot.rest.texts.mention("random"),
             until: None,
             pending: Pending::default(),
+            rounding: Rounding::default(),
         })
     }
 }

@@ -260,3 +260,43 @@ fn parameters_of_any_size_are_parsed_like_json_loads() {
         assert!(error.to_string().contains("JSONDecodeError"), "{error}");
     }
 }
+
+const FORWARD: &str = "\
+def send(params):
+    from svc import event
+    return event.emit('x', params)
+def send_text(params):
+    from svc import event
+    return event.emit('x', {'v': str(params['v'])})
+def call(params):
+    from svc import api
+    return api.call('m', params)
+";
+
+#[test]
+fn a_number_that_was_rounded_is_not_sent_on() {
+    let event = r#"{"event_id": "e"}"#;
+    let answer = r#"{"status": 200, "body": {"result": 1}}"#;
+    let mut host = TestHost::with(&[("forward", FORWARD)])
+        .answering("emit", event)
+        .answering("api", answer);
+    let mut evaluator = Evaluator::new(&setting(Flavour::Space));
+    for exact in [
+        r#"{"v": 1.10}"#,
+        r#"{"v": [12345678901234567890123, -2.5e3]}"#,
+    ] {
+        call(&mut evaluator, &mut host, "forward.send", exact);
+        call(&mut evaluator, &mut host, "forward.call", exact);
+    }
+    let inexact = r#"{"v": 0.1000000000000000055}"#;
+    for handler in ["forward.send", "forward.call"] {
+        let error = evaluator
+            .call(handler, inexact, &mut host)
+            .expect_err(handler);
+        assert!(
+            error.message.contains("the number 0.1 was rounded"),
+            "{handler}: {error}"
+        );
+    }
+    call(&mut evaluator, &mut host, "forward.send_text", inexact);
+}

@@ -240,3 +240,34 @@ fn scripts_cannot_reach_the_function_of_the_host() {
     assert_eq!(error.message, "NameError: name 'input' is not defined");
     assert!(error.hint.expect("a hint").contains("sys.argv"));
 }
+
+#[test]
+fn a_dict_with_equal_constant_keys_of_different_types_is_refused() {
+    let refused = [
+        "d = {1: 'a', True: 'b'}",
+        "d = {False: 'a', 0.0: 'b'}",
+        "d = {**{1: 'a'}, True: 'b'}",
+        "d = {(1, 2): 'a', (True, 2): 'b'}",
+        "d = {-1: 'a', -1.0: 'b'}",
+        "d = {1: 'a'} | {True: 'b'}",
+        "d = {1: 'a'}\nd[True] = 'b'",
+        "d = {}\nd[1] = 'a'\nd[True] += 'b'",
+        "d = {1: 'a'}\nd.update({True: 'b'})",
+        "d = {1: 'a'}\nd |= {1.0: 'b'}",
+        "import json\ndef f():\n    return json.dumps({1: 'a', True: 'b'})",
+    ];
+    for script in refused {
+        let error = check(&source(script)).expect_err(script);
+        assert_eq!(error.kind, ErrorKind::Unsupported, "{script}: {error}");
+        assert!(error.message.contains("equal in Python"), "{error}");
+    }
+    for accepted in [
+        "d = {True: 'a', False: 'b'}",
+        "d = {1: 'a', 1: 'b', '1': 'c', None: 'd'}",
+        "d = {1: 'a'}\nd = {}\nd[True] = 'b'",
+        "d = {1: 'a'}\ndef f():\n    d = {}\n    d[True] = 'b'",
+        "d = {0.5: 'a', 0: 'b', 1.5: 'c'}",
+    ] {
+        check(&source(accepted)).unwrap_or_else(|error| panic!("{accepted}: {error}"));
+    }
+}
