@@ -19,6 +19,10 @@ pub enum StoreError {
     Unique(String),
     #[error("a reference to a record that does not exist, or a record that is still referenced")]
     ForeignKey,
+    /// PostgreSQL cannot store this character in a text, and the embedded database follows the same
+    /// rule. Texts inside of JSON columns are escaped.
+    #[error("`{column}` has the character U+0000, which texts cannot hold; remove it")]
+    ZeroCharacter { column: String },
     #[error("{kind} `{id}` does not exist")]
     Missing { kind: &'static str, id: String },
     #[error("the database cannot be reached: {0}")]

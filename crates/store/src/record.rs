@@ -94,7 +94,8 @@ pub(super) fn placeholders(count: usize) -> String {
 }
 
 impl Tx<'_> {
-    /// Returns [`StoreError::Unique`] if a value that must be unique exists already.
+    /// Returns [`StoreError::Unique`] if a value that must be unique exists already, and
+    /// [`StoreError::ZeroCharacter`] for a text that only one of the engines could store.
     pub(super) fn insert<T: Record>(&mut self, record: &T) -> Result<(), StoreError> {
         let sql = format!(
             "INSERT INTO {} ({}) VALUES ({})",
@@ -102,10 +103,13 @@ impl Tx<'_> {
             T::COLUMNS.join(", "),
             placeholders(T::COLUMNS.len())
         );
-        self.execute(&sql, &record.values())
+        let values = record.values();
+        self.check_texts(T::COLUMNS.iter().copied().zip(&values))?;
+        self.execute(&sql, &values)
     }
 
     /// Writes some columns of a record, such as `name, active`. Returns whether the record exists.
+    /// Checks texts as [`Self::insert`] does.
     pub(super) fn update<T: Record>(
         &mut self,
         record: &T,
@@ -118,10 +122,27 @@ impl Tx<'_> {
             .zip(2..)
             .map(|(name, n)| format!("{name} = ?{n}"));
         let set = set.collect::<Vec<_>>().join(", ");
-        let written = ["id"].iter().chain(&columns);
-        let written = written.map(|name| values.remove(name).expect("a column of the table"));
+        let names: Vec<_> = std::iter::once("id").chain(columns).collect();
+        let written = names.iter().map(|name| values.remove(name));
+        let written: Vec<_> = written
+            .map(|it| it.expect("a column of the table"))
+            .collect();
+        self.check_texts(names.into_iter().zip(&written))?;
         let sql = format!("UPDATE {} SET {set} WHERE id = ?1", T::TABLE);
-        self.changes(&sql, &written.collect::<Vec<_>>())
+        self.changes(&sql, &written)
+    }
+
+    fn check_texts<'v>(
+        &mut self,
+        mut values: impl Iterator<Item = (&'v str, &'v Value)>,
+    ) -> Result<(), StoreError> {
+        let has_zero = |value: &Value| matches!(value, Value::Text(text) if text.contains('\0'));
+        match values.find(|(_, value)| has_zero(value)) {
+            Some((column, _)) => self.fail(StoreError::ZeroCharacter {
+                column: column.to_owned(),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The first record of [`select`].

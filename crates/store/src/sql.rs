@@ -150,6 +150,11 @@ impl<'c> Tx<'c> {
         result
     }
 
+    /// Fails like a statement.
+    pub(super) fn fail<T>(&mut self, error: StoreError) -> Result<T, StoreError> {
+        self.run(|_| Err(error))
+    }
+
     fn run<T>(
         &mut self,
         statement: impl FnOnce(&dyn Connection) -> Result<T, StoreError>,

@@ -403,6 +403,7 @@ impl From<StoreError> for ApiError {
                 DISK_FULL,
                 "the disk of the server is full, so nothing was stored; try again when an administrator has freed space",
             ),
+            StoreError::ZeroCharacter { .. } => Self::bad_request("invalid", error.to_string()),
             error => Self::internal(&error),
         }
     }

@@ -116,6 +116,7 @@ impl From<StoreError> for IdentityError {
             StoreError::Unique(_) => {
                 Self::conflict("already_exists", "a record of this name exists already")
             }
+            zero @ StoreError::ZeroCharacter { .. } => Self::invalid("invalid", zero.to_string()),
             other => Self::Store(other),
         }
     }

@@ -41,7 +41,10 @@ impl OAuthError {
 
 impl From<StoreError> for OAuthError {
     fn from(error: StoreError) -> Self {
-        Self::Identity(error.into())
+        match error {
+            StoreError::ZeroCharacter { .. } => Self::refused("invalid_request", error.to_string()),
+            error => Self::Identity(error.into()),
+        }
     }
 }
 

@@ -208,6 +208,42 @@ async fn a_template_is_read_as_it_was_written_and_its_spaces_outlive_it(engine: 
     .await;
 }
 
+async fn a_zero_character_is_refused_in_texts_and_kept_in_json(engine: &TestEngine) {
+    let store = engine.open().await;
+    let template = Template {
+        id: TemplateId(Uuid::now_v7()),
+        name: "web".into(),
+        ports: Vec::new(),
+        startup_script_id: None,
+        health_check: None,
+        custom_fields: BTreeMap::from([("a".into(), "x\0y".into())]),
+        created_at: AT,
+    };
+    let bad = Template {
+        name: "a\0b".into(),
+        ..template.clone()
+    };
+    let refused = Err(StoreError::ZeroCharacter {
+        column: "name".into(),
+    });
+    let row = bad.clone();
+    let inserted = store.write(move |tx| templates::insert(tx, &row)).await;
+    assert_eq!(inserted, refused);
+    let row = template.clone();
+    let inserted = store.write(move |tx| templates::insert(tx, &row)).await;
+    assert_eq!(inserted, Ok(()));
+    let updated = store
+        .write(move |tx| templates::update(tx, &bad).map(drop))
+        .await;
+    assert_eq!(updated, refused);
+    let found = store
+        .read(move |tx| templates::get(tx, template.id))
+        .await
+        .expect("read");
+    assert_eq!(json!(found), json!(template));
+    store.close().await;
+}
+
 async fn a_space_has_one_agent_token_of_each_kind(engine: &TestEngine) {
     with_store(engine, |tx| {
         let owner = insert_user(tx, "ann")?;
@@ -355,6 +391,7 @@ on_each_engine!(
     a_space_name_is_unique_per_owner_until_it_is_deleted,
     lists_are_read_page_by_page_in_the_order_of_time,
     a_template_is_read_as_it_was_written_and_its_spaces_outlive_it,
+    a_zero_character_is_refused_in_texts_and_kept_in_json,
     a_space_has_one_agent_token_of_each_kind,
     roles_give_a_user_the_union_of_their_permissions,
     audit_is_filtered_newest_first_and_pruned,
