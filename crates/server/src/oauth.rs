@@ -4,7 +4,7 @@
 //! Parts: `clients` finds and manages apps, `documents` reads the description that an app
 //! publishes, `registration` accepts the description that an app sends. `consents` stores the
 //! request of an app until the user answers. `exchange` turns an authorization code into tokens,
-//! `refresh` renews the tokens. `grants` lists and ends the connections of users to apps. `devices`
+//! `refresh` renews the tokens, `revoke` ends them. `grants` lists and ends the connections of users to apps. `devices`
 //! logs in machines without a browser.
 //!
 //! Invariants: a token of an app always has scopes. Every secret is stored as a hash. A code or a
@@ -24,6 +24,7 @@ mod known_apps;
 mod refresh;
 mod registration;
 mod resource;
+mod revoke;
 mod tokens;
 
 use std::{

@@ -131,10 +131,22 @@ impl OAuth {
         Ok(stored)
     }
 
-    /// Authenticates the app of a token request, inside the transaction of the request. The server
-    /// must know the app. If the app has a secret, the request must contain it.
+    /// Authenticates the app of a token request, inside the transaction of the request, and checks
+    /// that the app may get tokens.
     pub(super) fn authenticate_client(
         &self,
+        tx: &mut Tx<'_>,
+        presented: &Presented,
+    ) -> Result<ClientRow, OAuthError> {
+        let client = Self::identify_client(tx, presented)?;
+        self.check_policy(&client)?;
+        Ok(client)
+    }
+
+    /// The app that sent a request. The server must know the app. If the app has a secret, the
+    /// request must contain it. An app that gets no tokens any more is accepted: it may end the
+    /// tokens that it has.
+    pub(super) fn identify_client(
         tx: &mut Tx<'_>,
         presented: &Presented,
     ) -> Result<ClientRow, OAuthError> {
@@ -150,7 +162,6 @@ impl OAuth {
                 ));
             }
         }
-        self.check_policy(&client)?;
         Ok(client)
     }
 

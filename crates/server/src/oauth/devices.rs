@@ -21,8 +21,13 @@ use svc_store::{
 };
 
 use super::{
-    OAuth, clients::summary, consents::session_of, error::OAuthError, known_apps::COMMAND_LINE,
-    take, tokens::IssuedToken,
+    OAuth,
+    clients::{Presented, summary},
+    consents::session_of,
+    error::OAuthError,
+    known_apps::COMMAND_LINE,
+    take,
+    tokens::IssuedToken,
 };
 use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
 
@@ -99,20 +104,21 @@ impl OAuth {
     /// The token of a machine, once its user has agreed.
     pub async fn poll_device(
         self: &Arc<Self>,
-        client_id: &str,
+        client: Presented,
         device_code: &str,
     ) -> Result<IssuedToken, OAuthError> {
         let unknown = || OAuthError::invalid_grant("the device code is not known");
-        if CredentialKind::recognise(device_code) != Some(CredentialKind::DeviceCode)
-            || client_id != COMMAND_LINE
-        {
+        if CredentialKind::recognise(device_code) != Some(CredentialKind::DeviceCode) {
             return Err(unknown());
         }
         let (oauth, now) = (self.clone(), self.clock.now());
         let hash = hash_secret(device_code);
         let token = Secret::new(CredentialKind::ApiToken)?;
         let outcome = self.identity.change(move |tx| {
-            let device = rows::devices::find(tx, &hash)?.ok_or_else(unknown)?;
+            let client = oauth.authenticate_client(tx, &client)?;
+            let device = rows::devices::find(tx, &hash)?
+                .filter(|device| device.client_id == client.id)
+                .ok_or_else(unknown)?;
             if device.expires_at <= now {
                 let text = "the login has expired; start it again";
                 return Err(OAuthError::refused("expired_token", text));

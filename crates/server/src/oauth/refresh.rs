@@ -105,38 +105,6 @@ impl OAuth {
             .entry_by(SYSTEM, "oauth.refresh_reused", target, detail);
         Ok(audit::append(tx, &entry)?)
     }
-
-    /// Revokes a token (RFC 7009). Revoking a refresh token ends its grant. Unknown tokens are
-    /// ignored.
-    pub async fn revoke_token(self: &Arc<Self>, token: &str) -> Result<(), OAuthError> {
-        let kind = CredentialKind::recognise(token);
-        if !matches!(
-            kind,
-            Some(CredentialKind::AccessToken | CredentialKind::RefreshToken)
-        ) {
-            return Ok(());
-        }
-        let (oauth, hash) = (self.clone(), hash_secret(token));
-        let change = self.identity.change(move |tx| {
-            let Some(token) = rows::tokens::find(tx, &hash)? else {
-                return Ok(((), AffectedRecords::none()));
-            };
-            match token.kind {
-                AppTokenKind::Access => rows::tokens::delete(tx, &hash)?,
-                AppTokenKind::Refresh => {
-                    rows::grants::delete(tx, token.grant_id)?;
-                    let target = ("oauth_grant", token.grant_id);
-                    let detail = json!({"user_id": token.user_id, "by": "app"});
-                    let entry = oauth
-                        .identity
-                        .entry_by(SYSTEM, "oauth.revoked", target, detail);
-                    audit::append(tx, &entry)?;
-                }
-            }
-            Ok::<_, OAuthError>(((), AffectedRecords::user(token.user_id)))
-        });
-        change.await
-    }
 }
 
 fn unknown_token() -> OAuthError {

@@ -162,6 +162,11 @@ impl Flow {
         token(&self.http(), &good, fields).await
     }
 
+    async fn revoke(&self, token: &str, fields: &[(&str, &str)]) -> Answer {
+        let good = [("client_id", self.client_id.as_str()), ("token", token)];
+        request(&self.http(), "/revoke", &good, fields).await
+    }
+
     /// Sends a ping to `/mcp` with this token.
     async fn ping(&self, access_token: &str) -> Answer {
         ping(&self.http(), access_token).await
@@ -191,13 +196,22 @@ async fn register(http: &Http, body: Value) -> Answer {
         .await
 }
 
-/// A request to `/token`. `fields` replace fields of `good`; an empty value removes a field.
 async fn token(http: &Http, good: &[(&str, &str)], fields: &[(&str, &str)]) -> Answer {
+    request(http, "/token", good, fields).await
+}
+
+/// Sends a form. `fields` replace fields of `good`; an empty value removes a field.
+async fn request(
+    http: &Http,
+    path: &str,
+    good: &[(&str, &str)],
+    fields: &[(&str, &str)],
+) -> Answer {
     let kept = good
         .iter()
         .filter(|(name, _)| !fields.iter().any(|(other, _)| other == name));
     let given = fields.iter().filter(|(_, value)| !value.is_empty());
-    form(http, "/token", kept.chain(given).copied()).await
+    form(http, path, kept.chain(given).copied()).await
 }
 
 async fn form<'a>(

@@ -104,10 +104,45 @@ fn answer(status: StatusCode, code: &str, description: &str, wait: Option<u64>) 
     response
 }
 
+/// The standards define 400 for every error, except for a failed authentication of the app
+/// (RFC 6749, 5.2; RFC 7009, 2.2.1; RFC 7591, 3.2.2; RFC 8628, 3.5).
 fn status_of(code: &str) -> StatusCode {
     match code {
         "invalid_client" => StatusCode::UNAUTHORIZED,
-        "access_denied" => StatusCode::FORBIDDEN,
         _ => StatusCode::BAD_REQUEST,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_has_the_status_of_its_standard() {
+        let statuses = [
+            // RFC 6749, 5.2, also for RFC 7009.
+            ("invalid_request", 400),
+            ("invalid_client", 401),
+            ("invalid_grant", 400),
+            ("unauthorized_client", 400),
+            ("unsupported_grant_type", 400),
+            ("invalid_scope", 400),
+            // RFC 8628, 3.5.
+            ("authorization_pending", 400),
+            ("slow_down", 400),
+            ("access_denied", 400),
+            ("expired_token", 400),
+            // RFC 7591, 3.2.2.
+            ("invalid_redirect_uri", 400),
+            ("invalid_client_metadata", 400),
+            // RFC 8707, 2.
+            ("invalid_target", 400),
+        ];
+        for (code, status) in statuses {
+            let response = OAuthFailure::Refused(OAuthError::refused(code, "why")).into_response();
+            assert_eq!(response.status(), status, "{code}");
+            let challenge = response.headers().get(header::WWW_AUTHENTICATE);
+            assert_eq!(challenge.is_some(), status == 401, "{code}");
+        }
     }
 }

@@ -14,6 +14,9 @@ use crate::{
     oauth::mcp_resource,
 };
 
+/// How apps identify themselves at the endpoints that `token::presented` serves.
+const AUTHENTICATION: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
+
 #[derive(Serialize)]
 struct ProtectedResource {
     resource: String,
@@ -37,7 +40,7 @@ struct AuthorizationServer {
     grant_types_supported: [&'static str; 3],
     code_challenge_methods_supported: [&'static str; 1],
     token_endpoint_auth_methods_supported: [&'static str; 3],
-    revocation_endpoint_auth_methods_supported: [&'static str; 1],
+    revocation_endpoint_auth_methods_supported: [&'static str; 3],
     scopes_supported: [&'static str; 3],
     client_id_metadata_document_supported: bool,
     authorization_response_iss_parameter_supported: bool,
@@ -86,12 +89,8 @@ pub async fn authorization_server(
             "urn:ietf:params:oauth:grant-type:device_code",
         ],
         code_challenge_methods_supported: ["S256"],
-        token_endpoint_auth_methods_supported: [
-            "none",
-            "client_secret_basic",
-            "client_secret_post",
-        ],
-        revocation_endpoint_auth_methods_supported: ["none"],
+        token_endpoint_auth_methods_supported: AUTHENTICATION,
+        revocation_endpoint_auth_methods_supported: AUTHENTICATION,
         scopes_supported: ["mcp", "methods", "offline_access"],
         client_id_metadata_document_supported: true,
         authorization_response_iss_parameter_supported: true,

@@ -9,6 +9,7 @@ use axum::{
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::{HeaderMap, StatusCode, header, request::Parts};
 use svc_core::oauth::Params;
+use svc_protocol::document;
 
 use super::{
     error::{OAuthFailure, OAuthResult},
@@ -85,7 +86,7 @@ pub async fn token(
         }
         DEVICE_GRANT => {
             let code = params.require("device_code")?;
-            app.oauth.poll_device(&client.client_id, &code).await?
+            app.oauth.poll_device(client, &code).await?
         }
         other => {
             let other: String = other.chars().take(60).collect();
@@ -102,43 +103,46 @@ pub async fn register(
     request: Request,
 ) -> OAuthResult<Response> {
     let body = small_body(&app, request).await?;
-    let new: NewRegistration = serde_json::from_slice(&body).map_err(|error| {
+    let new: NewRegistration = document::read_json(&body).map_err(|error| {
         OAuthError::refused("invalid_client_metadata", format!("in the body: {error}"))
     })?;
     let registered = app.oauth.register(new, address).await?;
     Ok(json(StatusCode::CREATED, &registered))
 }
 
-/// Any client that presents a token may end it. An unknown token is answered with 200 too, so that
-/// the answer does not show which tokens exist (RFC 7009).
+/// Ends a token of the app that sends the request. An unknown token is answered with 200 too
+/// (RFC 7009, 2.2).
 pub async fn revoke(
     app: App,
     AppRequest { address, .. }: AppRequest,
+    headers: HeaderMap,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
     app.oauth.count_token_request(address)?;
+    let client = presented(&headers, &mut params)?;
     let token = params.require("token")?;
-    app.oauth.revoke_token(&token).await?;
+    app.oauth.revoke_token(client, &token).await?;
     Ok(for_any_site(StatusCode::OK.into_response()))
 }
 
 pub async fn device_authorization(
     app: App,
     AppRequest { issuer, address }: AppRequest,
+    headers: HeaderMap,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
-    let client_id = params.require("client_id")?;
+    let client = presented(&headers, &mut params)?;
     let machine = params.take("machine").unwrap_or_default();
     let started = app
         .oauth
-        .start_device(&issuer, (&client_id, &machine), address)
+        .start_device(&issuer, (&client.client_id, &machine), address)
         .await?;
     Ok(json(StatusCode::OK, &started))
 }
 
 /// The id and the secret of the app: from `Authorization: Basic …` if the header is present,
-/// otherwise from the parameters. With the header, a parameter `client_id` must have the same id,
-/// and a parameter `client_secret` is ignored.
+/// otherwise from the parameters. With the header, a parameter `client_id` must have the same id.
+/// An app uses only one of the two ways (RFC 6749, 2.3).
 fn presented(headers: &HeaderMap, params: &mut Params) -> Result<Presented, OAuthError> {
     let Some(basic) = headers.get(header::AUTHORIZATION) else {
         return Ok(Presented {
@@ -151,6 +155,10 @@ fn presented(headers: &HeaderMap, params: &mut Params) -> Result<Presented, OAut
             "the header `Authorization` must be `Basic` with the id and the secret of the app";
         OAuthError::refused("invalid_client", text)
     };
+    if params.take("client_secret").is_some() {
+        let text = "the secret of the app is in the header `Authorization` and in `client_secret`; send one of them";
+        return Err(OAuthError::refused("invalid_request", text));
+    }
     let text = basic.to_str().map_err(|_| invalid())?;
     let (scheme, encoded) = text.split_once(' ').ok_or_else(invalid)?;
     if !scheme.eq_ignore_ascii_case("basic") {

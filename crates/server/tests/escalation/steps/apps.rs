@@ -115,7 +115,14 @@ pub fn revoke(draft: &mut Draft<'_>) -> Option<Plan> {
         })
         .collect();
     let cred = draft.rng.pick(&tokens)?;
-    let fields = [("token", draft.model.creds[cred].value.as_str())];
+    let (Kind::App { grant, .. } | Kind::Refresh { grant }) = draft.model.creds[cred].kind else {
+        return None;
+    };
+    let app = draft.model.grants[grant].app;
+    let fields = [
+        ("token", draft.model.creds[cred].value.as_str()),
+        ("client_id", &draft.model.apps[app].client_id),
+    ];
     plan("/revoke", form(&fields), Act::Revoke { cred })
 }
 

@@ -175,6 +175,9 @@ async fn an_app_may_send_its_secret_in_a_header() {
         "grant_type=authorization_code&code={code}&code_verifier={}",
         super::VERIFIER
     );
+    let twice = format!("{body}&client_secret={}", text(&app, "secret"));
+    let answer = flow.http().request("POST", "/token", &headers, twice).await;
+    assert_eq!(answer.expect(400).json()["error"], "invalid_request");
     flow.http()
         .request("POST", "/token", &headers, body)
         .await

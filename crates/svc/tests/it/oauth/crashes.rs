@@ -50,8 +50,8 @@ async fn a_crash_during_an_exchange_leaves_a_whole_grant_or_none() {
                 let tokens = again.json();
                 assert_eq!(grants(&flow).await.len(), 1, "round {round}");
                 flow.ping(text(&tokens, "access_token")).await.expect(200);
-                let revoke = [("token", text(&tokens, "refresh_token"))];
-                form(&flow.http(), "/revoke", revoke).await.expect(200);
+                let refresh_token = text(&tokens, "refresh_token");
+                flow.revoke(refresh_token, &[]).await.expect(200);
             }
             _ => assert_eq!(again.expect(400).json()["error"], "invalid_grant"),
         }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_testkit::TestServer;
 
-use super::{Flow, edit, form, text};
+use super::{CALLBACK, Flow, edit, text};
 use crate::{SOON, mcp::streams::listen};
 
 #[tokio::test]
@@ -16,24 +16,74 @@ async fn an_app_may_end_its_own_tokens() {
         text(&tokens, "refresh_token"),
     );
     for unknown in ["nonsense", "svc_oat_0123", &flow.user.token] {
-        form(&flow.http(), "/revoke", [("token", unknown)])
-            .await
-            .expect(200);
+        flow.revoke(unknown, &[]).await.expect(200);
     }
     flow.user.get("/api/methods").await.expect(200);
-    form(&flow.http(), "/revoke", [("token", access)])
-        .await
-        .expect(200);
+    flow.revoke(access, &[]).await.expect(200);
     flow.ping(access).await.expect(401);
     let renewed = flow.refresh(refresh, &[]).await.expect(200).json();
     let refresh = text(&renewed, "refresh_token");
-    form(&flow.http(), "/revoke", [("token", refresh)])
-        .await
-        .expect(200);
+    flow.revoke(refresh, &[]).await.expect(200);
     flow.ping(text(&renewed, "access_token")).await.expect(401);
     flow.refresh(refresh, &[]).await.expect(400);
     let grants = flow.user.get("/api/oauth/grants").await.expect(200).json();
     assert_eq!(grants["grants"], json!([]));
+}
+
+#[tokio::test]
+async fn an_app_cannot_end_tokens_of_another_app() {
+    let server = TestServer::start().await;
+    let flow = Flow::new(&server, "ann").await;
+    let tokens = flow.connect(&[]).await;
+    let other = Flow::new(&server, "ben").await;
+    let refused = async |token: &str, fields: &[(&str, &str)], status, code| {
+        let answer = flow.revoke(token, fields).await.expect(status);
+        assert_eq!(answer.json()["error"], code, "{fields:?}");
+    };
+    for name in ["access_token", "refresh_token"] {
+        let token = text(&tokens, name);
+        let foreign = [("client_id", other.client_id.as_str())];
+        refused(token, &foreign, 400, "invalid_grant").await;
+        refused(token, &[("client_id", "")], 400, "invalid_request").await;
+        refused(token, &[("client_id", "nobody")], 401, "invalid_client").await;
+    }
+    refused(
+        "nonsense",
+        &[("client_id", "nobody")],
+        401,
+        "invalid_client",
+    )
+    .await;
+    flow.ping(text(&tokens, "access_token")).await.expect(200);
+    flow.refresh(text(&tokens, "refresh_token"), &[])
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn a_confidential_app_needs_its_secret_to_end_tokens() {
+    let server = TestServer::start().await;
+    let new = json!({"name": "Dashboard", "redirect_uris": [CALLBACK], "confidential": true});
+    let app = server.admin().await.post("/api/oauth/clients", new).await;
+    let app = app.expect(201).json();
+    let secret = [("client_secret", text(&app, "secret"))];
+    let mut flow = Flow::new(&server, "ann").await;
+    flow.client_id = text(&app, "client_id").to_owned();
+    let code = flow.code(&[]).await;
+    let tokens = flow.exchange(&code, &secret).await.expect(200).json();
+    let (access, refresh) = (
+        text(&tokens, "access_token"),
+        text(&tokens, "refresh_token"),
+    );
+    for fields in [&[][..], &[("client_secret", "wrong")]] {
+        for token in [access, refresh] {
+            let answer = flow.revoke(token, fields).await.expect(401);
+            assert_eq!(answer.json()["error"], "invalid_client");
+        }
+    }
+    flow.ping(access).await.expect(200);
+    flow.revoke(refresh, &secret).await.expect(200);
+    flow.ping(access).await.expect(401);
 }
 
 #[tokio::test]

@@ -53,10 +53,7 @@ async fn tokens_of_apps_are_not_valid_after_a_restored_backup() {
     server.anonymous_cli().run(&create).await.expect(0);
     flow.exchange(&used, &[]).await.expect(200);
     let refresh_token = text(&tokens, "refresh_token");
-    let revoke = [("token", refresh_token)];
-    super::form(&flow.http(), "/revoke", revoke)
-        .await
-        .expect(200);
+    flow.revoke(refresh_token, &[]).await.expect(200);
     server.terminate().await;
     let restore = ["backup", "restore", file, "--data-dir", data, "--force"];
     server.anonymous_cli().run(&restore).await.expect(0);

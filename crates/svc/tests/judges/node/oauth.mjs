@@ -74,7 +74,7 @@ assert.equal(authProvider.saved.scope, 'mcp');
 // An access token that is no longer accepted is renewed without the user.
 await fetch(new URL('/revoke', URL_OF_SERVER), {
   method: 'POST',
-  body: new URLSearchParams({ token: before.access_token }),
+  body: new URLSearchParams({ token: before.access_token, client_id: authProvider.client.client_id }),
 });
 expectEcho(await call(client));
 assert.notEqual(authProvider.saved.access_token, before.access_token);

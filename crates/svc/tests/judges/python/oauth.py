@@ -72,7 +72,7 @@ async def main():
         # The next connection uses the same tokens. A revoked access token is renewed without the user.
         await call(memory, browser)
         before = memory.tokens.access_token
-        await http.post(urljoin(URL, "/revoke"), data={"token": before})
+        await http.post(urljoin(URL, "/revoke"), data={"token": before, "client_id": memory.client.client_id})
         await call(memory, browser)
         expect(memory.tokens.access_token != before, True, "a new token")
 
