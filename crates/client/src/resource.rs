@@ -48,7 +48,7 @@ resources! {
     Token "token": Tokens, named by name, from api::NewToken, by Value;
     OidcProvider "oidc": OidcProviders, named by name, from api::NewOidcProvider, by api::OidcProviderPatch;
     Space "space": Spaces, named by name, from api::NewSpace, by api::SpacePatch;
-    Template "template": Templates, named by name, from api::NewTemplate, by Value;
+    Template "template": Templates, named by name, from api::NewTemplate, by api::TemplatePatch;
     Sink "sink": Sinks, named by name, from api::NewSink, by api::SinkPatch;
     Source "source": Sources, named by name, from api::NewSource, by api::SourcePatch;
     Schedule "schedule": Schedules, named by name, from api::NewSchedule, by api::SchedulePatch;

@@ -64,6 +64,7 @@ pub use passkey::{
     CreatedPasskey, NewPasskey, Passkey, PasskeyChallenge, PasskeyCreation, PasskeyLogin,
     PasskeyPatch, PasskeyRequest,
 };
+pub use patch::Members;
 pub use recovery::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, RESEND_MAX,
     Replay, ReplayOnly, ReplayResult, Resend, ResendResult,

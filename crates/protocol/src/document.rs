@@ -6,11 +6,14 @@
 
 mod error;
 mod exact;
+mod merge;
 mod node;
 mod reader;
+mod strict;
 mod syntax;
 
 pub use error::ReadError;
+pub use merge::merge;
 pub use syntax::not_json;
 
 use std::ops::Range;
@@ -20,12 +23,32 @@ use serde_json::Value;
 use svc_core::registration::Step;
 use toml::de::{DeTable, DeValue};
 
-use self::{error::Format, node::Node, reader::Reader};
+use self::{
+    error::Format,
+    node::Node,
+    reader::Reader,
+    strict::{Rules, Strict},
+};
 use crate::jsonrpc::is_too_deep;
 
 /// Reads JSON.
 pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
-    serde_json::from_slice(text).map_err(|error| {
+    read(text, Rules::DOCUMENT)
+}
+
+/// Reads the JSON of a request, in which each member of an object occurs once, except in raw JSON.
+pub fn read_record<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
+    read(text, Rules::RECORD)
+}
+
+fn read<T: DeserializeOwned>(text: &[u8], rules: Rules) -> Result<T, ReadError> {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let strict = Strict {
+        inner: &mut json,
+        rules,
+    };
+    let read = T::deserialize(strict).and_then(|value| json.end().map(|()| value));
+    read.map_err(|error| {
         if is_too_deep(&error) {
             return ReadError {
                 is_too_deep: true,
@@ -33,7 +56,7 @@ pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError> {
             };
         }
         if let Ok(node) = serde_json::from_slice::<Node>(text) {
-            return explain::<T>(&node, Format::Json);
+            return explain::<T>(&node, rules, Format::Json);
         }
         match serde_json::from_slice::<IgnoredAny>(text) {
             // A `Node` cannot hold a number such as 1e999, although the number is valid JSON.
@@ -58,18 +81,23 @@ pub fn read_exact_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, ReadError>
 /// Reads a parsed JSON value.
 pub fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, ReadError> {
     let node = Node::from(&value);
-    serde_json::from_value(value).map_err(|_| explain::<T>(&node, Format::Json))
+    let rules = Rules::DOCUMENT;
+    let strict = Strict {
+        inner: value,
+        rules,
+    };
+    T::deserialize(strict).map_err(|_| explain::<T>(&node, rules, Format::Json))
 }
 
 /// Why the parameters of a query do not have the form of `T`. All values of a query
 /// are text; `T` may read them as numbers or booleans.
 pub fn explain_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> ReadError {
-    explain::<T>(&Node::query(pairs), Format::Query)
+    explain::<T>(&Node::query(pairs), Rules::DOCUMENT, Format::Query)
 }
 
 /// Why a text, such as the value of an environment variable, does not have the form of `T`.
 pub fn explain_word<T: DeserializeOwned>(text: &str) -> ReadError {
-    explain::<T>(&Node::Word(text.to_owned()), Format::Json)
+    explain::<T>(&Node::Word(text.to_owned()), Rules::DOCUMENT, Format::Json)
 }
 
 /// Reads TOML. Dates become RFC 3339 text where any JSON value is allowed; `inf` and `nan` are
@@ -132,8 +160,12 @@ fn find(
 }
 
 /// Why a document that is well-formed does not have the form of `T`.
-fn explain<T: DeserializeOwned>(node: &Node, format: Format) -> ReadError {
-    match T::deserialize(Reader(node)) {
+fn explain<T: DeserializeOwned>(node: &Node, rules: Rules, format: Format) -> ReadError {
+    let strict = Strict {
+        inner: Reader(node),
+        rules,
+    };
+    match T::deserialize(strict) {
         Err(error) => error.render(format),
         Ok(_) => ReadError::plain("this is not what is expected here".to_owned()),
     }

@@ -31,6 +31,7 @@ mod sign_in;
 mod tokens;
 mod user_sinks;
 mod users;
+mod uses;
 
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,7 @@ pub use secret::{Secret, hash_secret, presented_key};
 pub use sessions::{ClientDetails, NewSession, Proof};
 pub use sign_in::SIGN_IN_LINK_LIFETIME;
 pub use user_sinks::delete_sink;
+pub use uses::name_uses;
 
 use crate::limits::LoginLimit;
 use passwords::Passwords;

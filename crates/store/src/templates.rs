@@ -1,6 +1,6 @@
 //! Templates of spaces.
 
-use svc_core::{TemplateId, power::SavedPower};
+use svc_core::{TemplateId, UserId, power::SavedPower};
 use svc_protocol::api::Template;
 
 use super::{
@@ -8,6 +8,7 @@ use super::{
     error::StoreError,
     page::{Page, PageRequest},
     record::record,
+    scripts::Use,
     sql::{Tx, values},
 };
 
@@ -66,7 +67,23 @@ pub fn set_saved_power(
     )
 }
 
-/// Deletes a template; spaces created from it stay, without a template.
+/// The spaces that were created from a template and are not deleted.
+pub fn list_uses(tx: &mut Tx<'_>, id: TemplateId) -> Result<Vec<Use>, StoreError> {
+    let spaces: Vec<(String, UserId)> = tx.list(
+        "SELECT u.username || '/' || s.name, s.owner_id FROM spaces s
+         JOIN users u ON u.id = s.owner_id
+         WHERE s.template_id = ?1 AND s.state <> 'deleted' ORDER BY s.id",
+        values![id],
+    )?;
+    let uses = spaces.into_iter().map(|(name, owner)| Use {
+        what: "space",
+        name,
+        owner: Some(owner),
+    });
+    Ok(uses.collect())
+}
+
+/// Deletes a template. The records of deleted spaces that were created from it stay.
 pub fn delete(tx: &mut Tx<'_>, id: TemplateId) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM templates WHERE id = ?1", values![id])
 }

@@ -1,6 +1,10 @@
 //! Functions for serde: members of merge patches, and defaults.
 
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// A part of a merge patch that is merged member by member.
+pub type Members = Map<String, Value>;
 
 pub(super) fn yes() -> bool {
     true

@@ -12,7 +12,7 @@ use svc_core::{
 use super::{
     DESCRIPTION_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PATTERNS_MAX,
     exchanges::Exchange,
-    patch::{set, yes},
+    patch::{Members, set, yes},
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -207,7 +207,7 @@ pub struct NewSink {
 }
 
 /// A merge patch. Type and owner never change. `webhook`, `script`, `json_rpc` and `delivery` are
-/// merged member by member (`null` removes a member), so this type keeps them as JSON.
+/// merged member by member (`null` removes a member), so this type keeps their members as JSON.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"active": false}))]
@@ -226,17 +226,17 @@ pub struct SinkPatch {
     pub active: Option<bool>,
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "WebhookPatch")]
-    pub webhook: Option<Value>,
+    pub webhook: Option<Members>,
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ScriptConfig")]
-    pub script: Option<Value>,
+    pub script: Option<Members>,
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "JsonRpcConfig")]
-    pub json_rpc: Option<Value>,
+    pub json_rpc: Option<Members>,
     /// `null` for a member restores its default.
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DeliveryPolicy")]
-    pub delivery: Option<Value>,
+    pub delivery: Option<Members>,
 }
 
 /// A merge patch of a webhook's configuration. If `url` gets another origin (scheme, host or port),

@@ -15,7 +15,7 @@ use svc_core::{
 
 use super::{
     DESCRIPTION_MAX, EmittedEvent, OVERLAP_HOURS_MAX,
-    patch::{set, yes},
+    patch::{Members, set, yes},
 };
 
 /// A URL to which another service sends requests. An accepted request becomes an event
@@ -87,10 +87,10 @@ pub struct SourcePatch {
     pub description: Option<String>,
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "serde_json::Map<String, Value>")]
-    pub verify: Option<Value>,
+    pub verify: Option<Members>,
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "TypeRule")]
-    pub event_type: Option<Value>,
+    pub event_type: Option<Members>,
     #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<String>", length(max = HEADERS_MAX))]
     pub headers: Option<Vec<String>>,

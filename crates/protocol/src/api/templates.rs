@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use svc_core::{ScriptId, TemplateId, Timestamp, name::FreeName, space::HealthCheck};
 
-use super::PORTS_MAX;
+use super::{
+    PORTS_MAX,
+    patch::{nullable, set},
+};
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
@@ -44,21 +47,21 @@ pub struct NewTemplate {
     pub custom_fields: BTreeMap<String, String>,
 }
 
-/// A merge patch of [`NewTemplate`]: `null` resets a member, or removes a custom field.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct TemplatePatch(#[schemars(with = "TemplateChange")] pub Value);
-
-/// The members of a [`TemplatePatch`]. This type exists only for its schema.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, example = json!({"ports": [{"name": "http", "port": 8081}]}))]
-#[expect(dead_code, reason = "only a schema")]
-struct TemplateChange {
-    #[schemars(with = "FreeName", default)]
-    name: String,
+/// A merge patch; `null` resets a member to its default, or removes a custom field.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(example = json!({"ports": [{"name": "http", "port": 8081}]}))]
+pub struct TemplatePatch {
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "FreeName")]
+    pub name: Option<String>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = PORTS_MAX))]
-    ports: Option<Vec<Port>>,
-    startup_script_id: Option<ScriptId>,
-    health_check: Option<HealthCheck>,
-    custom_fields: Option<BTreeMap<String, Option<String>>>,
+    pub ports: Option<Option<Vec<Port>>>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    pub startup_script_id: Option<Option<ScriptId>>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<Option<HealthCheck>>,
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    pub custom_fields: Option<Option<BTreeMap<String, Option<String>>>>,
 }

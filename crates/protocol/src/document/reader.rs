@@ -16,7 +16,7 @@ use svc_core::registration::Step;
 use super::{error::Fault, node::Node};
 
 /// serde_json reads its own types as newtypes whose names have this prefix.
-const RAW_VALUE: &str = "$serde_json::private::";
+pub(super) const RAW_VALUE: &str = "$serde_json::private::";
 
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a>(pub(super) &'a Node);

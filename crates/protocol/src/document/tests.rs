@@ -88,6 +88,89 @@ fn an_error_names_the_field_the_value_and_what_to_write() {
 }
 
 #[test]
+fn an_array_is_no_object_and_a_field_of_a_record_occurs_once() {
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Outer {
+        inner: Option<Inner>,
+        list: Vec<Inner>,
+        choice: Option<Choice>,
+        converted: Option<Converted>,
+        map: std::collections::BTreeMap<String, Inner>,
+        any: Value,
+        raw: Option<Box<RawValue>>,
+    }
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Inner {
+        a: u8,
+        b: Option<String>,
+    }
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only read")]
+    enum Choice {
+        Struct { a: u8 },
+        Newtype(Inner),
+        Tuple(u8, u8),
+    }
+    #[derive(Debug, Deserialize)]
+    #[serde(try_from = "Inner")]
+    struct Converted;
+    impl TryFrom<Inner> for Converted {
+        type Error = String;
+        fn try_from(_: Inner) -> Result<Self, String> {
+            Ok(Self)
+        }
+    }
+    for (text, place) in [
+        (r#"[null]"#, ""),
+        (r#"{"inner": []}"#, "`inner`: "),
+        (r#"{"inner": [1, "x"]}"#, "`inner`: "),
+        (r#"{"list": [{"a": 1}, [1]]}"#, "`list[1]`: "),
+        (r#"{"choice": {"Struct": [1]}}"#, "`choice.Struct`: "),
+        (r#"{"choice": {"Newtype": []}}"#, "`choice.Newtype`: "),
+        (r#"{"converted": [1]}"#, "`converted`: "),
+        (r#"{"map": {"x": [1]}}"#, "`map.x`: "),
+        (r#"{"map": [1]}"#, "`map`: "),
+    ] {
+        let error = read_json::<Outer>(text.as_bytes()).expect_err(text);
+        let expected = format!("{place}expected an object, not an array");
+        assert_eq!(error.to_string(), expected, "{text}");
+        let value = serde_json::from_str(text).expect("JSON");
+        assert!(read_value::<Outer>(value).is_err(), "{text}");
+    }
+    for accepted in [
+        r#"{"choice": {"Struct": {"a": 1}}, "raw": {"a": 1, "a": [2]}, "any": [{"x": []}]}"#,
+        r#"{"choice": {"Tuple": [1, 2]}, "inner": null, "list": [], "raw": 0.10}"#,
+    ] {
+        let read = read_record::<Outer>(accepted.as_bytes()).expect(accepted);
+        let json = serde_json::from_str::<Value>(accepted).expect("JSON");
+        assert_eq!(read.any, json.get("any").cloned().unwrap_or_default());
+    }
+    for (text, message) in [
+        (
+            r#"{"any": {"x": 1, "x": 2}}"#,
+            "`any`: field `x` occurs twice",
+        ),
+        (
+            r#"{"any": [{"y": {"x": 1, "x": 2}}]}"#,
+            "`any[0].y`: field `x` occurs twice",
+        ),
+        (
+            r#"{"map": {"x": {}, "x": {}}}"#,
+            "`map`: field `x` occurs twice",
+        ),
+        (
+            r#"{"inner": {"a": 1, "a": 2}}"#,
+            "`inner`: field `a` occurs twice",
+        ),
+    ] {
+        let error = read_record::<Outer>(text.as_bytes()).expect_err(text);
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
 fn the_error_for_invalid_json_shows_the_position_and_the_text() {
     let check = |text: &str, expected: &str| assert_eq!(json_error(text), expected, "{text}");
     check(" ", "there is no JSON: the text is empty");

@@ -202,7 +202,7 @@ impl From<SpaceError> for ApiError {
             SpaceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
             SpaceError::NameTaken { .. } => Self::conflict("name_taken", detail),
             SpaceError::Elsewhere { .. } => Self::conflict("linked_elsewhere", detail),
-            SpaceError::InUse { .. } => Self::conflict("in_use", detail),
+            SpaceError::TemplateInUse { .. } => Self::conflict("in_use", detail),
             SpaceError::Conflict { .. } => Self::conflict("conflict", detail),
             SpaceError::Name(_) => Self::bad_request("invalid_name", detail),
             SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),

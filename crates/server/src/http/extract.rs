@@ -148,14 +148,14 @@ async fn parse<T: DeserializeOwned + Send + 'static>(
 }
 
 fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    // Serde would also accept an array that contains the fields in order.
+    // Types that are no structs, such as merge patches, would accept other values.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_request(
             "invalid_body",
             "the body must be a JSON object",
         ));
     }
-    document::read_json(body).map_err(|error| {
+    document::read_record(body).map_err(|error| {
         if error.is_too_deep {
             let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
             return ApiError::bad_request("too_deep", detail);

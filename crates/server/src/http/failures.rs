@@ -118,7 +118,7 @@ failures! {
     INVALID_SCHEMA = 400 "invalid_schema", "`params_schema` is not a valid JSON Schema of a tool";
     INVALID_SCRIPT = 422 "invalid_script", "The embedded engine rejects the source";
     NOT_RUNNABLE = 422 "not_runnable", "Scripts of this kind cannot be run";
-    IN_USE = 409 "in_use", "The script or template is still used";
+    IN_USE = 409 "in_use", "The script or the template is still used";
     SCRIPTS_UNAVAILABLE = 503 "scripts_unavailable", "The server cannot run scripts at the moment";
 
     // Methods and events.

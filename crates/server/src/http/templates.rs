@@ -30,7 +30,7 @@ pub async fn patch(
     app: App,
     caller: Caller,
     PathId(id): PathId<TemplateId>,
-    Json(TemplatePatch(patch)): Json<TemplatePatch>,
+    Json(patch): Json<TemplatePatch>,
 ) -> ApiResult<Json<Template>> {
     Ok(Json(app.templates.patch(&caller, id, patch).await?))
 }

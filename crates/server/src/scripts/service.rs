@@ -17,7 +17,7 @@ use svc_script::Source;
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
-    scripts::{self, Use},
+    scripts,
     zone_changes::{self, ZoneChange},
 };
 use uuid::Uuid;
@@ -30,12 +30,9 @@ use super::{
 };
 use crate::{
     fair_pool::{Cancelled, FairPool},
-    identity::{Actor, Caller, CallerWriter, Credential, IdentityError, check_one_more},
+    identity::{Actor, Caller, CallerWriter, Credential, IdentityError, check_one_more, name_uses},
     limits::MinuteLimit,
 };
-
-/// Names listed in the error for deleting a script that is in use.
-const USES_NAMED: usize = 5;
 
 pub struct Scripts {
     pub store: Store,
@@ -332,22 +329,6 @@ pub(super) fn check_quota(
         ScriptOwner::Global => Ok(quotas.check(Quota::Scripts, has + 1)?),
         ScriptOwner::User => check_one_more(tx, quotas, script.owner_id, Quota::Scripts, has),
     }
-}
-
-/// Names some of the uses that the caller may see, and counts the others.
-fn name_uses(caller: &Caller, uses: &[Use]) -> String {
-    let known = |used: &&Use| used.owner.is_none_or(|owner| owner == caller.user.id);
-    let mut named: Vec<_> = uses
-        .iter()
-        .filter(known)
-        .take(USES_NAMED)
-        .map(|used| format!("{} `{}`", used.what, used.name))
-        .collect();
-    let others = uses.len() - named.len();
-    if others > 0 {
-        named.push(format!("{others} more"));
-    }
-    named.join(", ")
 }
 
 fn entry(caller: &Caller, action: &'static str, script: &Script) -> Entry {

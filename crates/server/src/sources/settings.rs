@@ -1,12 +1,14 @@
 //! Checks the settings of a source, and applies merge patches to them.
 
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
 use svc_core::source::{
     check_event_name,
     settings::{TypeRule, Verification, check_headers},
 };
-use svc_protocol::api::{DESCRIPTION_MAX, SourcePatch};
+use svc_protocol::{
+    api::{DESCRIPTION_MAX, Members, SourcePatch},
+    document,
+};
 use svc_store::sources::SourceRow;
 
 use super::error::SourceError;
@@ -56,23 +58,12 @@ pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRo
     Ok(after)
 }
 
-/// Applies a merge patch: each member replaces the member of the same name, and `null` removes it.
+/// Applies a merge patch to the member `name`.
 fn merged<T: Serialize + DeserializeOwned>(
     name: &str,
     before: &T,
-    change: &Value,
+    change: &Members,
 ) -> Result<T, SourceError> {
-    let invalid = |text: String| SourceError::Invalid(format!("`{name}`: {text}"));
-    let Value::Object(change) = change else {
-        return Err(invalid("expected an object".to_owned()));
-    };
-    let mut merged = serde_json::to_value(before).expect("settings are JSON");
-    let members = merged.as_object_mut().expect("settings are an object");
-    for (member, value) in change {
-        match value {
-            Value::Null => drop(members.remove(member)),
-            value => drop(members.insert(member.clone(), value.clone())),
-        }
-    }
-    serde_json::from_value(merged).map_err(|error| invalid(error.to_string()))
+    document::merge(before, change)
+        .map_err(|error| SourceError::Invalid(format!("in `{name}`: {error}")))
 }

@@ -18,12 +18,10 @@ pub enum SpaceError {
     Name(#[from] NameError),
     #[error("you have a space named `{name}` already")]
     NameTaken { name: String },
-    #[error(
-        "template `{template}` is still used by spaces; delete these spaces first, or change the template"
-    )]
-    InUse { template: String },
     #[error("{0}")]
     Conflict(String),
+    #[error("template `{name}` is used by {by}; delete these spaces first")]
+    TemplateInUse { name: String, by: String },
     #[error("{0}")]
     Invalid(String),
     #[error(

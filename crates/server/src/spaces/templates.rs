@@ -5,14 +5,11 @@
 //! change the template. A new space can take the script or the check from a template only if the
 //! user who last saved the template held every permission of the space's owner.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::json;
 use svc_core::{Id, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower};
-use svc_protocol::{
-    api::{NewTemplate, PORTS_MAX, ScriptKind, ScriptOwner, Template},
-    document,
-};
+use svc_protocol::api::{NewTemplate, PORTS_MAX, ScriptKind, ScriptOwner, Template, TemplatePatch};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
@@ -22,7 +19,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{SpaceError, record::check_health_check};
-use crate::identity::{Actor, Caller, CallerWriter};
+use crate::identity::{Actor, Caller, CallerWriter, name_uses};
 
 const FIELDS_MAX: usize = 100;
 const FIELD_NAME_BYTES_MAX: usize = 128;
@@ -63,19 +60,18 @@ impl Templates {
         Ok(template)
     }
 
-    /// `patch` is a merge patch of the writable fields.
     pub async fn patch(
         &self,
         caller: &Caller,
         id: TemplateId,
-        patch: serde_json::Value,
+        patch: TemplatePatch,
     ) -> Result<Template, SpaceError> {
         self.writer
             .write(caller, move |tx, caller| {
                 let current = templates::get(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
-                let changed = merge(&current, &patch)?;
+                let changed = patched(&current, patch);
                 check(&changed)?;
                 check_name_free(tx, &changed.name, Some(id))?;
                 check_startup_script(tx, changed.startup_script_id)?;
@@ -94,13 +90,15 @@ impl Templates {
                 let template = templates::get(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
-                match templates::delete(tx, id) {
-                    Ok(_) => Ok(append(tx, &actor.name, "template.deleted", &template)?),
-                    Err(StoreError::ForeignKey) => Err(SpaceError::InUse {
-                        template: template.name,
-                    }),
-                    Err(error) => Err(error.into()),
+                let uses = templates::list_uses(tx, id)?;
+                if !uses.is_empty() {
+                    return Err(SpaceError::TemplateInUse {
+                        name: template.name,
+                        by: name_uses(caller, &uses),
+                    });
                 }
+                templates::delete(tx, id)?;
+                Ok(append(tx, &actor.name, "template.deleted", &template)?)
             })
             .await
     }
@@ -119,35 +117,28 @@ fn record(fields: NewTemplate, id: TemplateId, created_at: Timestamp) -> Templat
 }
 
 /// The writable fields of a template after a merge patch.
-fn merge(current: &Template, patch: &serde_json::Value) -> Result<NewTemplate, SpaceError> {
-    let invalid = |error: &dyn std::fmt::Display| SpaceError::Invalid(error.to_string());
-    let serde_json::Value::Object(patch) = patch else {
-        return Err(invalid(&"a merge patch must be an object"));
-    };
-    let mut merged = json!({
-        "name": current.name, "ports": current.ports, "startup_script_id": current.startup_script_id,
-        "health_check": current.health_check, "custom_fields": current.custom_fields,
-    });
-    let fields = merged.as_object_mut().expect("made as an object above");
-    for (key, value) in patch {
-        if key == "custom_fields"
-            && let serde_json::Value::Object(changes) = value
-        {
-            let mut custom: BTreeMap<String, serde_json::Value> = current
-                .custom_fields
-                .iter()
-                .map(|(k, v)| (k.clone(), json!(v)))
-                .collect();
-            custom.extend(changes.iter().map(|(k, v)| (k.clone(), v.clone())));
-            custom.retain(|_, value| !value.is_null());
-            fields.insert(key.clone(), json!(custom));
-        } else if value.is_null() {
-            fields.remove(key);
-        } else {
-            fields.insert(key.clone(), value.clone());
+fn patched(current: &Template, patch: TemplatePatch) -> NewTemplate {
+    let current = current.clone();
+    let mut custom_fields = current.custom_fields;
+    match patch.custom_fields {
+        None => {}
+        Some(None) => custom_fields.clear(),
+        Some(Some(changes)) => {
+            for (name, value) in changes {
+                match value {
+                    Some(value) => drop(custom_fields.insert(name, value)),
+                    None => drop(custom_fields.remove(&name)),
+                }
+            }
         }
     }
-    document::read_value(merged).map_err(|error| invalid(&error))
+    NewTemplate {
+        name: patch.name.unwrap_or(current.name),
+        ports: patch.ports.map_or(current.ports, Option::unwrap_or_default),
+        startup_script_id: patch.startup_script_id.unwrap_or(current.startup_script_id),
+        health_check: patch.health_check.unwrap_or(current.health_check),
+        custom_fields,
+    }
 }
 
 fn check(template: &NewTemplate) -> Result<(), SpaceError> {
@@ -176,6 +167,9 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
         return invalid(format!("more than {FIELDS_MAX} custom fields"));
     }
     for (name, value) in &template.custom_fields {
+        if name.is_empty() {
+            return invalid("a custom field has an empty name; give it a name".to_owned());
+        }
         if name.len() > FIELD_NAME_BYTES_MAX || value.len() > FIELD_BYTES_MAX {
             return invalid(format!(
                 "a custom field has a name of {} and a value of {} bytes; at most {FIELD_NAME_BYTES_MAX} and {FIELD_BYTES_MAX} are allowed",

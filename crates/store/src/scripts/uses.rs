@@ -8,7 +8,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// A record that uses a script: its kind, its name, and its owner (`None` if the record is global).
+/// A record that uses a script or a template: its kind, its name, and its owner (`None` if the record is global).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Use {
     pub what: &'static str,

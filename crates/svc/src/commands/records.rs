@@ -165,8 +165,9 @@ pub fn words_if_given(given: Vec<String>) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-    use svc_protocol::api::{RolePatch, Space, SpacePatch, Template, User, UserPatch};
+    use svc_protocol::api::{
+        RolePatch, Space, SpacePatch, Template, TemplatePatch, User, UserPatch,
+    };
 
     use super::*;
 
@@ -190,7 +191,7 @@ mod tests {
             "--health-check, --startup-script",
         );
         check(
-            check_patch::<Template>(&json!({})),
+            check_patch::<Template>(&TemplatePatch::default()),
             "--name, --remove-field, --port, --health-check, --field, --startup-script",
         );
         let patch = UserPatch::default();
@@ -198,7 +199,11 @@ mod tests {
             check_patch::<User>(&patch),
             "--role, --group, --activate, --deactivate, --quota",
         );
-        assert!(check_patch::<Template>(&json!({"health_check": Value::Null})).is_ok());
+        let patch = TemplatePatch {
+            health_check: Some(None),
+            ..TemplatePatch::default()
+        };
+        assert!(check_patch::<Template>(&patch).is_ok());
         let patch = RolePatch {
             name: Some("n".into()),
             permissions: None,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use svc_core::{ScriptId, space::HealthCheck};
-use svc_protocol::api::{NewTemplate, Port, Template};
+use svc_protocol::api::{NewTemplate, Port, Template, TemplatePatch};
 
 use super::{
     Shell, health_check,
@@ -123,7 +123,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             content,
         } => {
             let script = script::find_startup(shell, content.startup_script.as_deref()).await?;
-            let patch = patch(name, &content, remove_fields, script)?;
+            let patch = patch(name, content, remove_fields, script)?;
             records::update::<Template>(shell, &template, &patch).await
         }
         Command::Rm(which) => records::remove::<Template>(shell, &which).await,
@@ -133,31 +133,22 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 /// A merge patch of the given options.
 fn patch(
     name: Option<String>,
-    content: &Content,
+    content: Content,
     remove_fields: Vec<String>,
-    startup_script: Option<Option<ScriptId>>,
-) -> Result<Value, Failure> {
-    let mut patch = Map::new();
-    if let Some(name) = name {
-        patch.insert("name".into(), name.into());
-    }
-    if !content.ports.is_empty() {
-        patch.insert("ports".into(), json!(content.ports));
-    }
-    if let Some(health_check) = content.health_check()? {
-        patch.insert("health_check".into(), json!(health_check));
-    }
-    let set = content.fields.iter().cloned();
-    let set = set.map(|(name, value)| (name, Value::from(value)));
-    let removed = remove_fields.into_iter().map(|name| (name, Value::Null));
-    let fields: Map<_, _> = removed.chain(set).collect();
-    if !fields.is_empty() {
-        patch.insert("custom_fields".into(), Value::Object(fields));
-    }
-    if let Some(script) = startup_script {
-        patch.insert("startup_script_id".into(), json!(script));
-    }
-    Ok(Value::Object(patch))
+    startup_script_id: Option<Option<ScriptId>>,
+) -> Result<TemplatePatch, Failure> {
+    let health_check = content.health_check()?;
+    let removed = remove_fields.into_iter().map(|name| (name, None));
+    let set = content.fields.into_iter();
+    let set = set.map(|(name, value)| (name, Some(value)));
+    let fields: BTreeMap<_, _> = removed.chain(set).collect();
+    Ok(TemplatePatch {
+        name,
+        ports: (!content.ports.is_empty()).then_some(Some(content.ports)),
+        startup_script_id,
+        health_check,
+        custom_fields: (!fields.is_empty()).then_some(Some(fields)),
+    })
 }
 
 impl Record for Template {

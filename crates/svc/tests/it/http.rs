@@ -1,5 +1,5 @@
 //! HTTP: host names, proxies, slow connections, expensive requests, requests without a body,
-//! messages about refused requests, and the OpenAPI document.
+//! messages about refused requests, the form of bodies, and the OpenAPI document.
 
 mod compute;
 mod connections;
@@ -8,3 +8,4 @@ mod hosts;
 mod messages;
 mod openapi;
 mod proxies;
+mod shapes;

@@ -85,7 +85,7 @@ export default function TemplatesPage() {
       html`
         <${ConfirmDialog} title=${`Delete ${deleting.name}?`} action="Delete template"
           onConfirm=${() => remove(deleting, list)} onClose=${() => setDeleting(null)}>
-          <p>No new space can use it. Spaces that were created from it stay, without its custom fields.</p>
+          <p>No new space can use it. A template with spaces cannot be deleted: delete its spaces first.</p>
         </${ConfirmDialog}>
       `
     }

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use svc_core::{
     EventId, delivery_policy::DeliveryPolicy, event::sample, name::check_free_name,
     pattern::Pattern,
 };
 use svc_protocol::{
     api::{
-        DESCRIPTION_MAX, JsonRpcConfig, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig,
-        SinkType, WebhookConfig,
+        DESCRIPTION_MAX, JsonRpcConfig, Members, NewSink, PATTERNS_MAX, PatternsInput,
+        ScriptConfig, SinkType, WebhookConfig,
     },
     document,
 };
@@ -100,13 +100,7 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
 
 /// A sink's configuration after a merge patch. `patch` is the part that belongs to the type of the
 /// sink.
-pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, SinkError> {
-    let Value::Object(patch) = patch else {
-        return Err(SinkError::invalid(
-            "invalid_config",
-            "the configuration of a sink is changed member by member; send an object",
-        ));
-    };
+pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig, SinkError> {
     let config = match current {
         SinkConfig::Webhook {
             url,
@@ -175,15 +169,9 @@ pub fn expression(field: &str, source: &str) -> Result<Expression, SinkError> {
 /// The delivery policy after a merge patch.
 pub fn merged_policy(
     current: &DeliveryPolicy,
-    patch: &Value,
+    patch: &Members,
     kind: SinkType,
 ) -> Result<DeliveryPolicy, SinkError> {
-    let Value::Object(patch) = patch else {
-        return Err(SinkError::invalid(
-            "invalid_policy",
-            "`delivery` is changed member by member; send an object",
-        ));
-    };
     let (mut current, mut patch) = (current.clone(), patch.clone());
     // The two forms of `retry` exclude each other, so a new `retry` replaces the old one as a
     // whole.
@@ -308,7 +296,7 @@ fn missing_script() -> SinkError {
 
 /// Completes a patch of a script sink: a new `script_id` removes the `source`, and a new `source`
 /// removes the `script_id`.
-fn drop_replaced(patch: &Map<String, Value>) -> Map<String, Value> {
+fn drop_replaced(patch: &Members) -> Members {
     let mut patch = patch.clone();
     let given = |key| patch.get(key).is_some_and(|value: &Value| !value.is_null());
     match (given("script_id"), given("source")) {
@@ -346,41 +334,13 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
 }
 
 /// Applies a JSON Merge Patch (RFC 7396).
-fn merge<T: Serialize + DeserializeOwned>(
-    current: &T,
-    patch: &Map<String, Value>,
-) -> Result<T, SinkError> {
-    let mut merged = serde_json::to_value(current)
-        .map_err(|error| SinkError::Internal(format!("a stored sink is not JSON: {error}")))?;
-    merge_into(&mut merged, patch);
-    document::read_value(merged).map_err(|error| {
+fn merge<T: Serialize + DeserializeOwned>(current: &T, patch: &Members) -> Result<T, SinkError> {
+    document::merge(current, patch).map_err(|error| {
         SinkError::invalid(
             "invalid_config",
             format!("in the configuration of this sink: {error}"),
         )
     })
-}
-
-fn merge_into(target: &mut Value, patch: &Map<String, Value>) {
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    let Value::Object(members) = target else {
-        return;
-    };
-    for (key, change) in patch {
-        match change {
-            Value::Null => {
-                members.shift_remove(key);
-            }
-            Value::Object(change) => {
-                merge_into(members.entry(key.clone()).or_insert(Value::Null), change);
-            }
-            other => {
-                members.insert(key.clone(), other.clone());
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -209,7 +209,7 @@ const TEXTS: &[Text] = &[
     ("GET", "/api/templates/{id}", "Read a template", &[]),
     ("PATCH", "/api/templates/{id}", "Change a template",
         &[INVALID_NAME, INVALID, CONFLICT, EXCEEDS_OWN_POWER]),
-    ("DELETE", "/api/templates/{id}", "Delete a template", &[IN_USE, EXCEEDS_OWN_POWER]),
+    ("DELETE", "/api/templates/{id}", "Delete a template that no space uses", &[IN_USE, EXCEEDS_OWN_POWER]),
     ("GET", "/api/scripts", "List scripts", &[]),
     ("POST", "/api/scripts", "Store a script", SCRIPT_SOURCE),
     ("POST", "/api/scripts/check", "Compile the source code of a script without storing or running it",

@@ -264,7 +264,7 @@ fn patch(
         config.insert("script_id".into(), Value::Null);
         config.insert("source".into(), json!(source));
     }
-    let config = (!config.is_empty()).then_some(Value::Object(config));
+    let config = (!config.is_empty()).then_some(config);
     let of = |wanted: SinkType| config.clone().filter(|_| wanted == kind);
     let patch = SinkPatch {
         name: args.name,

@@ -1,8 +1,8 @@
 //! The option `--delivery`: settings of a sink's delivery policy.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_core::delivery_policy::DeliveryPolicy;
-use svc_protocol::document;
+use svc_protocol::{api::Members, document};
 
 use crate::exit::Failure;
 
@@ -51,9 +51,9 @@ fn parse_statuses(text: &str) -> Result<Value, String> {
 }
 
 /// The settings as a merge patch; `None` if there are none.
-pub fn to_patch(settings: Vec<Setting>) -> Option<Value> {
-    let settings: Map<String, Value> = settings.into_iter().collect();
-    (!settings.is_empty()).then_some(Value::Object(settings))
+pub fn to_patch(settings: Vec<Setting>) -> Option<Members> {
+    let settings: Members = settings.into_iter().collect();
+    (!settings.is_empty()).then_some(settings)
 }
 
 /// The policy of a new sink; `None` if there are no settings.
@@ -62,7 +62,7 @@ pub fn to_policy(settings: Vec<Setting>) -> Result<Option<DeliveryPolicy>, Failu
     let Some(settings) = to_patch(given.collect()) else {
         return Ok(None);
     };
-    let policy = document::read_value(settings)
+    let policy = document::read_value(Value::Object(settings))
         .map_err(|error| Failure::usage(format!("in `--delivery`: {error}")))?;
     Ok(Some(policy))
 }

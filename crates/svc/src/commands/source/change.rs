@@ -259,13 +259,20 @@ pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let verify = settings.verify_members();
     let event_type = settings.event_type();
     // The given option replaces the whole rule: the members of the other options become `null`.
-    let replaced =
-        |rule: &TypeRule| json!({"header": rule.header, "body": rule.body, "fixed": rule.fixed});
+    let members = |rule: TypeRule| {
+        let members = [
+            ("header", rule.header),
+            ("body", rule.body),
+            ("fixed", rule.fixed),
+        ];
+        let members = members.into_iter();
+        members.map(|(name, value)| (name.to_owned(), json!(value)))
+    };
     let patch = SourcePatch {
         name: args.name,
         description: settings.description,
-        verify: (!verify.is_empty()).then_some(Value::Object(verify)),
-        event_type: (event_type != TypeRule::default()).then(|| replaced(&event_type)),
+        verify: (!verify.is_empty()).then_some(verify),
+        event_type: (event_type != TypeRule::default()).then(|| members(event_type).collect()),
         headers: words_if_given(settings.copy_headers),
         active: match (args.active, args.inactive) {
             (true, _) => Some(true),

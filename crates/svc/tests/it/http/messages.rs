@@ -1,5 +1,6 @@
 //! Refused bodies and queries: the message names the field and the value and shows what to write.
 
+use serde_json::json;
 use svc_testkit::TestServer;
 
 /// Words that only parsers and types in the code use.
@@ -69,6 +70,47 @@ async fn messages_of_refused_requests_have_no_text_of_a_library() {
             .body(body.into())
             .unwrap();
         let answer = ann.http().send(request).await.expect(400).json();
+        check(answer["detail"].as_str().unwrap(), expected);
+    }
+    let webhook = ann.webhook("hook", "*", "https://example.com/").await;
+    let admin = server.admin().await;
+    let template = admin.post("/api/templates", json!({"name": "web"})).await;
+    let template = template.expect(201).json();
+    let template = format!("/api/templates/{}", template["id"].as_str().unwrap());
+    let sink = webhook.path();
+    for (user, path, body, expected) in [
+        (
+            &ann,
+            &sink,
+            json!({"webhook": null}),
+            "`webhook`: expected an object, not null",
+        ),
+        (
+            &ann,
+            &sink,
+            json!({"webhook": "x"}),
+            "`webhook`: expected an object, not the text `x`",
+        ),
+        (
+            &ann,
+            &sink,
+            json!({"delivery": []}),
+            "`delivery`: expected an object, not an array",
+        ),
+        (
+            &admin,
+            &template,
+            json!({"custom_fields": {"": "x"}}),
+            "a custom field has an empty name",
+        ),
+        (
+            &admin,
+            &template,
+            json!({"health_check": {"type": "none", "port": 1}}),
+            "`port` is for health checks of type `tcp`",
+        ),
+    ] {
+        let answer = user.patch(path, body).await.expect(400).json();
         check(answer["detail"].as_str().unwrap(), expected);
     }
     let answer = ann.get("/api/spaces?limit=many").await.expect(400).json();

@@ -213,11 +213,18 @@ async fn s3_s6_1_a_template_gives_a_space_its_ports_addresses_and_health_check()
     assert_eq!(record["space_urls"], urls);
     assert_eq!(record["template_id"], template["id"]);
     assert_eq!(record["health_check"]["port"], 3000);
-    // A space outlives its template.
+    // A template that a space uses cannot be deleted. Only users who may see the space read its name.
     let path = format!("/api/templates/{}", template["id"].as_str().unwrap());
-    let deleted = admin.delete(&path).await;
-    assert!([200, 204].contains(&deleted.status), "{}", deleted.text());
-    assert_eq!(space.record().await["space_urls"], urls);
+    let refused = admin.delete(&path).await.expect(409);
+    assert_eq!(refused.code(), "in_use");
+    assert!(refused.text().contains("`ann/lab`"), "{}", refused.text());
+    let rm = server.cli(&admin).run(&["template", "rm", "web"]);
+    assert!(rm.await.expect(6).stderr.contains("`ann/lab`"));
+    let record = space.record().await;
+    assert_eq!(record["space_urls"], urls);
+    assert_eq!(record["template_id"], template["id"]);
+    ann.delete(&space.path()).await.expect(204);
+    admin.delete(&path).await.expect(204);
     let unknown = json!({"name": "x", "template_id": template["id"]});
     let refused = ann.post("/api/spaces", unknown).await.status;
     assert!([400, 404].contains(&refused), "{refused}");
