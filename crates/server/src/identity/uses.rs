@@ -1,6 +1,5 @@
 //! Names the records that keep another record from being deleted.
 
-use svc_core::Permission;
 use svc_store::scripts::Use;
 
 use super::Caller;
@@ -8,13 +7,10 @@ use super::Caller;
 /// The maximum number of names in one error.
 const USES_NAMED: usize = 5;
 
-/// Names some of the uses that the caller may see, and counts the others.
-pub fn name_uses(caller: &Caller, uses: &[Use]) -> String {
-    let sees_spaces = caller.user.permissions.contains(Permission::ManageSpaces);
-    let known = |used: &&Use| {
-        let is_own = used.owner.is_none_or(|owner| owner == caller.user.id);
-        is_own || used.what == "space" && sees_spaces
-    };
+/// Names some of the uses, and counts the others. Records of other users are named only if the
+/// caller sees all of them (`sees_all`).
+pub fn name_uses(caller: &Caller, sees_all: bool, uses: &[Use]) -> String {
+    let known = |used: &&Use| sees_all || used.owner.is_none_or(|owner| owner == caller.user.id);
     let mut named: Vec<_> = uses
         .iter()
         .filter(known)

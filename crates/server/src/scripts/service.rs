@@ -180,7 +180,7 @@ impl Scripts {
                 if !uses.is_empty() {
                     return Err(ScriptsError::InUse {
                         name: script.name,
-                        by: name_uses(who, &uses),
+                        by: name_uses(who, false, &uses),
                     });
                 }
                 scripts::delete(tx, id)?;

@@ -8,7 +8,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use svc_core::{Id, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower};
+use svc_core::{
+    Id, Permission, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower,
+};
 use svc_protocol::api::{NewTemplate, PORTS_MAX, ScriptKind, ScriptOwner, Template, TemplatePatch};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
@@ -92,9 +94,10 @@ impl Templates {
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 let uses = templates::list_uses(tx, id)?;
                 if !uses.is_empty() {
+                    let sees_all = actor.permissions.contains(Permission::ManageSpaces);
                     return Err(SpaceError::TemplateInUse {
                         name: template.name,
-                        by: name_uses(caller, &uses),
+                        by: name_uses(caller, sees_all, &uses),
                     });
                 }
                 templates::delete(tx, id)?;
