@@ -66,6 +66,34 @@ impl State {
     }
 }
 
+/// What decides whether a space fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition {
+    pub state: State,
+    pub stop_reason: Option<StopReason>,
+    pub health: Health,
+    pub is_linked: bool,
+    /// Whether the last registration was refused.
+    pub is_refused: bool,
+}
+
+impl Condition {
+    /// Whether a person has to look at the space. A space that a user or its agent stopped is no
+    /// failure; a space that the service stopped after a lost link is one.
+    ///
+    /// `spaceState` in `web/app/src/lib/spaces.js` makes the same decision.
+    pub fn is_failing(&self) -> bool {
+        match self.state {
+            State::Created => self.is_refused,
+            State::Deployed => {
+                self.is_refused || !self.is_linked || self.health == Health::Unhealthy
+            }
+            State::Stopped => self.stop_reason == Some(StopReason::LinkLost),
+            State::Deleted => false,
+        }
+    }
+}
+
 /// The URL of each port of a space: `https://<user>--<space>--<port>.<domain>`. Empty without a
 /// wildcard domain.
 pub fn space_urls(
@@ -113,6 +141,74 @@ mod tests {
                     "{from} -> {to}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn s3_a_space_that_users_must_look_at_fails() {
+        let well = Condition {
+            state: State::Deployed,
+            stop_reason: None,
+            health: Health::Healthy,
+            is_linked: true,
+            is_refused: false,
+        };
+        let stopped = |reason| Condition {
+            state: State::Stopped,
+            stop_reason: Some(reason),
+            is_linked: false,
+            ..well
+        };
+        let created = Condition {
+            state: State::Created,
+            health: Health::Unknown,
+            is_linked: false,
+            ..well
+        };
+        let cases = [
+            (well, false),
+            (
+                Condition {
+                    is_refused: true,
+                    ..well
+                },
+                true,
+            ),
+            (
+                Condition {
+                    is_linked: false,
+                    ..well
+                },
+                true,
+            ),
+            (
+                Condition {
+                    health: Health::Unhealthy,
+                    ..well
+                },
+                true,
+            ),
+            (
+                Condition {
+                    health: Health::Unknown,
+                    ..well
+                },
+                false,
+            ),
+            (stopped(StopReason::LinkLost), true),
+            (stopped(StopReason::AgentStopped), false),
+            (stopped(StopReason::Requested), false),
+            (
+                Condition {
+                    health: Health::Unhealthy,
+                    ..stopped(StopReason::Requested)
+                },
+                false,
+            ),
+            (created, false),
+        ];
+        for (condition, fails) in cases {
+            assert_eq!(condition.is_failing(), fails, "{condition:?}");
         }
     }
 

@@ -80,9 +80,10 @@ pub use second_factor::{
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
-    NewSink, PatternsInput, Preview, PreviewResult, RotateSecret, ScriptConfig, SecretRotation,
-    Sink, SinkOwner, SinkPatch, SinkPause, SinkType, WebhookConfig, WebhookFormat,
+    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, EventKey, FeedKind, FeedProgress,
+    FilterDecision, JsonRpcConfig, LastDelivery, NewSink, PatternsInput, Preview, PreviewResult,
+    RotateSecret, ScriptConfig, SecretRotation, Sink, SinkOwner, SinkPatch, SinkPause, SinkType,
+    WebhookConfig, WebhookFormat,
 };
 pub use sources::{
     NewSource, RepeatedDelivery, RequestOutcome, RotateSource, Source, SourcePatch,

@@ -80,7 +80,7 @@ pub struct Parts {
     pub mcp: Arc<Mcp>,
     /// The connections of agents.
     pub links: Arc<Links>,
-    pub spaces: Spaces,
+    pub spaces: Arc<Spaces>,
     pub templates: Templates,
     /// Agents that the server runs itself.
     pub local: Arc<LocalRuntime>,

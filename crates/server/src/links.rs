@@ -119,6 +119,18 @@ impl Links {
         }
     }
 
+    /// Spaces, of one owner or of all owners, without a link or whose registration was refused; at
+    /// most `limit`.
+    pub fn list_troubled(&self, owner: Option<UserId>, limit: usize) -> Vec<SpaceId> {
+        let live = self.live.read();
+        live.values()
+            .filter(|space| owner.is_none_or(|owner| space.owner == owner))
+            .filter(|space| space.link().is_none() || space.registration_error().is_some())
+            .map(|space| space.id)
+            .take(limit)
+            .collect()
+    }
+
     /// Ends a space's link and removes its methods.
     pub async fn cut(&self, space: SpaceId, reason: Goodbye) {
         if let Some(live) = self.find(space) {

@@ -4,6 +4,7 @@
 mod access;
 mod agent_tokens;
 mod error;
+mod failing;
 pub mod local;
 mod logs_elsewhere;
 mod owners;

@@ -26,14 +26,15 @@ use crate::{
     identity::{Caller, Directory, IdentityError},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},
+    spaces::Spaces,
     streams::Streams,
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Events are counted up to this number, which is precise enough for an overview.
 const EVENTS_MAX: u32 = 10_000;
-/// The maximum number of failing sinks that an answer lists. Further failing sinks are only
-/// counted.
+/// The maximum number of failing sinks that an answer lists, and of failing spaces. Further ones are
+/// only counted.
 const FAILING_MAX: u32 = 100;
 
 /// The scope of the statistics.
@@ -87,6 +88,7 @@ pub enum StatsError {
 
 pub struct Overview {
     pub store: Store,
+    pub spaces: Arc<Spaces>,
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
@@ -114,7 +116,13 @@ impl Overview {
                 calls::list_calls(tx, user, StatsRange::Hour.first(now))?,
             ))
         };
-        let (spaces, sinks, events_last_hour, calls) = self.store.read(read).await?;
+        let (mut spaces, sinks, events_last_hour, calls) = self.store.read(read).await?;
+        if let Some(counts) = &mut spaces
+            && manages_spaces(caller)
+        {
+            let failing = self.spaces.list_failing(caller, FAILING_MAX as usize);
+            (counts.failing, counts.failing_total) = failing.await?;
+        }
         let (methods, providers) = self.count_methods(caller, is_server).await?;
         let (_, minutes) = self.show_calls(user, StatsRange::Hour, now, calls);
         Ok(Stats {
@@ -164,17 +172,17 @@ fn minute(point: MethodStatsPoint) -> CallMinute {
     }
 }
 
+fn manages_spaces(caller: &Caller) -> bool {
+    let permissions = &caller.user.permissions;
+    permissions.contains_any(&[UseSpaces, ManageSpaces])
+}
+
 fn space_counts(
     tx: &mut Tx<'_>,
     caller: &Caller,
     is_server: bool,
 ) -> Result<Option<SpaceCounts>, StoreError> {
-    if !is_server
-        && !caller
-            .user
-            .permissions
-            .contains_any(&[UseSpaces, ManageSpaces])
-    {
+    if !is_server && !manages_spaces(caller) {
         return Ok(None);
     }
     spaces::count_by_state(tx, (!is_server).then_some(caller.user.id)).map(Some)

@@ -26,7 +26,10 @@ pub use self::{
         list_declaring_spaces, withdraw_space,
     },
     due::{Claim, Claimed, DueOwner, claim, correct_kinds, first_due, list_due_owners},
-    feeds::{Feed, FeedSelection, add_feed, count_feeds, end_feed, find_feed, move_feed},
+    feeds::{
+        Feed, FeedSelection, NewFeed, add_feed, count_feeds, end_feed, find_feed, list_progress,
+        move_feed,
+    },
     lease::{DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, make_due, release_all},
     queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again},
     refill::{

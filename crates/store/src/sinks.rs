@@ -5,7 +5,7 @@ mod health;
 mod row;
 
 use svc_core::{GroupId, LaneId, SinkId, UserId, power::SavedPower};
-use svc_protocol::api::{LastDelivery, SinkPause};
+use svc_protocol::api::{FeedProgress, LastDelivery, SinkPause};
 use uuid::Uuid;
 
 pub use self::{
@@ -39,6 +39,8 @@ pub struct SinkStatus {
     pub held: bool,
     /// The number of unfinished requests to send past events again.
     pub feeds: u32,
+    /// Their progress, oldest first.
+    pub feed_progress: Vec<FeedProgress>,
     pub filter_errors: u64,
     /// The newest error of the filter.
     pub filter_error: Option<String>,
@@ -248,6 +250,10 @@ pub fn status(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkStatus, StoreError> {
         failures: lane.failures,
         held: lane.is_behind,
         feeds: lane.feeds,
+        feed_progress: match lane.feeds {
+            0 => Vec::new(),
+            _ => lanes::list_progress(tx, lane.id)?,
+        },
         filter_errors: lane.filter_errors,
         filter_error: lane.filter_error,
         last_delivery: deliveries::last(tx, lane.id)?,

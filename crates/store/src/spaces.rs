@@ -112,6 +112,34 @@ pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCou
     Ok(counts)
 }
 
+/// Spaces, of one owner or of all owners, that may fail according to their records, and the spaces of
+/// `others`; at most `limit`, in the order of their names.
+pub fn list_suspects(
+    tx: &mut Tx<'_>,
+    owner: Option<UserId>,
+    others: &[SpaceId],
+    limit: u32,
+) -> Result<Vec<SpaceRow>, StoreError> {
+    let mut conditions = Conditions::default();
+    conditions.add_in_padded("id", others);
+    let others = match others {
+        [] => String::new(),
+        _ => format!("OR {}", conditions.sql),
+    };
+    let mut conditions = Conditions {
+        sql: format!(
+            "(state = 'deployed' AND health = 'unhealthy'
+              OR state = 'stopped' AND stop_reason = 'link_lost' {others})"
+        ),
+        ..conditions
+    };
+    conditions.add_some("owner_id = ?", owner);
+    conditions.and("state <> 'deleted'");
+    let limit = conditions.placeholder(limit);
+    let sql = format!("WHERE {} ORDER BY name, id LIMIT {limit}", conditions.sql);
+    tx.list_records(&sql, &conditions.values)
+}
+
 /// All spaces in one state: for the start of a server.
 pub fn list_in_state(tx: &mut Tx<'_>, state: State) -> Result<Vec<SpaceRow>, StoreError> {
     tx.list_records("WHERE state = ?1 ORDER BY id", values![state])

@@ -73,6 +73,10 @@ pub struct Sink {
     /// room.
     #[serde(default)]
     pub feeds: u32,
+    /// The progress of these resends and replays, oldest first; absent if there are none. One of them
+    /// runs at a time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub feed_progress: Vec<FeedProgress>,
     /// Events for which the filter failed. They count as events that do not match.
     #[serde(default)]
     pub filter_errors: u64,
@@ -83,7 +87,7 @@ pub struct Sink {
     pub created_at: Timestamp,
 }
 
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
@@ -153,6 +157,28 @@ pub struct JsonRpcConfig {
 pub struct SinkPause {
     pub at: Timestamp,
     pub reason: String,
+}
+
+/// A request to send past events again that has not ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FeedProgress {
+    pub kind: FeedKind,
+    /// The number of events that the request selected. Some of them may be skipped later, for example
+    /// because their retention has ended.
+    pub total: u64,
+    /// How many of them were queued. The queue may still hold some of these.
+    pub queued: u64,
+    /// When the request was made.
+    pub since: Timestamp,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FeedKind {
+    /// Deliveries that are sent again.
+    Resend,
+    /// Past events that are queued again.
+    Replay,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -351,6 +377,12 @@ pub struct Preview {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub data: Option<Box<RawValue>>,
+    /// For preview: the filter of the sink. A test uses the filter of the sink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// For preview: the expression that orders deliveries. A test uses the key of the sink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// For preview: patterns to compare with the event's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patterns: Option<PatternsInput>,
@@ -359,19 +391,48 @@ pub struct Preview {
     pub dry_run: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PreviewResult {
     /// The rendered body, as it would be sent.
     pub body: String,
     /// The type of the rendered event.
     #[serde(default)]
     pub event_type: String,
-    /// The patterns that match; `None` if no patterns were given.
+    /// The patterns that match. For preview: `None` if no patterns were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_patterns: Option<Vec<String>>,
+    /// The headers that the format of a webhook adds: `content-type` and, with
+    /// `cloudevents-binary`, the attributes. Empty for other sinks.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub format_headers: BTreeMap<String, String>,
+    /// What the filter decides; absent without a filter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterDecision>,
+    /// The key of the event; absent without a key expression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<EventKey>,
     /// For test without dry run: the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
+}
+
+/// What the filter of a sink decides about an event.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FilterDecision {
+    /// Whether the sink takes the event, if a pattern matches.
+    pub passes: bool,
+    /// Why the filter failed. Such an event is not delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The key by which the deliveries of a sink are ordered.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct EventKey {
+    pub value: String,
+    /// Why the key could not be computed. Its value is then empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// Query parameters of `GET /api/event-sinks/{id}/deliveries`.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use svc_core::{
     ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId, UserName,
-    space::{Health, HealthCheck, LogLevel, Runtime, State},
+    space::{Condition, Health, HealthCheck, LogLevel, Runtime, State, StopReason},
 };
 
 use super::{LOG_LINES_MAX, LOG_SEARCH_MAX, patch::nullable};
@@ -19,8 +19,18 @@ pub struct Space {
     pub owner_id: UserId,
     pub owner: UserName,
     pub state: State,
+    /// Why the space is stopped; absent in any other state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// When the space was stopped; absent in any other state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<Timestamp>,
     pub health: Health,
     pub runtime: Runtime,
+    /// The folder of a space with the runtime `local`, on the machine of the server: there, commands
+    /// such as `svc methods register` reach its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     pub template_id: Option<TemplateId>,
     pub startup_script_id: Option<ScriptId>,
     pub space_urls: BTreeMap<String, String>,
@@ -36,6 +46,18 @@ pub struct Space {
     /// The agent token. Present only in the answer to the space's creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
+}
+
+impl Space {
+    pub fn condition(&self) -> Condition {
+        Condition {
+            state: self.state,
+            stop_reason: self.stop_reason,
+            health: self.health,
+            is_linked: self.linked,
+            is_refused: matches!(self.registration, RegistrationStatus::Refused { .. }),
+        }
+    }
 }
 
 /// Whether a space publishes methods.

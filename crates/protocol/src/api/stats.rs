@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use svc_core::{Quota, SinkId, Timestamp, UserId, method_stats::StatsRange};
 
-use super::{DeliveryState, SinkOwner};
+use super::{DeliveryState, SinkOwner, SinkPause, Space, sinks::is_zero};
 
 /// Statistics of calls, spaces and sinks: those of the caller or, with `?scope=server`, of all
 /// users.
@@ -42,26 +42,37 @@ pub struct CallMinute {
 }
 
 /// Spaces by state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SpaceCounts {
     pub created: u64,
     pub deployed: u64,
     pub stopped: u64,
+    /// The spaces that the caller manages and that fail: the link of a deployed space is lost, its
+    /// health check fails, its registration was refused, or the service stopped the space because
+    /// its link was lost. At most 100; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failing: Vec<Space>,
+    /// The number of all failing spaces, counted up to 1,000; absent if 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failing_total: u64,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SinkCounts {
     pub total: u64,
     pub active: u64,
+    /// Sinks that the service paused, because deliveries failed.
+    #[serde(default)]
+    pub paused: u64,
     pub queued: u64,
     /// Events that full queues dropped, since the sinks were created.
     pub dropped: u64,
     /// Dropped events that were not replayed.
     #[serde(default)]
     pub lost: u64,
-    /// Active sinks that the caller manages and that fail: a delivery is being retried, the last
-    /// finished delivery is dead, or dead deliveries or dropped events were not sent again. At most
-    /// 100.
+    /// Sinks that the caller manages and that fail: the service paused the sink, a delivery is being
+    /// retried, the last finished delivery is dead, or dead deliveries or dropped events were not
+    /// sent again. At most 100; paused sinks come first.
     pub failing: Vec<FailingSink>,
     /// The number of all failing sinks.
     #[serde(default)]
@@ -86,6 +97,15 @@ pub struct FailingSink {
     /// Dropped events that were not replayed.
     #[serde(default)]
     pub lost: u64,
+    /// Why and when the service paused the sink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<SinkPause>,
+    /// Events in the queue.
+    #[serde(default)]
+    pub queue_depth: u32,
+    /// Whether stored events wait for the sink outside its queue.
+    #[serde(default)]
+    pub held: bool,
 }
 
 /// `GET /api/stats/calls`: the calls that the caller made or, with `?scope=server`, all calls.

@@ -97,6 +97,7 @@ pub fn assemble(
     let keys = ZoneKeys::new(&deliverers.secrets);
     let links = links(&base, options, logs.clone(), keys);
     let local = local(&base, options);
+    let spaces = Arc::new(spaces(&base, options, links.clone(), logs, local.clone()));
     let discovery = discovery(&base);
     let calls = Arc::new(calls(&base, options, discovery.clone()));
     let scripts = delivery::scripts(&base, options, runner);
@@ -113,7 +114,7 @@ pub fn assemble(
             writer: base.identity.writer(),
         },
         mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
-        stats: overview(&base, &calls),
+        stats: overview(&base, &calls, spaces.clone()),
         method_stats: method_stats(&base, &calls),
         self_check: SelfCheck {
             store: base.store.clone(),
@@ -122,7 +123,7 @@ pub fn assemble(
         calls,
         call_history: call_history(&base),
         discovery,
-        spaces: spaces(&base, options, links.clone(), logs, local.clone()),
+        spaces,
         links,
         local,
         sources: sources::sources(&base, options, &events, &deliverers, clock.clone()),
@@ -317,9 +318,10 @@ fn method_stats(base: &Base, calls: &Calls) -> MethodStatistics {
     }
 }
 
-fn overview(base: &Base, calls: &Calls) -> Overview {
+fn overview(base: &Base, calls: &Calls, spaces: Arc<Spaces>) -> Overview {
     Overview {
         store: base.store.clone(),
+        spaces,
         registry: base.registry.clone(),
         directory: base.directory.clone(),
         metrics: base.metrics.clone(),

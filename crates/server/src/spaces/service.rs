@@ -5,7 +5,7 @@ use std::{num::NonZeroU32, sync::Arc};
 use serde_json::json;
 use svc_core::{
     Permission, Quota, SpaceId, SpaceName,
-    space::{Health, Runtime, StopReason, Transition},
+    space::{Health, Runtime, State, StopReason, Transition},
 };
 use svc_link::{Control, Goodbye};
 use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
@@ -278,11 +278,12 @@ impl Spaces {
     }
 
     /// Converts a record for the API. If the owner was just deleted, the error is "not found".
-    fn present(&self, row: SpaceRow) -> Result<Space, SpaceError> {
+    pub(super) fn present(&self, row: SpaceRow) -> Result<Space, SpaceError> {
         let owner = self
             .directory
             .find_user(row.owner_id)
             .ok_or(SpaceError::NotFound)?;
+        let folder = self.folder_of(&row);
         Ok(Space {
             registration: self.links.registration_of(row.id),
             id: row.id,
@@ -290,8 +291,11 @@ impl Spaces {
             owner_id: row.owner_id,
             owner: owner.name.clone(),
             state: row.state,
+            stop_reason: row.stop_reason,
+            stopped_at: row.stopped_at.filter(|_| row.state == State::Stopped),
             health: row.health,
             runtime: row.runtime,
+            folder,
             template_id: row.template_id,
             startup_script_id: row.startup_script_id,
             space_urls: row.space_urls,
@@ -309,6 +313,15 @@ impl Spaces {
             created_at: row.created_at,
             agent_token: None,
         })
+    }
+}
+
+impl Spaces {
+    /// The folder of a space that this server runs.
+    fn folder_of(&self, row: &SpaceRow) -> Option<String> {
+        let is_here = row.node_id.is_none_or(|node| node == self.links.server_id);
+        (row.runtime == Runtime::Local && is_here)
+            .then(|| self.local.folder_of(row.id).display().to_string())
     }
 }
 

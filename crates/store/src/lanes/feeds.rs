@@ -3,11 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, Timestamp};
+use svc_protocol::api::{FeedKind, FeedProgress};
 
 use crate::{
     error::StoreError,
     record::row,
-    sql::{Tx, values},
+    sql::{FromRow, Row, Tx, values},
     value::as_json,
 };
 
@@ -31,6 +32,15 @@ pub enum FeedSelection {
 
 as_json!(FeedSelection);
 
+impl FeedSelection {
+    fn kind(&self) -> FeedKind {
+        match self {
+            Self::Deliveries { .. } | Self::Dead { .. } => FeedKind::Resend,
+            Self::Replay { .. } => FeedKind::Replay,
+        }
+    }
+}
+
 /// An unfinished feed of a lane.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Feed {
@@ -41,17 +51,40 @@ pub struct Feed {
 
 row! { Feed: n, selection, position }
 
+/// A feed that is about to begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewFeed {
+    pub selection: FeedSelection,
+    pub position: String,
+    /// The number of events that the request selected.
+    pub total: u32,
+    pub started_at: Timestamp,
+}
+
+impl FromRow for FeedProgress {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            kind: row.get::<FeedSelection>("selection")?.kind(),
+            total: row.get("total")?,
+            queued: row.get("queued")?,
+            since: row.get("started_at")?,
+        })
+    }
+}
+
 /// Adds a feed after the other feeds of its lane.
-pub fn add_feed(
-    tx: &mut Tx<'_>,
-    lane: LaneId,
-    selection: &FeedSelection,
-    position: &str,
-) -> Result<(), StoreError> {
+pub fn add_feed(tx: &mut Tx<'_>, lane: LaneId, feed: &NewFeed) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT INTO lane_feeds (lane_id, n, selection, position)
-         VALUES (?1, (SELECT COALESCE(MAX(n), 0) + 1 FROM lane_feeds WHERE lane_id = ?1), ?2, ?3)",
-        values![lane, selection, position],
+        "INSERT INTO lane_feeds (lane_id, n, selection, position, total, started_at)
+         VALUES (?1, (SELECT COALESCE(MAX(n), 0) + 1 FROM lane_feeds WHERE lane_id = ?1),
+                 ?2, ?3, ?4, ?5)",
+        values![
+            lane,
+            &feed.selection,
+            &feed.position,
+            feed.total,
+            feed.started_at
+        ],
     )?;
     tx.execute(
         "UPDATE lanes SET feeds = feeds + 1, refilling = 1 WHERE id = ?1",
@@ -75,10 +108,24 @@ pub fn find_feed(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Feed>, StoreErr
     )
 }
 
-pub fn move_feed(tx: &mut Tx<'_>, lane: LaneId, n: u64, position: &str) -> Result<(), StoreError> {
+/// The progress of the unfinished feeds of a lane, oldest first.
+pub fn list_progress(tx: &mut Tx<'_>, lane: LaneId) -> Result<Vec<FeedProgress>, StoreError> {
+    tx.list(
+        "SELECT selection, total, queued, started_at FROM lane_feeds WHERE lane_id = ?1 ORDER BY n",
+        values![lane],
+    )
+}
+
+/// Records that a feed has queued `queued` more events, and where it continues.
+pub fn move_feed(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    n: u64,
+    (position, queued): (&str, usize),
+) -> Result<(), StoreError> {
     tx.send(
-        "UPDATE lane_feeds SET position = ?3 WHERE lane_id = ?1 AND n = ?2",
-        values![lane, n, position],
+        "UPDATE lane_feeds SET position = ?3, queued = queued + ?4 WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n, position, queued],
     )
 }
 

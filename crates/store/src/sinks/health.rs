@@ -20,7 +20,7 @@ pub fn counts(tx: &mut Tx<'_>, owner_keys: Option<&Vec<String>>) -> Result<SinkC
     }
     tx.get(
         &format!(
-            "SELECT COUNT(*) AS total,
+            "SELECT COUNT(*) AS total, COUNT(s.paused) AS paused,
                     CAST(COALESCE(SUM(s.active), 0) AS BIGINT) AS active,
                     CAST(COALESCE(SUM(l.depth), 0) AS BIGINT) AS queued,
                     CAST(COALESCE(SUM(l.dropped), 0) AS BIGINT) AS dropped,
@@ -37,6 +37,7 @@ impl FromRow for SinkCounts {
         Ok(Self {
             total: row.get("total")?,
             active: row.get("active")?,
+            paused: row.get("paused")?,
             queued: row.get("queued")?,
             dropped: row.get("dropped")?,
             lost: row.get("lost")?,
@@ -46,17 +47,25 @@ impl FromRow for SinkCounts {
     }
 }
 
-/// The condition for an active sink that fails. One of these is true: its next delivery has failed
-/// at least once (with `ordering = "key"`, any waiting delivery); its newest finished delivery is
-/// dead; a dead delivery was not sent again; dropped events were not replayed.
+/// The condition for a sink that fails: the service paused it, or it is active and one of these is
+/// true. Its next delivery has failed at least once (with `ordering = "key"`, any waiting delivery);
+/// its newest finished delivery is dead; a dead delivery was not sent again; dropped events were not
+/// replayed. While past events are sent again, only failures since the begin of that count.
+///
+/// `sinkState` in `web/app/src/lib/sinks.js` makes the same decision for one sink.
 fn is_failing() -> String {
     let unsent = unsent();
     format!(
-        "s.active = 1 AND (l.failures > 0 OR l.dropped > l.recovered OR {unsent} > 0
+        "(s.paused IS NOT NULL OR s.active = 1 AND (l.failures > 0
+           OR l.feeds = 0 AND (l.dropped > l.recovered OR {unsent} > 0)
            OR (l.keyed = 1 AND EXISTS (SELECT 1 FROM deliveries d
                 WHERE d.lane_id = l.id AND d.state = 'pending' AND d.failures > 0))
-           OR 'dead' = (SELECT d.state FROM deliveries d
-                WHERE d.lane_id = l.id AND d.finished_at IS NOT NULL ORDER BY d.n DESC LIMIT 1))"
+           OR 1 = (SELECT CASE WHEN d.state <> 'dead' THEN 0 WHEN l.feeds = 0 THEN 1
+                     WHEN d.finished_at > (SELECT COALESCE(MIN(f.started_at), 0)
+                          FROM lane_feeds f WHERE f.lane_id = l.id) THEN 1
+                     ELSE 0 END
+                FROM deliveries d
+                WHERE d.lane_id = l.id AND d.finished_at IS NOT NULL ORDER BY d.n DESC LIMIT 1)))"
     )
 }
 
@@ -69,7 +78,8 @@ fn unsent() -> String {
     )
 }
 
-/// The active sinks of these owners that fail, and their number. At most `limit` are listed.
+/// The sinks of these owners that fail, and their number. At most `limit` are listed, those that the
+/// service paused first.
 pub fn list_failing(
     tx: &mut Tx<'_>,
     owner_keys: &[String],
@@ -80,10 +90,12 @@ pub fn list_failing(
     let (owners, failing, unsent) = (&conditions.sql, is_failing(), unsent());
     let rows = tx.query(
         &format!(
-            "SELECT s.id AS id, s.name AS name, s.owner_key AS owner_key, l.id AS lane_id,
-                    l.dropped - l.recovered AS lost, {unsent} AS dead
+            "SELECT s.id AS id, s.name AS name, s.owner_key AS owner_key, s.paused AS paused,
+                    l.id AS lane_id, l.depth AS depth, l.dropped - l.recovered AS lost,
+                    CASE WHEN l.refill_from IS NULL THEN 0 ELSE 1 END AS held, {unsent} AS dead
              FROM event_sinks s JOIN lanes l ON l.sink_id = s.id
-             WHERE {owners} AND {failing} ORDER BY s.id LIMIT {limit}"
+             WHERE {owners} AND {failing}
+             ORDER BY CASE WHEN s.paused IS NULL THEN 1 ELSE 0 END, s.id LIMIT {limit}"
         ),
         &conditions.values,
     )?;
@@ -137,6 +149,9 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<FailingSink, StoreError> {
         at,
         dead: row.get("dead")?,
         lost: row.get("lost")?,
+        paused: row.get("paused")?,
+        queue_depth: row.get("depth")?,
+        held: row.get("held")?,
     })
 }
 

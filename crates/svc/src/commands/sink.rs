@@ -14,7 +14,7 @@ pub use content::read_text;
 use clap::Subcommand;
 use svc_client::{Client, Error, Resource};
 
-use svc_protocol::api::{RotateSecret, Sink, SinkPatch};
+use svc_protocol::api::{FeedProgress, RotateSecret, Sink, SinkPatch};
 
 use super::{
     Shell,
@@ -139,9 +139,24 @@ async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32
     shell.output.line_or_data(&rotated.secret, &rotated)
 }
 
+/// Whether a sink is active: `yes`, `no`, or `paused` if the service paused it after failures.
+pub fn activity(sink: &Sink) -> String {
+    match &sink.paused {
+        Some(_) => "paused".to_owned(),
+        None => yes_no(sink.active),
+    }
+}
+
 fn last_delivery(sink: &Sink) -> String {
     let last = sink.last_delivery.as_ref();
     or_dash(last.map(|last| format!("{} {}", json_name(last.state), last.at)))
+}
+
+/// The progress of resends and replays: `2 (290 of 415 events queued)`.
+fn progress(sink: &Sink) -> String {
+    let sum = |of: fn(&FeedProgress) -> u64| sink.feed_progress.iter().map(of).sum::<u64>();
+    let (queued, total) = (sum(|one| one.queued), sum(|one| one.total));
+    format!("{} ({queued} of {total} events queued)", sink.feeds)
 }
 
 fn count_certificates(pem: &str) -> String {
@@ -163,7 +178,7 @@ impl Record for Sink {
             self.name.clone(),
             json_name(self.r#type),
             json_name(self.owner),
-            yes_no(self.active),
+            activity(self),
             joined(&self.patterns),
             self.queue_depth.to_string(),
             self.dropped.to_string(),
@@ -233,7 +248,10 @@ impl Record for Sink {
             ));
         }
         if self.feeds > 0 {
-            fields.push(("resends and replays", format!("{} unfinished", self.feeds)));
+            fields.push((
+                "resends and replays",
+                format!("{} unfinished", progress(self)),
+            ));
         }
         if self.filter_errors > 0 {
             let error = or_dash(self.filter_error.as_ref());

@@ -6,6 +6,7 @@ mod delivery;
 mod emit;
 mod exact;
 mod exchanges;
+mod failing;
 mod fairness;
 mod formats;
 mod headers;

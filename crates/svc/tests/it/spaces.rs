@@ -1,5 +1,6 @@
 //! Spaces (spec 3): records, lifecycle, health, logs, the grace period.
 
+mod failing;
 mod grace;
 mod health;
 mod lifecycle;

@@ -48,7 +48,7 @@ use self::{
 pub use self::{
     connections::LaneOwner,
     fetch::{FetchRequest, FetchedAnswer, FetchedDocument},
-    format::body_of,
+    format::{body_of, headers_of},
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
     lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},

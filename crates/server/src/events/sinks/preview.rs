@@ -1,25 +1,30 @@
 //! Previews and tests of sinks: renders a template for an event, or sends the event to the receiver.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, time::Instant};
 
 use serde_json::{json, value::RawValue};
 use svc_core::{
     EventId, Permission, SinkId,
+    delivery_policy::DeliveryPolicy,
     event::{EmitError, Event, sample},
 };
-use svc_protocol::api::{Attempt, Preview, PreviewResult, SinkType, WebhookFormat};
+use svc_protocol::api::{
+    Attempt, EventKey, FilterDecision, Preview, PreviewResult, SinkType, WebhookFormat,
+};
 use svc_store::{
     audit, events,
     sinks::{SinkConfig, SinkRow},
 };
+use svc_template::expression::ExpressionError;
 use uuid::Uuid;
 
 use super::{SinksService, check, entry, error::SinkError};
 use crate::{
     events::{
-        deliver::RenderPurpose,
+        deliver::{RenderPurpose, webhook},
         lanes::{AttemptDetail, AttemptResult},
     },
+    fair_pool::Cancelled,
     identity::{Caller, Credential},
 };
 
@@ -54,15 +59,19 @@ impl SinksService {
                 "only a webhook has a `format`; leave it out",
             ));
         }
-        let format = request.format.unwrap_or_default();
-        let body = self
-            .body(caller, (kind, format), source.as_deref(), &event)
-            .await?;
+        let policy = DeliveryPolicy {
+            filter: request.filter.filter(|text| !text.trim().is_empty()),
+            key: request.key.filter(|text| !text.trim().is_empty()),
+            ..DeliveryPolicy::default()
+        };
+        let kind = (kind, request.format.unwrap_or_default());
+        let shown = self.show(caller, kind, source.as_deref(), &event);
+        let (filter, key) = self.decide(caller, (kind.0, policy), &event).await?;
         Ok(PreviewResult {
-            body,
-            event_type: event.r#type,
             matched_patterns,
-            attempt: None,
+            filter,
+            key,
+            ..shown.await?
         })
     }
 
@@ -81,10 +90,15 @@ impl SinksService {
                 "`type` is not the type of this sink; leave it out",
             ));
         }
-        if request.format.is_some() {
+        let given = [
+            ("format", request.format.is_some()),
+            ("filter", request.filter.is_some()),
+            ("key", request.key.is_some()),
+        ];
+        if let Some((name, _)) = given.iter().find(|(_, is_given)| *is_given) {
             return Err(SinkError::invalid(
                 "invalid",
-                "a test uses the `format` of the sink; leave it out, or use a preview",
+                format!("a test uses the `{name}` of the sink; leave it out, or use a preview"),
             ));
         }
         let event = match request.event_id {
@@ -102,20 +116,80 @@ impl SinksService {
             SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => WebhookFormat::Default,
         };
         let kind = (row.kind, format);
-        let body = self.body(caller, kind, source, &event).await?;
+        let shown = self.show(caller, kind, source, &event).await?;
+        let (filter, key) = self
+            .decide(caller, (row.kind, row.policy.clone()), &event)
+            .await?;
+        let patterns = row.patterns.iter();
+        let matching = patterns.filter(|one| one.matches(&event.r#type));
+        let matched_patterns = matching.map(ToString::to_string).collect();
         let attempt = match row.kind {
             SinkType::Webhook | SinkType::Script if !request.dry_run => {
-                Some(self.attempt(caller, &row, &body, &event).await?)
+                Some(self.attempt(caller, &row, &shown.body, &event).await?)
             }
             // A dry run, or a json-rpc sink: such a sink formats events and sends nothing.
             _ => None,
         };
         Ok(PreviewResult {
-            body,
-            event_type: event.r#type,
-            matched_patterns: None,
+            matched_patterns: Some(matched_patterns),
+            filter,
+            key,
             attempt,
+            ..shown
         })
+    }
+
+    /// What the receiver of an event would get.
+    async fn show(
+        &self,
+        caller: &Caller,
+        (kind, format): (SinkType, WebhookFormat),
+        source: Option<&str>,
+        event: &Event,
+    ) -> Result<PreviewResult, SinkError> {
+        Ok(PreviewResult {
+            body: self.body(caller, (kind, format), source, event).await?,
+            event_type: event.r#type.clone(),
+            format_headers: match kind {
+                SinkType::Webhook => webhook::headers_of(format, event),
+                SinkType::Script | SinkType::JsonRpc => BTreeMap::new(),
+            },
+            ..PreviewResult::default()
+        })
+    }
+
+    /// What a filter decides about an event, and the key of the event.
+    async fn decide(
+        &self,
+        caller: &Caller,
+        (kind, policy): (SinkType, DeliveryPolicy),
+        event: &Event,
+    ) -> Result<(Option<FilterDecision>, Option<EventKey>), SinkError> {
+        let (filter, key) = (policy.filter.clone(), policy.key.clone());
+        if filter.is_none() && key.is_none() {
+            return Ok((None, None));
+        }
+        if kind == SinkType::JsonRpc {
+            return Err(check::wrong_part("filter", kind));
+        }
+        let event = event.clone();
+        let contexts = self
+            .deliverers
+            .read_contexts(std::slice::from_ref(&event))
+            .await
+            .map_err(SinkError::Internal)?;
+        let work = move |_: &Cancelled| {
+            let filter = filter.map(|source| check::expression("filter", &source));
+            let key = key.map(|source| check::expression("key", &source));
+            let (filter, key) = (filter.transpose()?, key.transpose()?);
+            Ok::<_, SinkError>(contexts.evaluate(&event, |scope| {
+                (
+                    filter.map(|filter| filter_decision(filter.is_true(scope))),
+                    key.map(|key| event_key(key.key(scope))),
+                )
+            }))
+        };
+        self.deliverers.compute.run(caller.user.id, work).await?
     }
 
     async fn body(
@@ -213,6 +287,22 @@ impl SinksService {
             .filter(visible)
             .ok_or_else(|| SinkError::EventNotFound(id.to_string()))
     }
+}
+
+fn filter_decision(result: Result<bool, ExpressionError>) -> FilterDecision {
+    let (passes, error) = match result {
+        Ok(passes) => (passes, None),
+        Err(error) => (false, Some(error.to_string())),
+    };
+    FilterDecision { passes, error }
+}
+
+fn event_key(result: Result<String, ExpressionError>) -> EventKey {
+    let (value, error) = match result {
+        Ok(value) => (value, None),
+        Err(error) => (String::new(), Some(error.to_string())),
+    };
+    EventKey { value, error }
 }
 
 fn sample_event(

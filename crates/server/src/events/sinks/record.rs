@@ -62,6 +62,7 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
         failures: status.failures,
         held: status.held,
         feeds: status.feeds,
+        feed_progress: status.feed_progress,
         filter_errors: status.filter_errors,
         filter_error: status.filter_error,
         last_delivery: status.last_delivery,

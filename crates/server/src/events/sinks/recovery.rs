@@ -10,7 +10,7 @@ use svc_core::{EventId, LaneId, SinkId, Timestamp, event::Event, lane::QUEUE_CAP
 use svc_protocol::api::{RESEND_MAX, Replay, ReplayOnly, ReplayResult, Resend, ResendResult};
 use svc_store::{
     StoreError, Tx, audit, deliveries, events,
-    lanes::{self, FeedSelection, Receiver},
+    lanes::{self, FeedSelection, NewFeed, Receiver},
     sinks::{self, SinkRow},
 };
 
@@ -68,7 +68,7 @@ impl SinksService {
             let detail = json!({
                 "name": row.name, "deliveries": feeding, "dead_since": request.dead_since,
             });
-            add_feed(tx, &row, lane, &selection)?;
+            add_feed(tx, &row, lane, (selection, feeding))?;
             audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
             Ok::<_, SinkError>(())
         });
@@ -149,7 +149,7 @@ impl SinksService {
                         until,
                         only_undelivered,
                     };
-                    add_feed(tx, &row, lane, &selection)?;
+                    add_feed(tx, &row, lane, (selection, matching.count))?;
                     result.feeding = matching.count;
                 } else {
                     result.queued = queue_until_full(tx, lane, &matching)?;
@@ -351,7 +351,7 @@ fn add_feed(
     tx: &mut Tx<'_>,
     row: &SinkRow,
     lane: LaneId,
-    selection: &FeedSelection,
+    (selection, total): (FeedSelection, u32),
 ) -> Result<(), SinkError> {
     if lanes::count_feeds(tx, lane)? >= FEEDS_MAX {
         return Err(SinkError::Conflict(format!(
@@ -363,7 +363,13 @@ fn add_feed(
         FeedSelection::Deliveries { .. } | FeedSelection::Dead { .. } => "0".to_owned(),
         FeedSelection::Replay { .. } => EventId::NIL.to_string(),
     };
-    Ok(lanes::add_feed(tx, lane, selection, &position)?)
+    let feed = NewFeed {
+        selection,
+        position,
+        total,
+        started_at: svc_clock::now(),
+    };
+    Ok(lanes::add_feed(tx, lane, &feed)?)
 }
 
 /// Queues events until the queue is full. Returns how many were queued.

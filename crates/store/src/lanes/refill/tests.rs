@@ -178,7 +178,13 @@ async fn feeds_are_processed_one_after_the_other(engine: &TestEngine) {
     let numbers = |n: u64| FeedSelection::Deliveries { numbers: vec![n] };
     for n in [1, 2] {
         write(&store, move |tx| {
-            lanes::add_feed(tx, lane, &numbers(n), "0")
+            let feed = lanes::NewFeed {
+                selection: numbers(n),
+                position: "0".to_owned(),
+                total: 9,
+                started_at: Timestamp(5),
+            };
+            lanes::add_feed(tx, lane, &feed)
         })
         .await;
     }
@@ -186,8 +192,14 @@ async fn feeds_are_processed_one_after_the_other(engine: &TestEngine) {
     let feed = move |tx: &mut Tx<'_>| lanes::find_feed(tx, lane);
     let first = write(&store, feed).await.expect("a feed");
     assert_eq!((first.n, first.selection), (1, numbers(1)));
-    write(&store, move |tx| lanes::move_feed(tx, lane, 1, "7")).await;
+    write(&store, move |tx| lanes::move_feed(tx, lane, 1, ("7", 4))).await;
     assert_eq!(write(&store, feed).await.expect("a feed").position, "7");
+    let progress = write(&store, move |tx| lanes::list_progress(tx, lane)).await;
+    let counts = progress
+        .iter()
+        .map(|one| (one.total, one.queued, one.since));
+    let since = Timestamp(5);
+    assert_eq!(counts.collect::<Vec<_>>(), [(9, 4, since), (9, 0, since)]);
     write(&store, move |tx| lanes::end_feed(tx, lane, 1)).await;
     assert_eq!(write(&store, feed).await.expect("a feed").n, 2);
     write(&store, move |tx| lanes::end_feed(tx, lane, 2)).await;

@@ -42,6 +42,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         body_template: read_text(&shell.environment, args.body_template)?,
         r#type: None,
         format: None,
+        filter: None,
+        key: None,
         event_id: args.event_id,
         event_type: args.r#type,
         data: data

@@ -7,7 +7,10 @@ use svc_core::{Timestamp, UserName};
 use svc_protocol::api::{RegistrationStatus, Sink, Space};
 
 use super::figures::{Load, MethodFigures};
-use crate::output::{Output, Table, json_name, or_dash, yes_no};
+use crate::{
+    commands::sink::activity,
+    output::{Output, Table, json_name, or_dash, yes_no},
+};
 
 #[derive(Serialize)]
 pub struct View {
@@ -19,21 +22,26 @@ pub struct View {
     pub events_last_hour: u64,
     /// The busiest methods first.
     pub methods: Vec<MethodFigures>,
-    /// Spaces without a link first. `None` if the caller may not see spaces.
+    /// Spaces that fail first. `None` if the caller may not see spaces.
     pub spaces: Option<Vec<Space>>,
     /// Sinks with problems first. `None` if the caller may not see sinks.
     pub sinks: Option<Vec<Sink>>,
 }
 
-/// The order of the spaces in a view.
+/// The order of the spaces in a view: those that fail first.
 pub fn space_order(space: &Space) -> impl Ord + use<> {
-    (space.linked, space.name.to_string())
+    (
+        !space.condition().is_failing(),
+        space.linked,
+        space.name.to_string(),
+    )
 }
 
-/// The order of the sinks in a view.
+/// The order of the sinks in a view: those that the service paused first.
 pub fn sink_order(sink: &Sink) -> impl Ord + use<> {
     let problems = sink.dead + sink.lost + u64::from(sink.failures);
-    (Reverse((problems, sink.queue_depth)), sink.name.clone())
+    let rank = (sink.paused.is_some(), problems, sink.queue_depth);
+    (Reverse(rank), sink.name.clone())
 }
 
 impl View {
@@ -131,13 +139,9 @@ fn sinks_table(sinks: &[Sink]) -> Table {
         "SINK", "ACTIVE", "WAITING", "FAILURES", "DEAD", "LOST", "DROPPED",
     ];
     Table::list(&head, "no sinks", sinks, |sink| {
-        let active = match &sink.paused {
-            Some(_) => "paused".to_owned(),
-            None => yes_no(sink.active),
-        };
         vec![
             short(&sink.name),
-            active,
+            activity(sink),
             sink.queue_depth.to_string(),
             sink.failures.to_string(),
             sink.dead.to_string(),

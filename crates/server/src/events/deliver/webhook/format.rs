@@ -1,6 +1,6 @@
 //! The formats of a webhook's body: the default, and those of CloudEvents 1.0.
 
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use svc_core::{SpaceId, event::Event};
 use svc_protocol::api::WebhookFormat;
@@ -16,6 +16,8 @@ pub fn body_of(format: WebhookFormat, event: &Event, rendered: Option<String>) -
     }
 }
 
+/// Prefix of headers that hold CloudEvents attributes.
+pub(super) const ATTRIBUTE_PREFIX: &str = "ce-";
 /// Bytes that a structured body needs at most besides its data and the type of the event.
 const ATTRIBUTES_BYTES: usize = 320;
 
@@ -35,17 +37,29 @@ fn structured(event: &Event, rendered: Option<&str>) -> String {
     body
 }
 
-pub(super) fn content_type(format: WebhookFormat) -> &'static str {
+fn content_type(format: WebhookFormat) -> &'static str {
     match format {
         WebhookFormat::Default | WebhookFormat::CloudeventsBinary => "application/json",
         WebhookFormat::CloudeventsStructured => "application/cloudevents+json",
     }
 }
 
+/// The headers of a request that depend on the format.
+pub fn headers_of(format: WebhookFormat, event: &Event) -> BTreeMap<String, String> {
+    let mut headers =
+        BTreeMap::from([("content-type".to_owned(), content_type(format).to_owned())]);
+    if format == WebhookFormat::CloudeventsBinary {
+        let encoded = attributes(event)
+            .map(|(name, value)| (format!("{ATTRIBUTE_PREFIX}{name}"), encode_header(&value)));
+        headers.extend(encoded);
+    }
+    headers
+}
+
 /// The attributes of an event. The source is the space of the event or, for an event without a
 /// space, its owner. The source has no host, so it stays the same if the address of the server
 /// changes.
-pub(super) fn attributes(event: &Event) -> [(&'static str, String); 5] {
+fn attributes(event: &Event) -> [(&'static str, String); 5] {
     let source = match event.space_id {
         SpaceId::NIL => format!("/users/{}", event.owner_id),
         space => format!("/spaces/{space}"),
@@ -62,7 +76,7 @@ pub(super) fn attributes(event: &Event) -> [(&'static str, String); 5] {
 /// Encodes the value of an attribute for a header (HTTP binding of CloudEvents, 3.1.3.2): percent
 /// encoding of UTF-8 for spaces, quotes, percent signs and all characters that are not printable
 /// ASCII.
-pub(super) fn encode_header(value: &str) -> String {
+fn encode_header(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
     for byte in value.bytes() {
         match byte {

@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
-    header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT},
+    header::{CONNECTION, HOST, USER_AGENT},
 };
 use svc_protocol::api::WebhookFormat;
 use thiserror::Error;
 
-use super::{WebhookRequest, format, signature, url::Location};
+use super::{
+    WebhookRequest,
+    format::{ATTRIBUTE_PREFIX, headers_of},
+    signature,
+    url::Location,
+};
 use crate::traces::put_trace;
 
 /// The maximum number of custom headers of a sink.
@@ -34,8 +39,6 @@ const RESERVED: [&str; 13] = [
     "user-agent",
 ];
 const RESERVED_PREFIXES: [&str; 3] = ["proxy-", "webhook-", "x-service-"];
-/// Prefix of headers that hold CloudEvents attributes.
-const ATTRIBUTE_PREFIX: &str = "ce-";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HeaderError {
@@ -133,18 +136,14 @@ pub(super) fn request_headers(
     if lane.is_none() {
         set(CONNECTION, "close")?;
     }
-    set(CONTENT_TYPE, format::content_type(*format))?;
     set(USER_AGENT, concat!("svc/", env!("CARGO_PKG_VERSION")))?;
     let ours = HeaderName::from_static;
     set(ours("x-service-event-id"), &id)?;
     set(ours("x-service-event-type"), &event.r#type)?;
     set(ours("x-service-event-ts"), &event.ts.to_string())?;
-    if *format == WebhookFormat::CloudeventsBinary {
-        for (name, value) in format::attributes(event) {
-            let name = HeaderName::try_from(format!("{ATTRIBUTE_PREFIX}{name}"))
-                .map_err(|_| HeaderError::Name(name.to_owned()))?;
-            set(name, &format::encode_header(&value))?;
-        }
+    for (name, value) in headers_of(*format, event) {
+        let header = HeaderName::try_from(&name).map_err(|_| HeaderError::Name(name))?;
+        set(header, &value)?;
     }
     set(ours("webhook-id"), &id)?;
     set(ours("webhook-timestamp"), &timestamp)?;

@@ -264,7 +264,7 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<bool, StoreError> {
         }
     }
     match next {
-        Some(position) => lanes::move_feed(tx, id, plan.feed.n, &position)?,
+        Some(position) => lanes::move_feed(tx, id, plan.feed.n, (&position, fitting.len()))?,
         None => lanes::end_feed(tx, id, plan.feed.n)?,
     }
     Ok(true)

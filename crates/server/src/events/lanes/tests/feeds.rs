@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::atomic::Ordering, time::Duration};
 
 use svc_core::{EventId, LaneId, Timestamp, delivery_policy::DeliveryPolicy};
-use svc_store::lanes::{self, FeedSelection};
+use svc_store::lanes::{self, FeedSelection, NewFeed};
 
 use super::{
     Arc, Fixture, Receiver, Reply, SinkRow, eventually, filters::filtering, refill::arrived, until,
@@ -19,6 +19,15 @@ struct History {
     lane: LaneId,
     receiver: Arc<Receiver>,
     sent: Vec<EventId>,
+}
+
+fn new_feed(selection: FeedSelection, position: &str) -> NewFeed {
+    NewFeed {
+        selection,
+        position: position.to_owned(),
+        total: 0,
+        started_at: Timestamp(0),
+    }
 }
 
 impl History {
@@ -61,8 +70,8 @@ impl History {
     /// Runs a feed to its end.
     async fn feed(&self, selection: FeedSelection, position: String) {
         let (fixture, lane) = (&self.fixture, self.lane);
-        let adding =
-            move |tx: &mut svc_store::Tx<'_>| lanes::add_feed(tx, lane, &selection, &position);
+        let feed = new_feed(selection, &position);
+        let adding = move |tx: &mut svc_store::Tx<'_>| lanes::add_feed(tx, lane, &feed);
         fixture.write(adding).await;
         let engine = fixture.start(&self.receiver);
         eventually("the feed ends", async || {
@@ -174,7 +183,7 @@ async fn a_feed_of_an_inactive_sink_waits() {
     let (lane, numbers) = (history.lane, vec![1]);
     let selection = FeedSelection::Deliveries { numbers };
     fixture
-        .write(move |tx| lanes::add_feed(tx, lane, &selection, "0"))
+        .write(move |tx| lanes::add_feed(tx, lane, &new_feed(selection, "0")))
         .await;
     let engine = fixture.start(&history.receiver);
     let other = fixture.sink("other", "*").await.1;

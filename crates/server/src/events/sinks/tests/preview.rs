@@ -6,7 +6,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use svc_protocol::api::Preview;
+use svc_protocol::api::{PatternsInput, Preview, WebhookFormat};
 
 use super::*;
 
@@ -162,4 +162,55 @@ async fn a_sample_system_event_has_a_sample_space() {
         let seen = fixture.service.preview(&ann, request).await.expect("shown");
         assert_eq!(seen.body, json!(space).to_string());
     }
+}
+
+#[tokio::test]
+async fn a_preview_uses_the_format_the_filter_and_the_key() {
+    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let request = |data: Value| Preview {
+        event_type: Some("custom.order".to_owned()),
+        data: Some(serde_json::value::to_raw_value(&data).expect("JSON")),
+        patterns: Some(PatternsInput::Text("custom.*, other".to_owned())),
+        format: Some(WebhookFormat::CloudeventsStructured),
+        filter: Some("event.data.amount > 100".to_owned()),
+        key: Some("event.data.order".to_owned()),
+        ..Preview::default()
+    };
+    let shown = async |data: Value| {
+        let shown = fixture.service.preview(&ann, request(data)).await;
+        shown.expect("shown")
+    };
+    let large = shown(json!({"amount": 700, "order": "A-17"})).await;
+    let body: Value = serde_json::from_str(&large.body).expect("JSON");
+    assert_eq!(body["specversion"], "1.0");
+    assert_eq!(
+        large.format_headers["content-type"],
+        "application/cloudevents+json"
+    );
+    let (filter, key) = (large.filter.expect("decided"), large.key.expect("a key"));
+    assert_eq!((filter.passes, filter.error), (true, None));
+    assert_eq!((key.value.as_str(), key.error), ("A-17", None));
+    let small = shown(json!({"amount": 7})).await;
+    assert_eq!(small.matched_patterns, Some(vec!["custom.*".to_owned()]));
+    assert!(!small.filter.expect("decided").passes);
+    assert_eq!(small.key.expect("a key").value, "");
+    let text = shown(json!({"amount": "much"})).await;
+    let filter = text.filter.expect("decided");
+    assert!(!filter.passes && filter.error.is_some(), "{filter:?}");
+
+    let broken = Preview {
+        filter: Some("event.data.amount >".to_owned()),
+        ..request(json!({}))
+    };
+    let refused = fixture.service.preview(&ann, broken).await;
+    assert!(
+        matches!(
+            refused,
+            Err(SinkError::Invalid {
+                code: "invalid_expression",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
 }
