@@ -1,5 +1,6 @@
 /** Loads and shows the page of the current route, or the reason why it cannot be shown. */
-import { failingCount } from './lib/alerts.js';
+import { alertCount } from './lib/alerts.js';
+import { notLoaded } from './lib/errors.js';
 import { can, me, mustEnrol } from './lib/me.js';
 import { effect, html, signal, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
 import { SLOW_MS } from './lib/resource.js';
@@ -12,9 +13,9 @@ import { Loading } from './ui/spinner.js';
 /** @typedef {import('./routes.js').Route} Route */
 
 const pageName = signal('');
-// The number of failing sinks comes first: a narrow tab shows the start of its title.
+// The number of failing sinks and spaces comes first: a narrow tab shows the start of its title.
 effect(() => {
-  const alert = failingCount.value > 0 ? `(${failingCount.value}) ` : '';
+  const alert = alertCount.value > 0 ? `(${alertCount.value}) ` : '';
   if (pageName.value) document.title = `${alert}${pageName.value} · svc`;
 });
 
@@ -41,7 +42,7 @@ export function PageHost() {
           },
           (error) => {
             if (stale) return;
-            setFailure(error);
+            setFailure(notLoaded(error));
             again = window.setTimeout(() => load(nextWait(wait)), wait);
           },
         )
@@ -78,7 +79,7 @@ function permittedRoute(requested) {
 
 /** An error in a page leaves the navigation usable. @param {{Page: any, route: Route}} props */
 function PageBoundary({ Page, route: shown }) {
-  const [error, reset] = useErrorBoundary((caught) => console.error(caught));
+  const [error, reset] = useErrorBoundary();
   if (error) return html`<${PageError} error=${error} title="This page failed" onRetry=${reset} />`;
   return html`<${Page} route=${shown} />`;
 }

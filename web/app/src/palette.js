@@ -6,6 +6,7 @@ import { loadStyles } from './lib/styles.js';
 import { find, loadRecords, searchMethods } from './palette/entries.js';
 import { navigate } from './router.js';
 import { overlay, pageKeys } from './shortcuts.js';
+import { Status } from './ui/badge.js';
 import { Dialog } from './ui/dialog.js';
 import { Icon } from './ui/icon.js';
 
@@ -92,6 +93,10 @@ function Option({ id, entry, selected, onOpen }) {
     <li id=${id} ref=${ref} role="option" aria-selected=${selected} class="palette-option" onClick=${onOpen}>
       <${Icon} name=${entry.icon} />
       <span class="grow truncate">${entry.title}</span>
+      ${
+        entry.state &&
+        html`<span class="small"><${Status} tone=${entry.state.tone}>${entry.state.label}</${Status}></span>`
+      }
       <span class="muted small">${entry.kind}</span>
     </li>
   `;

@@ -1,6 +1,8 @@
 /** The frame of most pages: navigation, user menu, skip link. Pages with `open` or `bare` in `routes.js` have none. */
-import { failingCount, loadAlerts } from './lib/alerts.js';
+import { alertCount, alerts, loadAlerts } from './lib/alerts.js';
+import { silentSince } from './lib/connection.js';
 import { compact, setCompact } from './lib/density.js';
+import { clockTime } from './lib/format.js';
 import { can, me, signOut } from './lib/me.js';
 import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
 import { poll } from './lib/resource.js';
@@ -10,11 +12,12 @@ import { ROUTES } from './routes.js';
 import { signedOut } from './session.js';
 import { listenToKeys, overlay } from './shortcuts.js';
 import { IconButton } from './ui/button.js';
+import { messageOf } from './ui/error-notice.js';
 import { Icon, Logo } from './ui/icon.js';
 import { Menu } from './ui/menu.js';
 import { toast } from './ui/toasts.js';
 
-/** Interval for reloading the number of failing sinks. */
+/** Interval for reloading the numbers of failing sinks and spaces. */
 const ALERTS_EVERY_MS = 30_000;
 
 /** @param {{children: any}} props */
@@ -29,12 +32,36 @@ export function Shell({ children }) {
   }, []);
   return html`
     <a class="skip-link" href="#content" onClick=${skip}>Skip to content</a>
-    <div class="shell">
+    <div class=${cx('shell', silentSince.value !== null && 'is-silent')}>
       <${TopBar} open=${open} onToggle=${() => setOpen(!open)} />
       <${Sidebar} open=${open} onClose=${() => setOpen(false)} />
-      <main id="content" class="content" tabindex="-1" inert=${open}>${children}</main>
+      <main id="content" class="content" tabindex="-1" inert=${open}>
+        <${ConnectionBanner} />
+        ${children}
+      </main>
     </div>
     <${Overlay} />
+  `;
+}
+
+/** Says on every page, once, that the server does not answer. */
+function ConnectionBanner() {
+  const since = silentSince.value;
+  return html`
+    <div role="status">
+      ${
+        since !== null &&
+        html`
+          <p class="connection-banner">
+            <${Icon} name="alert" size=${14} />
+            <span>
+              No answer from the server since ${clockTime(since)}. This page shows what it knew then: its states may
+              have changed. It tries again by itself.
+            </span>
+          </p>
+        `
+      }
+    </div>
   `;
 }
 
@@ -64,13 +91,18 @@ function skip(event) {
   document.getElementById('content')?.focus();
 }
 
+const failingText = () => `${alertCount.value} failing, see the overview`;
+
 /** @param {{open: boolean, onToggle: () => void}} props */
 function TopBar({ open, onToggle }) {
   return html`
     <header class="topbar">
       <a class="brand" href="/" aria-label="svc, overview"><${Logo} /><span>svc</span></a>
-      <${IconButton} icon=${open ? 'close' : 'menu'} label=${open ? 'Close menu' : 'Open menu'} onClick=${onToggle}
-        aria-expanded=${open} aria-controls="sidebar" />
+      <span class="menu-alert">
+        <${IconButton} icon=${open ? 'close' : 'menu'} label=${open ? 'Close menu' : 'Open menu'} onClick=${onToggle}
+          aria-expanded=${open} aria-controls="sidebar" />
+        ${!open && alertCount.value > 0 && html`<a class="nav-alert" href="/" aria-label=${failingText()}>!</a>`}
+      </span>
     </header>
   `;
 }
@@ -110,7 +142,7 @@ function NavGroup({ name, rows }) {
             html`
               <li key=${row.path}>
                 <${Link} class="nav-link" href=${row.path}>
-                  <${Icon} name=${row.icon} />${row.title}${row.path === '/sinks' && html`<${FailingBadge} />`}
+                  <${Icon} name=${row.icon} />${row.title}<${FailingBadge} path=${row.path} />
                 </${Link}>
               </li>
             `,
@@ -120,9 +152,9 @@ function NavGroup({ name, rows }) {
   `;
 }
 
-/** The number of failing sinks. */
-function FailingBadge() {
-  const count = failingCount.value;
+/** The number of failing records of a page. @param {{path: string}} props */
+function FailingBadge({ path }) {
+  const count = alerts.value[/** @type {'/sinks'} */ (path)] ?? 0;
   if (count === 0) return null;
   return html`
     <span class="nav-alert" aria-hidden="true">${count > 99 ? '99+' : count}</span>
@@ -196,6 +228,6 @@ async function leave() {
     signedOut();
     navigate('/login', { replace: true, asked: true });
   } catch (error) {
-    toast(/** @type {Error} */ (error).message, { kind: 'error' });
+    toast(messageOf(error), { kind: 'error' });
   }
 }

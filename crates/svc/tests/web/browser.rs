@@ -22,6 +22,7 @@ mod sign_in;
 mod site;
 mod sources;
 mod spaces;
+mod states;
 
 use std::time::Duration;
 

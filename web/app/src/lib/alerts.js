@@ -1,35 +1,33 @@
-/** The sinks whose deliveries fail. The navigation and the tab's title show their number on every page. */
+/** What fails: sinks and spaces. The navigation and the tab's title show the numbers on every page. */
 import { api } from './api.js';
 import { can, me } from './me.js';
 import { computed, signal } from './preact.js';
 
-/**
- * A sink in the answer of `GET /api/stats`.
- * @typedef {object} FailingSink
- * @property {string} id
- * @property {string} name
- * @property {'user' | 'global'} owner
- * @property {string} state of the retried delivery (`pending`), or of the newest finished one
- * @property {string} event_type of that delivery; '' if no delivery is recorded
- * @property {string | null} error
- * @property {string | null} at
- * @property {number} dead deliveries that were not sent again
- * @property {number} lost dropped events that were not replayed
- */
+/** @typedef {import('./sinks.js').FailingSink} FailingSink */
+/** @typedef {import('./spaces.js').Space} Space */
 
 /** The failing sinks that the user manages, at most 100, and their number; null before they are loaded. */
 export const failingSinks = signal(/** @type {{sinks: FailingSink[], total: number} | null} */ (null));
+/** The failing spaces that the user sees, at most 100, and their number; null before they are loaded. */
+export const failingSpaces = signal(/** @type {{spaces: Space[], total: number} | null} */ (null));
 
-/** The number of failing sinks. */
-export const failingCount = computed(() => (me.value ? (failingSinks.value?.total ?? 0) : 0));
+/** The numbers of failing records, by the path of their page in the navigation. */
+export const alerts = computed(() => ({
+  '/sinks': me.value ? (failingSinks.value?.total ?? 0) : 0,
+  '/spaces': me.value ? (failingSpaces.value?.total ?? 0) : 0,
+}));
 
-/** Takes the failing sinks from an answer of `GET /api/stats`. @param {any} stats */
-export function acceptAlerts(stats) {
-  if (stats.sinks) failingSinks.value = { sinks: stats.sinks.failing, total: stats.sinks.failing_total };
+/** The number of everything that fails. */
+export const alertCount = computed(() => Object.values(alerts.value).reduce((sum, count) => sum + count, 0));
+
+/** Takes what fails from an answer of `GET /api/stats`. @param {any} stats */
+export function acceptAlerts({ sinks, spaces }) {
+  if (sinks) failingSinks.value = { sinks: sinks.failing, total: sinks.failing_total };
+  if (spaces) failingSpaces.value = { spaces: spaces.failing ?? [], total: spaces.failing_total ?? 0 };
 }
 
-/** Loads the failing sinks, for users who manage sinks. */
+/** Loads what fails, for users who manage sinks or spaces. */
 export async function loadAlerts() {
-  if (!me.value || !can('manage_own_event_sinks')) return;
+  if (!me.value || !can('manage_own_event_sinks', 'use_spaces', 'manage_spaces')) return;
   acceptAlerts(await api.get('/api/stats'));
 }

@@ -1,7 +1,11 @@
 /**
  * The public JSON API, the only source of data of the interface.
  */
+
+import { reportAnswer, reportSilence } from './connection.js';
+import { Refusal } from './errors.js';
 import { parseExact } from './exact.js';
+import { parseJson } from './json.js';
 import { followStream, renewStreams } from './shared-stream.js';
 
 /** An error response of the server (problem+json), or a failed connection (status 0). */
@@ -13,6 +17,7 @@ export class ApiError extends Error {
    * @param {string} [problem.title]
    * @param {string} [problem.detail]
    * @param {string} [problem.hint]
+   * @param {string} [problem.method] of a request that got no answer
    * @param {number | null} [retryAfter] seconds
    */
   constructor(problem, retryAfter = null) {
@@ -86,8 +91,9 @@ async function raw(method, path, body, options = {}) {
   try {
     response = await fetch(path, { method, headers, body: text, signal: options.signal, credentials: 'same-origin' });
   } catch (error) {
-    throw unreachable(error);
+    throw unreachable(error, method);
   }
+  reportAnswer();
   if (response.ok) return response;
   // The server rejected the request without any effect, so the request can be sent again.
   if (response.status === 401 && !options.anonymous && (await onUnauthorized()))
@@ -95,10 +101,12 @@ async function raw(method, path, body, options = {}) {
   throw await refusal(response);
 }
 
-/** @param {unknown} error @returns {unknown} */
-function unreachable(error) {
+/** @param {unknown} error @param {string} method @returns {unknown} */
+function unreachable(error, method) {
   if (error instanceof DOMException && error.name === 'AbortError') return error;
+  reportSilence();
   return new ApiError({
+    method,
     status: 0,
     code: 'unreachable',
     title: 'Server unreachable',
@@ -124,9 +132,10 @@ async function refusal(response) {
 async function json(method, path, body, options) {
   const response = await raw(method, path, body, options);
   const text = await response.text();
-  if (!text || !options?.exact) return text ? JSON.parse(text) : null;
-  const parsed = parseExact(text);
-  if (!parsed.ok) throw new Error(`The answer is not JSON: ${parsed.message}`);
+  if (!text) return null;
+  const parsed = options?.exact ? parseExact(text) : parseJson(text);
+  if (!parsed.ok)
+    throw new Refusal(`The answer is not JSON: ${parsed.message}`, 'Perhaps a proxy answered instead of the server.');
   return parsed.value;
 }
 

@@ -1,5 +1,8 @@
 /** Formats of values. The API sends times as RFC 3339 in UTC; pages show them in the user's time zone. */
+import { formatNumber } from './numbers.js';
 import { signal } from './preact.js';
+
+export { formatNumber, plural } from './numbers.js';
 
 /** The current time, updated every few seconds while the tab is visible, so that "2 min ago" stays correct. */
 export const now = signal(Date.now());
@@ -11,7 +14,6 @@ document.addEventListener('visibilitychange', () => (now.value = Date.now()));
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
-const plain = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 
 /** @param {string | number | Date} time */
 export const exactTime = (time) => exact.format(new Date(time));
@@ -19,8 +21,6 @@ export const exactTime = (time) => exact.format(new Date(time));
 export const dayOf = (time) => day.format(new Date(time));
 /** @param {string | number | Date} time */
 export const clockTime = (time) => clock.format(new Date(time));
-/** @param {number} value */
-export const formatNumber = (value) => plain.format(value);
 
 const STEPS = /** @type {[number, string][]} */ ([
   [60, 's'],
@@ -50,20 +50,10 @@ export function relativeTime(time, from = now.value) {
 export function formatBytes(bytes) {
   let amount = bytes;
   for (const unit of ['B', 'KiB', 'MiB']) {
-    if (amount < 1024) return `${plain.format(amount)} ${unit}`;
+    if (amount < 1024) return `${formatNumber(amount)} ${unit}`;
     amount /= 1024;
   }
-  return `${plain.format(amount)} GiB`;
-}
-
-/**
- * "1 sink", "3 sinks".
- * @param {number} count
- * @param {string} one
- * @param {string} [many]
- */
-export function plural(count, one, many = `${one}s`) {
-  return `${formatNumber(count)} ${count === 1 ? one : many}`;
+  return `${formatNumber(amount)} GiB`;
 }
 
 /**

@@ -1,5 +1,7 @@
 /** Passkeys: adds one, and signs in with one, in the browser. Requests and answers contain bytes as base64url. */
+
 import { api } from './api.js';
+import { Refusal } from './errors.js';
 import { loadMe } from './me.js';
 
 /** @typedef {{id: string, name: string, created_at: string, last_used_at: string | null}} Passkey */
@@ -79,8 +81,8 @@ async function ask(question) {
     credential = await question();
   } catch (error) {
     const { name } = /** @type {Error} */ (error);
-    if (name === 'InvalidStateError') throw new Error('This device has a passkey for your account already.');
-    throw new Error('No passkey was used. Try again, or sign in another way.', { cause: error });
+    if (name === 'InvalidStateError') throw new Refusal('This device has a passkey for your account already.');
+    throw new Refusal('No passkey was used.', 'Try again, or sign in another way.');
   }
   return /** @type {PublicKeyCredential} */ (credential);
 }

@@ -1,5 +1,7 @@
 /** Quotas of users: their names, their use, and the merge patch of the form. */
 
+import { Refusal } from './errors.js';
+
 /** The label of each quota. @type {[string, string][]} */
 export const QUOTAS = [
   ['spaces', 'Spaces'],
@@ -28,7 +30,7 @@ export function quotaPatch(stored, typed) {
   for (const [name, text] of Object.entries(typed)) {
     const value = text.trim() === '' ? null : Number(text);
     if (value !== null && !(Number.isSafeInteger(value) && value >= 0))
-      throw new Error(`“${text}” is not a whole number.`);
+      throw new Refusal(`“${text}” is not a whole number.`);
     if (value !== (stored[name] ?? null)) patch[name] = value;
   }
   return patch;

@@ -2,6 +2,7 @@
  * Params that the user saved by name for a method, in the local storage of this browser. They stay after a sign-out, so
  * params with secrets must never be saved.
  */
+import { Refusal } from './errors.js';
 import { me } from './me.js';
 
 /** The maximum number of saved requests of one user in one browser. */
@@ -26,10 +27,10 @@ export function savedOf(method) {
  */
 export function save(saved) {
   if (saved.params.length > SIZE_MAX)
-    throw new Error(`The params have ${saved.params.length} characters. At most ${SIZE_MAX} can be saved.`);
+    throw new Refusal(`The params have ${saved.params.length} characters. At most ${SIZE_MAX} can be saved.`);
   const others = without(saved);
   if (others.length >= SAVED_MAX)
-    throw new Error(`This browser holds ${SAVED_MAX} saved requests. Remove one to save another.`);
+    throw new Refusal(`This browser holds ${SAVED_MAX} saved requests. Remove one to save another.`);
   write([...others, saved]);
 }
 
@@ -59,6 +60,6 @@ function write(list) {
   try {
     localStorage.setItem(key(), JSON.stringify(list));
   } catch {
-    throw new Error('The storage of this browser is full.');
+    throw new Refusal('The storage of this browser is full.');
   }
 }

@@ -1,10 +1,18 @@
-/** When a sink counts as failing. */
-import { formatNumber } from './format.js';
+/** The state of a sink. Every page derives it with `sinkState`, so that no page shows another state. */
+import { formatNumber, plural } from './numbers.js';
 
 /** @typedef {'webhook' | 'script' | 'json-rpc'} SinkType */
+/** @typedef {import('../ui/badge.js').Tone} Tone */
 /**
- * @typedef {{n: number, event_id: string, event_type: string, state: string, at: string, error: string | null}}
+ * @typedef {{n?: number, event_id?: string, event_type: string, state: string, at: string, error: string | null}}
  *   LastDelivery
+ */
+/** A resend or replay that has not ended. @typedef {{kind: 'resend' | 'replay', total: number, queued: number,
+ *   since: string}} Feed
+ */
+/**
+ * @typedef {{keep_exchanges?: boolean, overflow?: 'drop' | 'hold', attempts?: number, on_exhausted?: string, filter?:
+ *   string | null, key?: string | null}} DeliveryPolicy the members that the pages use
  */
 /**
  * @typedef {object} Sink
@@ -16,23 +24,170 @@ import { formatNumber } from './format.js';
  * @property {'user' | 'global'} owner
  * @property {string} owner_id
  * @property {boolean} active
- * @property {{url: string, headers: Record<string, string>, body_template: string | null, secret?: string} | null}
- *   webhook
+ * @property {{url: string, headers: Record<string, string>, body_template: string | null, format?: string, secret?:
+ *   string} | null} webhook
  * @property {{script_id: string | null, source: string | null} | null} script
  * @property {{body_template: string | null} | null} json_rpc
- * @property {{keep_exchanges?: boolean} | undefined} [delivery]
+ * @property {DeliveryPolicy | undefined} [delivery]
+ * @property {{at: string, reason: string}} [paused] why and when the service paused the sink
  * @property {number} queue_depth
  * @property {number} dropped
  * @property {number} [lost] dropped events that were not replayed
  * @property {number} [dead] dead deliveries that were not sent again
  * @property {number} failures
+ * @property {boolean} [held] stored events wait outside the queue
+ * @property {number} [feeds] resends and replays that have not ended
+ * @property {Feed[]} [feed_progress]
+ * @property {number} [filter_errors]
+ * @property {string} [filter_error]
  * @property {LastDelivery | null} last_delivery
  * @property {string} created_at
  */
+/** The members that decide about the state.
+ * @typedef {Pick<Sink, 'active' | 'paused' | 'queue_depth' | 'lost' | 'dead' | 'failures' | 'held' | 'feeds' |
+ *   'feed_progress' | 'last_delivery'>} SinkFacts
+ */
+/**
+ * A sink in the answer of `GET /api/stats`.
+ * @typedef {object} FailingSink
+ * @property {string} id
+ * @property {string} name
+ * @property {'user' | 'global'} owner
+ * @property {string} state of the retried delivery (`pending`), or of the newest finished one
+ * @property {string} event_type of that delivery; '' if no delivery is recorded
+ * @property {string | null} error
+ * @property {string | null} at
+ * @property {number} dead deliveries that were not sent again
+ * @property {number} lost dropped events that were not replayed
+ * @property {{at: string, reason: string}} [paused]
+ * @property {number} [queue_depth]
+ * @property {boolean} [held]
+ */
 
-/** @param {Sink} sink */
-export const isFailing = (sink) =>
-  sink.failures > 0 || sink.last_delivery?.state === 'dead' || unrecovered(sink) !== '';
+/** The states, the most urgent one first. */
+const ORDER = /** @type {const} */ ([
+  'paused',
+  'failing',
+  'undelivered',
+  'retrying',
+  'behind',
+  'resending',
+  'active',
+  'disabled',
+]);
+
+/**
+ * @typedef {object} SinkState
+ * @property {typeof ORDER[number]} name
+ * @property {Tone} tone
+ * @property {string} label for a badge
+ * @property {boolean} fails whether a person has to look at the sink; the server counts these sinks
+ * @property {boolean} moves whether the state changes by itself
+ * @property {string} reason a sentence; '' for `active`
+ * @property {string | null} since
+ * @property {string} waiting the events that wait: "28 in the queue, more are held"; '' if none
+ */
+
+/** A queue with at least this many events does not empty: a feed never fills it that far. */
+const HALF_OF_QUEUE = 50;
+
+/** @param {SinkFacts} sink @returns {SinkState} */
+export function sinkState(sink) {
+  const state = find(sink);
+  return {
+    fails: state.tone === 'bad' || state.name === 'retrying',
+    moves: state.name === 'retrying' || state.name === 'resending',
+    since: null,
+    reason: '',
+    ...state,
+    waiting: waitingText(sink),
+  };
+}
+
+/**
+ * @param {SinkFacts} sink
+ * @returns {{name: SinkState['name'], tone: Tone, label: string, reason?: string, since?: string | null}}
+ */
+function find(sink) {
+  const last = sink.last_delivery;
+  if (sink.paused) {
+    const reason = `The service paused this sink: ${sink.paused.reason}.`;
+    return { name: 'paused', tone: 'bad', label: 'paused', reason, since: sink.paused.at };
+  }
+  if (!sink.active)
+    return { name: 'disabled', tone: 'neutral', label: 'disabled', reason: 'A user disabled this sink.' };
+  if (sink.failures > 0) {
+    const times = sink.failures === 1 ? 'once' : `${sink.failures} times`;
+    const reason = `A delivery in its queue has failed ${times} and is tried again.`;
+    return { name: 'retrying', tone: 'warn', label: 'retrying', reason };
+  }
+  if (last?.state === 'dead' && !isOlderThanFeeds(last, sink)) {
+    const number = last.n === undefined ? '' : ` (#${last.n})`;
+    const why = last.error ? `: ${last.error}` : '.';
+    const reason = `Its last delivery${number} was given up after its last attempt${why}`;
+    return { name: 'failing', tone: 'bad', label: 'failing', reason, since: last.at };
+  }
+  if ((sink.feeds ?? 0) > 0) return resending(sink);
+  if (unrecovered(sink)) {
+    const missing = unrecovered(sink);
+    const reason = `Not delivered and not sent again: ${missing}. Resend dead deliveries; replay dropped events.`;
+    return { name: 'undelivered', tone: 'bad', label: missing, reason };
+  }
+  if (sink.held && sink.queue_depth >= HALF_OF_QUEUE) {
+    const reason =
+      'Events come faster than the receiver takes them. The events that do not fit into the queue are held.';
+    return { name: 'behind', tone: 'warn', label: 'behind', reason };
+  }
+  return { name: 'active', tone: 'good', label: 'active' };
+}
+
+/**
+ * Whether a delivery ended before the oldest resend or replay began.
+ * @param {LastDelivery} last
+ * @param {SinkFacts} sink
+ */
+function isOlderThanFeeds(last, { feed_progress: feeds = [] }) {
+  return feeds.length > 0 && feeds.every((feed) => last.at <= feed.since);
+}
+
+/** @param {SinkFacts} sink @returns {ReturnType<typeof find>} */
+function resending({ feed_progress: feeds = [] }) {
+  const label = progressText(feeds);
+  const first = feeds[0];
+  const reason =
+    `${plural(sum(feeds, 'queued'), 'past event')} of ${formatNumber(sum(feeds, 'total'))} queued again. They are ` +
+    'queued as the queue drains; half of it stays free for new events.';
+  return { name: 'resending', tone: 'accent', label, reason, since: first?.since };
+}
+
+/** "resending 290 of 415". @param {Feed[]} feeds */
+export function progressText(feeds) {
+  const verb = feeds.some((feed) => feed.kind === 'resend') ? 'resending' : 'replaying';
+  return `${verb} ${formatNumber(sum(feeds, 'queued'))} of ${formatNumber(sum(feeds, 'total'))}`;
+}
+
+/** @param {Feed[]} feeds @param {'queued' | 'total'} member */
+const sum = (feeds, member) => feeds.reduce((total, feed) => total + feed[member], 0);
+
+/** @param {SinkFacts} sink */
+function waitingText({ active, queue_depth: depth, held, feeds = 0, feed_progress: progress = [] }) {
+  const left = sum(progress, 'total') - sum(progress, 'queued');
+  return [
+    depth > 0 && `${formatNumber(depth)} in the queue`,
+    // The filter of an active sink checks each new event a moment later: such an event is not worth a word.
+    held && (!active || depth >= HALF_OF_QUEUE) && 'more are held',
+    feeds > 0 && left > 0 && `${formatNumber(left)} to be sent again`,
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** @param {SinkFacts} sink */
+export const isFailing = (sink) => sinkState(sink).fails;
+
+/** By urgency; equal states by name. @param {Sink} a @param {Sink} b */
+export const compareByState = (a, b) =>
+  ORDER.indexOf(sinkState(a).name) - ORDER.indexOf(sinkState(b).name) || a.name.localeCompare(b.name);
 
 /**
  * The numbers of events that were lost and not sent again: "20 dead, 842 dropped".
@@ -42,4 +197,17 @@ export function unrecovered({ dead = 0, lost = 0 }) {
   return [dead > 0 && `${formatNumber(dead)} dead`, lost > 0 && `${formatNumber(lost)} dropped`]
     .filter(Boolean)
     .join(', ');
+}
+
+/** The facts about a sink in the answer of `GET /api/stats`. @param {FailingSink} failing @returns {SinkFacts} */
+export function factsOf(failing) {
+  const { state, event_type, error, at, paused, queue_depth = 0, held } = failing;
+  return {
+    ...failing,
+    active: !paused,
+    failures: state === 'pending' && at ? 1 : 0,
+    queue_depth,
+    held,
+    last_delivery: at && state !== 'pending' ? { state, event_type, error, at } : null,
+  };
 }

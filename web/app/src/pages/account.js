@@ -1,5 +1,7 @@
 /** The account of the signed-in user: password, second factor, accounts at providers, connected apps and sessions. */
+
 import { api } from '../lib/api.js';
+import { Refusal } from '../lib/errors.js';
 import { me } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { Badge } from '../ui/badge.js';
@@ -53,7 +55,7 @@ function PasswordCard() {
   const [next, setNext] = useState('');
   const [again, setAgain] = useState('');
   const submit = async () => {
-    if (next !== again) throw new Error('The two new passwords differ.');
+    if (next !== again) throw new Refusal('The two new passwords differ.');
     await api.post('/api/auth/password', { current_password: current, new_password: next });
     for (const clear of [setCurrent, setNext, setAgain]) clear('');
     toast('Password changed');

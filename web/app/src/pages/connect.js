@@ -1,5 +1,7 @@
 /** The consent page: an app asks to connect to the user's account. */
+
 import { api } from '../lib/api.js';
+import { Refusal } from '../lib/errors.js';
 import { safeRedirect, scopeText } from '../lib/oauth.js';
 import { html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
@@ -36,7 +38,7 @@ function Request({ path }) {
     try {
       const { redirect_to } = await api.post(path, { approve });
       const target = safeRedirect(redirect_to);
-      if (!target) throw new Error('The app named an address that is not safe to open. Nothing was opened.');
+      if (!target) throw new Refusal('The app named an address that is not safe to open. Nothing was opened.');
       setAnswer(approve ? 'allowed' : 'denied');
       // Not a form: the content security policy forbids submitting forms.
       location.href = target;

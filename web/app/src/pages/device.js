@@ -1,6 +1,8 @@
 /** Signs in a machine without a browser: the user enters the code that the machine shows. */
+
 import { api } from '../lib/api.js';
 import { formatDuration } from '../lib/duration.js';
+import { Refusal } from '../lib/errors.js';
 import { me } from '../lib/me.js';
 import { userCode } from '../lib/oauth.js';
 import { html, useState } from '../lib/preact.js';
@@ -43,7 +45,7 @@ function CodePage({ onFound }) {
   const [wait, setWait] = useWait();
   const submit = async () => {
     const known = userCode(code);
-    if (!known) throw new Error('A code has 8 letters, such as BCDF-GHJK. It has no vowels and no digits.');
+    if (!known) throw new Refusal('A code has 8 letters, such as BCDF-GHJK. It has no vowels and no digits.');
     try {
       onFound(await api.get(`/api/oauth/devices/${known}`));
     } catch (error) {

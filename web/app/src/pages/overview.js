@@ -1,4 +1,4 @@
-/** The overview: spaces and methods, calls, failing sinks, recent events. */
+/** The overview: what fails, spaces and methods, calls, recent events. */
 import { acceptAlerts } from '../lib/alerts.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
@@ -12,7 +12,7 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Segmented } from '../ui/field.js';
 import { RangeCharts } from './charts/range-charts.js';
 import { ActivityCard } from './overview/activity.js';
-import { FailingCard } from './overview/failing.js';
+import { anyFailing, FailingCard } from './overview/failing.js';
 import { GettingStarted, useGettingStarted } from './overview/getting-started.js';
 
 await loadStyles('overview.css');
@@ -21,10 +21,11 @@ await loadStyles('overview.css');
  * @typedef {object} Stats
  * @property {{calls: number, errors: number}[]} minutes oldest first, the last one is the current minute
  * @property {number | null} calls_in_flight
- * @property {{created: number, deployed: number, stopped: number} | null} spaces
+ * @property {{created: number, deployed: number, stopped: number, failing_total?: number} | null} spaces
  * @property {number} methods
  * @property {number} providers
- * @property {{total: number, active: number, queued: number, dropped: number, lost: number} | null} sinks
+ * @property {{total: number, active: number, paused: number, queued: number, dropped: number, lost: number} | null}
+ *   sinks
  * @property {number} events_last_hour
  */
 
@@ -59,17 +60,29 @@ export default function OverviewPage() {
       html`
         <div class="stack-large">
           <${ErrorNotice} error=${stats.error} title="These numbers are outdated" onRetry=${stats.reload} />
+          ${anyFailing() && html`<${FailingCard} stats=${stats.data} />`}
           ${!start.hidden && html`<${GettingStarted} start=${start} />`}
           <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
           <${RangeCharts} path=${server ? '/api/stats/calls?scope=server' : '/api/stats/calls'} one="call"
             every=${EVERY_MS} />
-          <div class=${stats.data.sinks ? 'overview-main' : ''}>
-            ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
-            <${ActivityCard} />
-          </div>
+          <${Rest} stats=${/** @type {Stats} */ (stats.data)} />
         </div>
       `
     }
+  `;
+}
+
+/**
+ * The last part. What fails is at the top of the page, so only its absence is shown here.
+ * @param {{stats: Stats}} props
+ */
+function Rest({ stats }) {
+  const shows = !anyFailing() && (stats.sinks || stats.spaces);
+  return html`
+    <div class=${shows ? 'overview-main' : ''}>
+      ${shows && html`<${FailingCard} stats=${stats} />`}
+      <${ActivityCard} />
+    </div>
   `;
 }
 
@@ -88,7 +101,12 @@ function Counts({ stats }) {
         spaces &&
         html`
           <${Stat} label="Spaces running" href="/spaces" value=${formatNumber(spaces.deployed)}
-            hint=${restOf(spaces)} />
+            hint=${restOf(spaces)}>
+            ${
+              (spaces.failing_total ?? 0) > 0 &&
+              html`<span class="stat-bad">${formatNumber(spaces.failing_total ?? 0)} failing</span>`
+            }
+          </${Stat}>
         `
       }
       <${Stat} label="Methods" href="/methods" value=${formatNumber(stats.methods)}
@@ -101,6 +119,7 @@ function Counts({ stats }) {
         sinks &&
         html`
           <${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)}>
+            ${sinks.paused > 0 && html`<span class="stat-bad">${formatNumber(sinks.paused)} paused</span>`}
             ${sinks.lost > 0 && html`<span class="stat-bad">${formatNumber(sinks.lost)} dropped</span>`}
           </${Stat}>
         `
@@ -119,7 +138,8 @@ function restOf({ created, stopped }) {
 }
 
 /** @param {NonNullable<Stats['sinks']>} sinks */
-function sinkHint({ total, active, queued }) {
-  const parts = [total > active && `${formatNumber(total - active)} off`, `${formatNumber(queued)} queued`];
+function sinkHint({ total, active, paused, queued }) {
+  const off = total - active - paused;
+  const parts = [off > 0 && `${formatNumber(off)} off`, `${formatNumber(queued)} queued`];
   return parts.filter(Boolean).join(', ');
 }

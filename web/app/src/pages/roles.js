@@ -12,7 +12,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, messageOf, pendingOf } from '../ui/error-notice.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
@@ -98,7 +98,7 @@ async function requireFactor(role, required, list) {
     await api.patch(`/api/roles/${role.id}`, { require_second_factor: required });
     toast(required ? `${role.name} requires a second factor` : `${role.name} requires no second factor`);
   } catch (error) {
-    toast(/** @type {Error} */ (error).message, { kind: 'error' });
+    toast(messageOf(error), { kind: 'error' });
   }
   await list.reload();
 }

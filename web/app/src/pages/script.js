@@ -14,6 +14,7 @@ import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
+import { Form } from '../ui/form.js';
 import { withCode } from '../ui/rich-text.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
@@ -84,7 +85,7 @@ function Editor({ path, script, stale, onSaved }) {
     <${Head} script=${script} path=${path} mayEdit=${mayEdit} onGone=${() => setGone(true)} />
     <div class=${isRunnable(script.kind) ? 'script-panes' : 'stack-large'} onKeyDown=${onKey}>
       <${Card} title="Script" actions=${mayEdit && html`<${SaveState} edit=${edit} />`}>
-        <form class="form" onSubmit=${save.submit}>
+        <${ScriptForm} mayEdit=${mayEdit} save=${save} edit=${edit} onDiscard=${() => edit.discard(script)}>
           <${ErrorNotice} error=${stale} />
           ${edit.theirs && html`<${ConflictNotice} edit=${edit} />`}
           <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault ?? typed} readOnly=${!mayEdit}
@@ -99,17 +100,7 @@ function Editor({ path, script, stale, onSaved }) {
               <${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />
             `
           }
-          ${
-            mayEdit &&
-            html`
-              <${ErrorNotice} error=${save.error} />
-              <div class="form-actions save-line">
-                <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
-                ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
-              </div>
-            `
-          }
-        </form>
+        </${ScriptForm}>
       </${Card}>
       <div class="stack-large">
         ${
@@ -158,6 +149,21 @@ function useDraft(script) {
     accept: discard,
     discard,
   };
+}
+
+/**
+ * A form, or only its fields for a user who may not change the script.
+ * @param {{mayEdit: boolean, save: any, edit: ReturnType<typeof useDraft>, onDiscard: () => void, children?: any}}
+ *   props
+ */
+function ScriptForm({ mayEdit, save, edit, onDiscard, children }) {
+  if (!mayEdit) return html`<div class="form">${children}</div>`;
+  return html`
+    <${Form} submit="Save" action=${save} disabled=${!edit.dirty} sticky
+      more=${edit.dirty && html`<${Button} onClick=${onDiscard}>Discard changes</${Button}>`}>
+      ${children}
+    </${Form}>
+  `;
 }
 
 /** @param {{edit: ReturnType<typeof useDraft>}} props */

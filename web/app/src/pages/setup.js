@@ -1,5 +1,7 @@
 /** The page of the one-time setup link: creates the first administrator and signs in. */
+
 import { api } from '../lib/api.js';
+import { Refusal } from '../lib/errors.js';
 import { signIn } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
@@ -41,7 +43,7 @@ function SetupForm({ token, onRefused }) {
   const differs = again !== '' && !password.startsWith(again) && password !== again;
 
   const submit = async () => {
-    if (password !== again) throw new Error('The two passwords differ.');
+    if (password !== again) throw new Refusal('The two passwords differ.');
     try {
       await api.post(
         '/api/auth/setup',

@@ -1,4 +1,5 @@
 /** The page of the one-time sign-in link that `svc up` or `svc server start --sign-in-link` prints. */
+import { Refusal } from '../lib/errors.js';
 import { signInWithLink } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { navigate } from '../router.js';
@@ -12,7 +13,7 @@ export default function SignInPage() {
   useEffect(() => {
     const token = location.hash.slice(1);
     if (!token) {
-      setError(new Error('This address has no token. Open the whole link that `svc` printed.'));
+      setError(new Refusal('This address has no token. Open the whole link that `svc` printed.'));
       return;
     }
     // The token must not stay in the history of the browser.

@@ -2,7 +2,7 @@
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { useStoredDraft } from '../lib/draft.js';
-import { formatNumber } from '../lib/format.js';
+import { formatNumber, plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
@@ -11,7 +11,7 @@ import { navigate, useQuery, useUnsaved } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader, Stat } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
-import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Menu } from '../ui/menu.js';
 import { Meter } from '../ui/meter.js';
 import { SecretDialog } from '../ui/secret-once.js';
@@ -22,8 +22,9 @@ import { Deliveries } from './sinks/deliveries.js';
 import { RotateDialog, TestDialog } from './sinks/dialogs.js';
 import { draftName, draftOf, movesOrigin, patchOf, UNSTORED } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
-import { failureText, hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
+import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 import { ReplayDialog } from './sinks/resend-dialogs.js';
+import { StateNotice } from './sinks/state-notice.js';
 
 await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
 
@@ -61,7 +62,7 @@ function Header({ sink, resource, onDialog }) {
   const toggle = useAction(async () => {
     const changed = await api.patch(`/api/event-sinks/${sink.id}`, { active: !sink.active });
     resource.set(changed);
-    toast(changed.active ? 'Sink enabled' : 'Sink disabled');
+    toast(!changed.active ? 'Sink disabled' : sink.paused ? 'Sink resumed' : 'Sink enabled');
   });
   const items = [
     sink.type === 'webhook' && { label: 'Rotate secret', icon: 'key', onClick: () => onDialog('rotate') },
@@ -72,8 +73,9 @@ function Header({ sink, resource, onDialog }) {
       actions=${html`
         <${Button} icon="send" onClick=${() => onDialog('test')}>Test</${Button}>
         ${hasQueue(sink) && html`<${Button} icon="clock" onClick=${() => onDialog('replay')}>Replay</${Button}>`}
-        <${Button} icon=${sink.active ? 'pause' : 'play'} busy=${toggle.busy} onClick=${() => toggle.run()}>
-          ${sink.active ? 'Disable' : 'Enable'}
+        <${Button} icon=${sink.active ? 'pause' : 'play'} kind=${sink.paused ? 'primary' : 'secondary'}
+          busy=${toggle.busy} onClick=${() => toggle.run()}>
+          ${sink.active ? 'Disable' : sink.paused ? 'Resume' : 'Enable'}
         </${Button}>
         <${Menu} label="More actions" items=${items} />
       `}>
@@ -93,21 +95,9 @@ function Body({ sink, resource, still }) {
   ];
   const tab = tabs.find(({ id }) => id === query.get('tab'))?.id ?? 'deliveries';
   const choose = (/** @type {string} */ id) => query.set({ tab: id === 'deliveries' ? null : id, range: null });
-  const trouble = sink.active ? failureText(sink) : '';
   return html`
     <div class="stack-large">
-      ${
-        !sink.active &&
-        html`
-          <${Notice} tone="warn" icon="pause">
-            <p>
-              This sink is disabled: queued events wait, and new events are not queued. A sink
-              with <code>overflow = "hold"</code> gets the missed events when it is enabled again.
-            </p>
-          </${Notice}>
-        `
-      }
-      ${trouble && html`<${Notice} tone="bad" icon="alert"><p>${trouble}</p></${Notice}>`}
+      <${StateNotice} sink=${sink} />
       ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
       <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
         ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
@@ -125,13 +115,18 @@ function Body({ sink, resource, still }) {
 
 /** @param {{sink: Sink}} props */
 function Stats({ sink }) {
+  const { lost = 0, dropped } = sink;
+  const replayed = dropped - lost;
+  const hints = [
+    lost > 0 && 'dropped while the queue was full, not replayed',
+    replayed > 0 && `${plural(replayed, 'dropped event')} replayed`,
+  ];
   return html`
     <div class="sink-stats">
       <${Stat} label="Queue" value=${html`${sink.queue_depth}<span class="muted stat-of">/${QUEUE_CAPACITY}</span>`}>
         <${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" />
       </${Stat}>
-      <${Stat} label="Dropped" value=${formatNumber(sink.dropped)}
-        hint=${sink.dropped ? 'came while the queue was full' : 'none ever'} />
+      <${Stat} label="Lost" value=${formatNumber(lost)} hint=${hints.filter(Boolean).join('; ') || 'none'} />
       <div class="stat"><span class="stat-label">Last result</span><${LastResult} sink=${sink} /></div>
       <div class="stat"><span class="stat-label">Patterns</span><${Patterns} patterns=${sink.patterns} all /></div>
     </div>

@@ -5,7 +5,7 @@ import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
-import { isFailing } from '../lib/sinks.js';
+import { compareByState, isFailing, sinkState } from '../lib/sinks.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery, useSorting } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -17,16 +17,7 @@ import { Meter } from '../ui/meter.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import { activityColumn } from './charts/activity-column.js';
-import {
-  compareByHealth,
-  hasQueue,
-  LastResult,
-  Patterns,
-  QUEUE_CAPACITY,
-  SinkBadges,
-  SinkStatus,
-  stateOf,
-} from './sinks/health.js';
+import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 
 await loadStyles('sinks.css');
 
@@ -48,7 +39,7 @@ export default function SinksPage() {
   const columns = [...COLUMNS, activityColumn((/** @type {Sink} */ sink) => activity?.sinks.get(sink.id))];
   const rows = (list.items ?? [])
     .filter((/** @type {Sink} */ sink) => STATES[state](sink) && hasWords(searchText(sink), words))
-    .sort(compareByHealth);
+    .sort(compareByState);
   const count = (/** @type {string} */ name) => (list.items ?? []).filter(STATES[name]).length;
   const none = list.items?.length === 0;
   return html`
@@ -117,7 +108,7 @@ const COLUMNS = [
     label: 'State',
     shrink: true,
     phone: 'aside',
-    sort: stateOf,
+    sort: (sink) => sinkState(sink).label,
     cell: (sink) => html`<${SinkStatus} sink=${sink} />`,
   },
   {
@@ -133,12 +124,16 @@ const COLUMNS = [
   },
   {
     key: 'dropped',
-    label: 'Dropped',
+    label: 'Lost',
     align: 'right',
     shrink: true,
     phone: 'hidden',
-    sort: (sink) => sink.dropped,
-    cell: (sink) => html`<span class=${sink.lost ? 'bad-number' : 'muted'}>${formatNumber(sink.dropped)}</span>`,
+    sort: (sink) => sink.lost ?? 0,
+    cell: (sink) => html`
+      <span class=${sink.lost ? 'bad-number' : 'muted'} title=${`${formatNumber(sink.dropped)} dropped in total`}>
+        ${formatNumber(sink.lost ?? 0)}
+      </span>
+    `,
   },
   {
     key: 'last',

@@ -11,11 +11,11 @@ import { Button } from '../ui/button.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
-import { withCode } from '../ui/rich-text.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { LogCard } from './space/log.js';
 import { MethodsCard } from './space/methods.js';
+import { NextStep } from './space/next-step.js';
 import { SettingsCard } from './space/settings.js';
 import { AgentDialog } from './spaces/agent-command.js';
 import { HealthStatus, LinkStatus, RegistrationStatus, StateStatus } from './spaces/status.js';
@@ -85,49 +85,15 @@ export default function SpacePage({ route }) {
  *   'delete') => void}} props
  */
 function Actions({ space, start, onAsk }) {
+  // A space that the service stopped counts as failing until a user stops it too.
+  const canStop = space.state === 'deployed' || space.stop_reason === 'link_lost';
   const canStart = space.state === 'stopped' || (space.state === 'created' && space.runtime === 'local');
   return html`
     ${canStart && html`<${Button} kind="primary" icon="play" busy=${start.busy} onClick=${start.run}>Start</${Button}>`}
-    ${space.state === 'deployed' && html`<${Button} icon="stop" onClick=${() => onAsk('stop')}>Stop</${Button}>`}
+    ${canStop && html`<${Button} icon="stop" onClick=${() => onAsk('stop')}>Stop</${Button}>`}
     <${Button} icon="key" onClick=${() => onAsk('rotate')}>Rotate agent token</${Button}>
     <${Button} icon="trash" onClick=${() => onAsk('delete')}>Delete</${Button}>
   `;
-}
-
-/** The next step, if any. @param {{space: Space, onRotate: () => void}} props */
-function NextStep({ space, onRotate }) {
-  const { registration } = space;
-  if (registration.state === 'refused') {
-    return html`
-      <${Notice} tone="bad" icon="alert" title="The registration was refused">
-        <p class="log-text">${withCode(registration.error)}</p>
-        <p class="notice-hint">
-          If this happened after a lost link, the agent keeps trying. To register a file:
-          ${' '}<code>svc methods register methods.toml</code>
-        </p>
-      </${Notice}>
-    `;
-  }
-  if (space.state === 'created' && space.runtime === 'external') {
-    return html`
-      <${Notice} title="Its agent has not linked yet">
-        <div class="stack-small">
-          <p>Run the command that was shown when the space was created. If it is lost, create a new token.</p>
-          <div><${Button} size="small" icon="terminal" onClick=${onRotate}>New agent command</${Button}></div>
-        </div>
-      </${Notice}>
-    `;
-  }
-  if (space.state === 'deployed' && !space.linked) {
-    const state =
-      registration.state === 'waiting' ? 'Its methods wait for the agent to come back.' : 'No agent is connected.';
-    return html`
-      <${Notice} tone="warn" icon="alert" title="The link is lost">
-        <p>${state} After the grace period the space is stopped.</p>
-      </${Notice}>
-    `;
-  }
-  return null;
 }
 
 /** @param {{space: Space}} props */
@@ -144,6 +110,7 @@ function StatusCard({ space }) {
           ['Registration', html`<${RegistrationStatus} space=${space} />`],
           ['Owner', html`<span class="mono">${space.owner}</span>`],
           ['Agent', space.runtime === 'local' ? 'run by this server' : 'run by its owner'],
+          Boolean(space.folder) && ['Folder', html`<span class="mono small anywhere">${space.folder}</span>`],
           Boolean(space.template_id) && [
             'Template',
             html`<span class="mono">${templates.data?.name ?? space.template_id}</span>`,

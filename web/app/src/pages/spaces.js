@@ -3,6 +3,7 @@ import { plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
+import { compareSpaces, spaceState } from '../lib/spaces.js';
 import { loadStyles } from '../lib/styles.js';
 import { navigate, useQuery, useSorting } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -22,17 +23,22 @@ await loadStyles('spaces.css');
 
 /** @typedef {import('./spaces/status.js').Space} Space */
 
+/** The value of the filter that selects failing spaces. */
+const FAILING = 'failing';
+
 export default function SpacesPage() {
   const query = useQuery();
   const list = useList('/api/spaces', 'spaces', { every: 3_000 });
   const [made, setMade] = useState(/** @type {Space | null} */ (null));
   const filters = { q: query.get('q').toLowerCase(), state: query.get('state') };
   const all = /** @type {Space[]} */ (list.items ?? []);
-  const rows = all.filter(
-    (space) =>
-      (!filters.state || space.state === filters.state) &&
-      `${space.name} ${space.owner}`.toLowerCase().includes(filters.q),
-  );
+  const rows = all
+    .filter(
+      (space) =>
+        (!filters.state || space.state === filters.state || (filters.state === FAILING && spaceState(space).fails)) &&
+        `${space.name} ${space.owner}`.toLowerCase().includes(filters.q),
+    )
+    .sort(compareSpaces);
   const ask = () => query.set({ new: '1' });
   const close = () => query.set({ new: null });
   const onMade = (/** @type {Space} */ space) => {
@@ -84,7 +90,7 @@ function Filters({ query, shown }) {
         onSearch=${(/** @type {string} */ q) => query.set({ q })} />
       <${Select} label="State" hideLabel value=${query.get('state')}
         onInput=${(/** @type {string} */ state) => query.set({ state })}
-        options=${[{ value: '', label: 'Every state' }, 'created', 'deployed', 'stopped']} />
+        options=${[{ value: '', label: 'Every state' }, FAILING, 'created', 'deployed', 'stopped']} />
       <span class="muted small" role="status">${plural(shown, 'space')}</span>
     </div>
   `;
@@ -100,7 +106,7 @@ function Rows({ rows, isWhole }) {
       key: 'state',
       label: 'State',
       phone: 'aside',
-      sort: (/** @type {Space} */ space) => space.state,
+      sort: (/** @type {Space} */ space) => spaceState(space).label,
       cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />`,
     },
     {

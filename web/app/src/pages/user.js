@@ -244,7 +244,8 @@ function Membership({ path, user, onChange }) {
   return html`
     <${Card} title="Roles and groups"
       description="Roles give permissions. Groups give access to the shared methods that are limited to them.">
-      <form class="form" onSubmit=${save.submit}>
+      <${Form} submit="Save" action=${save} disabled=${!dirty}
+        more=${dirty && html`<${Button} onClick=${reset}>Discard changes</${Button}>`}>
         <div class="columns">
           <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)}
             onChange=${tick('roles')} none="There are no roles." />
@@ -256,12 +257,7 @@ function Membership({ path, user, onChange }) {
                 : 'There are no groups yet.'
             } />
         </div>
-        <${ErrorNotice} error=${save.error} />
-        <div class="form-actions">
-          <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!dirty}>Save</${Button}>
-          ${dirty && html`<${Button} onClick=${reset}>Discard changes</${Button}>`}
-        </div>
-      </form>
+      </${Form}>
     </${Card}>
   `;
 }

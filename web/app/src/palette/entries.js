@@ -2,13 +2,17 @@
 import { api } from '../lib/api.js';
 import { can } from '../lib/me.js';
 import { hasWords } from '../lib/search.js';
+import { sinkState } from '../lib/sinks.js';
+import { spaceState } from '../lib/spaces.js';
 import { setTheme } from '../lib/theme.js';
 import { ROUTES } from '../routes.js';
 import { overlay } from '../shortcuts.js';
 
 /**
  * A page, a record or an action. Choosing the entry opens `href` or calls `run`.
- * @typedef {{kind: string, title: string, icon: string, href?: string, run?: () => void}} Entry
+ * `state` is the state of a record, if it has one.
+ * @typedef {{kind: string, title: string, icon: string, href?: string, run?: () => void, state?: {tone:
+ *   import('../ui/badge.js').Tone, label: string}}} Entry
  */
 
 /** The maximum number of entries shown: in total, and of each kind except pages. */
@@ -20,10 +24,29 @@ const LOADED_MAX = 1_000;
 const SINKS = ['manage_own_event_sinks', 'manage_global_event_sinks'];
 const SPACES = ['use_spaces', 'manage_spaces'];
 
-/** @type {{kind: string, icon: string, path: string, list: string, name?: string, href: string, needs?: string[]}[]} */
+/**
+ * @type {{kind: string, icon: string, path: string, list: string, name?: string, href: string, needs?: string[],
+ *   state?: (record: any) => Entry['state']}[]}
+ */
 const RECORDS = [
-  { kind: 'Sink', icon: 'send', path: '/api/event-sinks', list: 'event_sinks', href: '/sinks/', needs: SINKS },
-  { kind: 'Space', icon: 'box', path: '/api/spaces', list: 'spaces', href: '/spaces/', needs: SPACES },
+  {
+    kind: 'Sink',
+    icon: 'send',
+    path: '/api/event-sinks',
+    list: 'event_sinks',
+    href: '/sinks/',
+    needs: SINKS,
+    state: sinkState,
+  },
+  {
+    kind: 'Space',
+    icon: 'box',
+    path: '/api/spaces',
+    list: 'spaces',
+    href: '/spaces/',
+    needs: SPACES,
+    state: spaceState,
+  },
   { kind: 'Script', icon: 'code', path: '/api/scripts', list: 'scripts', href: '/scripts/' },
   {
     kind: 'User',
@@ -45,6 +68,7 @@ export async function loadRecords(signal) {
       icon: row.icon,
       title: one[row.name ?? 'name'],
       href: row.href + one.id,
+      state: row.state?.(one),
     }));
   });
   return /** @type {Entry[]} */ ((await Promise.all(lists)).flat());

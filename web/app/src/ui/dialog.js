@@ -3,11 +3,10 @@
  * inert, and closes with Escape. A dialog is open while it is rendered.
  */
 
-import { useAction } from '../lib/action.js';
 import { cx, html, useEffect, useId, useRef, useState } from '../lib/preact.js';
-import { Button, IconButton } from './button.js';
-import { ErrorNotice } from './error-notice.js';
+import { IconButton } from './button.js';
 import { TextInput } from './field.js';
+import { Form } from './form.js';
 
 /**
  * @param {object} props
@@ -103,15 +102,14 @@ function focusFirst(dialog) {
  */
 export function ConfirmDialog({ title, children, action, onConfirm, onClose, typed, kind = 'danger' }) {
   const [text, setText] = useState('');
-  const { run, busy, error } = useAction(onConfirm);
-  const ready = !typed || text === typed;
-  const confirm = async (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (ready && (await run())) onClose();
+  const confirm = async () => {
+    await onConfirm();
+    onClose();
   };
   return html`
     <${Dialog} title=${title} onClose=${onClose}>
-      <form class="form" onSubmit=${confirm}>
+      <${Form} submit=${action} kind=${kind} disabled=${Boolean(typed) && text !== typed} onSubmit=${confirm}
+        onCancel=${onClose}>
         <div class="prose">${children}</div>
         ${
           typed &&
@@ -120,12 +118,7 @@ export function ConfirmDialog({ title, children, action, onConfirm, onClose, typ
               autocomplete="off" autofocus />
           `
         }
-        <${ErrorNotice} error=${error} />
-        <div class="dialog-actions">
-          <${Button} onClick=${onClose}>Cancel</${Button}>
-          <${Button} type="submit" kind=${kind} busy=${busy} disabled=${!ready}>${action}</${Button}>
-        </div>
-      </form>
+      </${Form}>
     </${Dialog}>
   `;
 }

@@ -1,4 +1,7 @@
 /** Error messages of the server, shown where the error happened. */
+
+import { silentSince } from '../lib/connection.js';
+import { inWords } from '../lib/errors.js';
 import { html } from '../lib/preact.js';
 import { isPassing } from '../lib/retry.js';
 import { Button } from './button.js';
@@ -6,18 +9,20 @@ import { Icon } from './icon.js';
 import { withCode } from './rich-text.js';
 
 /**
- * An error next to the control that failed. Renders nothing without an error.
- * @param {{error: any, title?: string, onRetry?: () => void}} props
+ * An error next to the control that failed. Renders nothing without an error. While the frame says that the server does
+ * not answer, data that could not be loaded again needs no notice of its own, except with `always`.
+ * @param {{error: any, title?: string, onRetry?: () => void, always?: boolean}} props
  */
-export function ErrorNotice({ error, title, onRetry }) {
+export function ErrorNotice({ error, title, onRetry, always }) {
   if (!error) return null;
+  if (!always && silentSince.value !== null && error.status === 0 && error.problem?.method === 'GET') return null;
   return html`
     <div class="notice tone-bad" role="alert">
       <${Icon} name="alert" />
       <div class="grow">
         ${title && html`<p class="notice-title">${title}</p>`}
         <p>${withCode(messageOf(error))}</p>
-        ${error.hint && html`<p class="notice-hint">${withCode(error.hint)}</p>`}
+        ${inWords(error).hint && html`<p class="notice-hint">${withCode(inWords(error).hint)}</p>`}
       </div>
       ${onRetry && html`<${Button} size="small" onClick=${onRetry}>Try again</${Button}>`}
     </div>
@@ -38,10 +43,8 @@ export function Notice({ tone = 'accent', icon = 'info', title, children, action
   `;
 }
 
-/** @param {any} error */
-export function messageOf(error) {
-  return error?.detail || error?.message || String(error);
-}
+/** The message of an error for people. @param {any} error */
+export const messageOf = (error) => inWords(error).text;
 
 /**
  * Replaces a page whose data could not be loaded. The statuses 403, 404 and 0 (no answer) have their own headings.
@@ -61,7 +64,7 @@ export function PageError({ error, title, onRetry, back, retries }) {
       ${code && html`<p class="page-error-code" aria-hidden="true">${code}</p>`}
       <h1>${heading}</h1>
       <p>${withCode(messageOf(error))}</p>
-      ${error.hint && html`<p class="muted">${withCode(error.hint)}</p>`}
+      ${inWords(error).hint && html`<p class="muted">${withCode(inWords(error).hint)}</p>`}
       ${retries && html`<p class="muted" role="status">Trying again by itself…</p>`}
       <div class="actions">
         ${back && html`<${Button} href=${back.href} icon="arrow-left">${back.label}</${Button}>`}
@@ -88,6 +91,6 @@ export function pendingOf(resource, { page = false, back } = {}) {
       <${PageError} error=${resource.error} onRetry=${resource.reload} back=${back}
         retries=${isPassing(resource.error)} />
     `;
-  if (resource.error) return html`<${ErrorNotice} error=${resource.error} onRetry=${resource.reload} />`;
+  if (resource.error) return html`<${ErrorNotice} error=${resource.error} onRetry=${resource.reload} always />`;
   return resource.slow ? html`<p class="loading" role="status">Loading…</p>` : html`<div class="loading-space"></div>`;
 }

@@ -1,6 +1,8 @@
 /** Inputs with label, hint and error, connected for screen readers. */
-import { cx, html, useId } from '../lib/preact.js';
+import { cx, html, useContext, useEffect, useId } from '../lib/preact.js';
+import { FormContext } from './form-context.js';
 import { Icon } from './icon.js';
+import { withCode } from './rich-text.js';
 
 /**
  * @typedef {object} Labelled
@@ -8,6 +10,7 @@ import { Icon } from './icon.js';
  * @property {boolean} [hideLabel] shows the label to screen readers only
  * @property {any} [hint]
  * @property {any} [error]
+ * @property {string} [name] the member of the API, if it is not the label: an error that names it belongs to this field
  * @property {boolean} [optional] adds "optional" to the label
  * @property {string} [class]
  */
@@ -17,8 +20,12 @@ import { Icon } from './icon.js';
  * The frame of an input; `children` is a function that takes the attributes of the input.
  * @param {Labelled & {children: (wiring: Wiring) => any}} props
  */
-export function Field({ label, hideLabel, hint, error, optional, class: className, children }) {
+export function Field({ label, hideLabel, hint, error: own, optional, name, class: className, children }) {
   const id = useId();
+  const form = useContext(FormContext);
+  const text = typeof label === 'string' ? label : '';
+  useEffect(() => form?.register({ id, label: text, name }), [form?.register, id, text, name]);
+  const error = own || (form?.refused?.id === id && withCode(form.refused.message));
   const described = cx(hint && `${id}-hint`, error && `${id}-error`) || undefined;
   return html`
     <div class=${cx('field', error && 'field-invalid', className)}>
@@ -37,8 +44,8 @@ export function Field({ label, hideLabel, hint, error, optional, class: classNam
  * @template {Labelled} P
  * @param {P} props
  */
-function splitProps({ label, hideLabel, hint, error, optional, class: className, ...rest }) {
-  return { field: { label, hideLabel, hint, error, optional, class: className }, ...rest };
+function splitProps({ label, hideLabel, hint, error, optional, name, class: className, ...rest }) {
+  return { field: { label, hideLabel, hint, error, optional, name, class: className }, ...rest };
 }
 
 /**

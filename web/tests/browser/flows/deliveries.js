@@ -70,7 +70,7 @@ async function resend(page, scene, sink) {
   await see(page.getByText('2 deliveries chosen'));
   await page.screenshot({ path: `${scene.results}/chosen.png` });
   await page.getByRole('button', { name: 'Resend chosen' }).click();
-  await seeToast(page, '2 deliveries sent again');
+  await seeToast(page, '2 deliveries queued again');
   // The last delivery succeeded, but one delivery is still dead.
   await see(page.getByRole('main').getByText('1 dead', { exact: true }));
   await see(table.getByRole('link', { name: 'sent again as #4' }));

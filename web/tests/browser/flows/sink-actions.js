@@ -60,7 +60,7 @@ export default async function sinkActions(scene) {
   await page.getByRole('button', { name: 'Save changes' }).click();
   await seeToast(page, 'Sink saved');
   await page.getByRole('button', { name: 'Disable' }).click();
-  await see(page.getByText('inactive', { exact: true }));
+  await see(page.getByText('disabled', { exact: true }));
   await scene.meanwhile('emit to the disabled sink');
 
   await page.getByRole('button', { name: 'More actions' }).click();

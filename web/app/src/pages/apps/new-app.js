@@ -1,5 +1,7 @@
 /** The form of a new app, and its client id and secret afterwards. */
+
 import { api } from '../../lib/api.js';
+import { Refusal } from '../../lib/errors.js';
 import { html, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
 import { CodeBlock } from '../../ui/code-block.js';
@@ -17,7 +19,7 @@ export function NewAppDialog({ onClose, onCreated }) {
   const [confidential, setConfidential] = useState(false);
   const submit = async () => {
     const redirect_uris = addressesOf(addresses);
-    if (redirect_uris.length === 0) throw new Error('Enter at least one return address.');
+    if (redirect_uris.length === 0) throw new Refusal('Enter at least one return address.');
     onCreated(await api.post('/api/oauth/clients', { name: name.trim(), redirect_uris, confidential }));
   };
   return html`

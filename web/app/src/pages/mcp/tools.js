@@ -1,6 +1,7 @@
 /** The tools that an MCP client of this user sees, with their schemas. */
 
 import { api } from '../../lib/api.js';
+import { Refusal } from '../../lib/errors.js';
 import { plural } from '../../lib/format.js';
 import { hintWords } from '../../lib/hints.js';
 import { html } from '../../lib/preact.js';
@@ -193,7 +194,7 @@ async function listTools(signal) {
       { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} },
       { signal },
     );
-    if (answer.error) throw new Error(answer.error.message);
+    if (answer.error) throw new Refusal(answer.error.message);
     tools.push(...answer.result.tools);
     cursor = answer.result.nextCursor;
   } while (cursor);

@@ -1,5 +1,7 @@
 /** Runs one call at a time, measures it, and aborts it when the page is left. */
+
 import { api } from '../../lib/api.js';
+import { Refusal } from '../../lib/errors.js';
 import { parseExact } from '../../lib/exact.js';
 import { useEffect, useRef, useState } from '../../lib/preact.js';
 import { keepSent, newTrace } from '../../lib/sent.js';
@@ -74,7 +76,7 @@ async function callMethod(name, params, options) {
     const text = await response.text();
     const ms = since();
     const parsed = parseExact(text);
-    if (!parsed.ok) throw new Error(`The answer is not JSON: ${parsed.message}`);
+    if (!parsed.ok) throw new Refusal(`The answer is not JSON: ${parsed.message}`);
     const { result, error } = parsed.value;
     return { ms, bytes: new Blob([text]).size, outcome: error ? { error } : { result: result ?? null } };
   } catch (problem) {

@@ -1,9 +1,10 @@
-/** Sinks that did not deliver some events. */
-import { failingSinks } from '../../lib/alerts.js';
+/** What fails: sinks that did not deliver some events, and spaces that do not work. */
+import { failingSinks, failingSpaces } from '../../lib/alerts.js';
 import { formatNumber, plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
-import { unrecovered } from '../../lib/sinks.js';
-import { Status, toneOf } from '../../ui/badge.js';
+import { factsOf, sinkState } from '../../lib/sinks.js';
+import { spaceState } from '../../lib/spaces.js';
+import { Status } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
@@ -11,82 +12,116 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
 
-/** @typedef {import('../../lib/alerts.js').FailingSink} FailingSink */
+/** @typedef {import('../../lib/sinks.js').FailingSink} FailingSink */
+/** @typedef {import('../../lib/spaces.js').Space} Space */
+/** @typedef {import('../overview.js').Stats} Stats */
 
-/** The maximum number of sinks in the card. A link leads to the page of all failing sinks. */
+/** The maximum number of rows of each list. A link leads to the page with all of them. */
 const SHOWN = 6;
 
-/** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>}} props */
-export function FailingCard({ sinks }) {
-  const failing = failingSinks.value;
-  const shown = [...(failing?.sinks ?? [])].sort(byHealth).slice(0, SHOWN);
+/** Whether something fails, as far as it is known. */
+export const anyFailing = () => (failingSinks.value?.total ?? 0) + (failingSpaces.value?.total ?? 0) > 0;
+
+/** @param {{stats: Stats}} props */
+export function FailingCard({ stats }) {
+  const sinks = failingSinks.value;
+  const spaces = failingSpaces.value;
+  const isKnown = (!stats.sinks || sinks !== null) && (!stats.spaces || spaces !== null);
   return html`
-    <${Card} title="Failing sinks" flush>
-      ${shown.length === 0 && html`<${NoFailures} sinks=${sinks} isKnown=${failing !== null} />`}
-      ${
-        shown.length > 0 &&
-        html`
-          <ul class="overview-list" aria-label="Failing sinks">
-            ${shown.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}
-          </ul>
-        `
-      }
-      ${
-        failing &&
-        failing.total > SHOWN &&
-        html`
-          <p class="overview-more">
-            <${Button} kind="ghost" size="small" icon="arrow-right" href="/sinks?state=failing">
-              All ${formatNumber(failing.total)} failing sinks
-            </${Button}>
-          </p>
-        `
-      }
+    <${Card} title="Needs attention" flush>
+      ${!isKnown && html`<div class="loading-space"></div>`}
+      ${isKnown && !anyFailing() && html`<${NoFailures} stats=${stats} />`}
+      <${List} name="Failing spaces" href="/spaces?state=failing" total=${spaces?.total ?? 0}
+        rows=${(spaces?.spaces ?? [])
+          .slice(0, SHOWN)
+          .map((space) => html`<${SpaceRow} key=${space.id} space=${space} />`)}
+      />
+      <${List} name="Failing sinks" href="/sinks?state=failing" total=${sinks?.total ?? 0}
+        rows=${[...(sinks?.sinks ?? [])]
+          .sort(byState)
+          .slice(0, SHOWN)
+          .map((sink) => html`<${SinkRow} key=${sink.id} sink=${sink} />`)} />
     </${Card}>
   `;
 }
 
-/**
- * The order of the sinks, by the state of their last delivery. A sink with the state `delivered` is in the list
- * because it lost other events.
- */
-const RANKS = ['dead', 'delivered', 'pending'];
-
-/** @param {FailingSink} a @param {FailingSink} b */
-const byHealth = (a, b) => RANKS.indexOf(a.state) - RANKS.indexOf(b.state) || a.name.localeCompare(b.name);
-
-/** @param {{sink: FailingSink}} props */
-function Row({ sink }) {
-  const error = sink.state === 'delivered' ? null : sink.error;
+/** @param {{name: string, href: string, total: number, rows: any[]}} props */
+function List({ name, href, total, rows }) {
+  if (total === 0) return null;
   return html`
-    <li class="stack-small">
-      <div class="row between">
-        <a class="strong anywhere" href=${`/sinks/${sink.id}`}>${sink.name}</a><${State} sink=${sink} />
-      </div>
-      ${error && html`<p class="overview-error small anywhere">${withCode(error)}</p>`}
+    <section class="overview-failing" aria-label=${name}>
+      <h3 class="overview-kind">${name} <span class="muted">${formatNumber(total)}</span></h3>
+      <ul class="overview-list" aria-label=${name}>${rows}</ul>
       ${
-        sink.at &&
+        total > rows.length &&
         html`
-          <p class="muted small">
-            last: <span class="mono anywhere">${sink.event_type}</span> ${sink.state}, <${Time} value=${sink.at} />
+          <p class="overview-more">
+            <${Button} kind="ghost" size="small" icon="arrow-right" href=${href}>
+              All ${formatNumber(total)} ${name.toLowerCase()}
+            </${Button}>
           </p>
         `
       }
+    </section>
+  `;
+}
+
+const RANKS = ['paused', 'failing', 'undelivered', 'retrying'];
+
+/** @param {FailingSink} sink */
+const rankOf = (sink) => RANKS.indexOf(sinkState(factsOf(sink)).name);
+/** @param {FailingSink} a @param {FailingSink} b */
+const byState = (a, b) => rankOf(a) - rankOf(b) || a.name.localeCompare(b.name);
+
+/** @param {{sink: FailingSink}} props */
+function SinkRow({ sink }) {
+  const state = sinkState(factsOf(sink));
+  const error = sink.paused ? state.reason : sink.state === 'delivered' ? null : sink.error;
+  return html`
+    <${Row} href=${`/sinks/${sink.id}`} name=${sink.name} state=${state} error=${error}>
+      ${
+        sink.paused
+          ? html`since <${Time} value=${sink.paused.at} />${state.waiting && `, ${state.waiting}`}`
+          : sink.at &&
+            html`
+              last: <span class="mono anywhere">${sink.event_type}</span> ${sink.state}, <${Time} value=${sink.at} />
+            `
+      }
+    </${Row}>
+  `;
+}
+
+/** @param {{space: Space}} props */
+function SpaceRow({ space }) {
+  const state = spaceState(space);
+  return html`
+    <${Row} href=${`/spaces/${space.id}`} name=${space.name} state=${state} error=${state.reason}>
+      ${state.since && html`since <${Time} value=${state.since} />`}
+    </${Row}>
+  `;
+}
+
+/**
+ * @param {{href: string, name: string, state: {tone: any, label: string, moves?: boolean}, error: string | null,
+ *   children?: any}} props
+ */
+function Row({ href, name, state, error, children }) {
+  return html`
+    <li class="stack-small">
+      <div class="row between">
+        <a class="strong anywhere" href=${href}>${name}</a>
+        <${Status} tone=${state.tone} pulse=${state.moves}>${state.label}</${Status}>
+      </div>
+      ${error && html`<p class="overview-error small anywhere">${withCode(error)}</p>`}
+      ${children && html`<p class="muted small">${children}</p>`}
     </li>
   `;
 }
 
-/** @param {{sink: FailingSink}} props */
-function State({ sink }) {
-  if (sink.state === 'dead') return html`<${Status} tone="bad">failing</${Status}>`;
-  if (sink.state === 'pending' && sink.at)
-    return html`<${Status} tone=${toneOf('retrying')} pulse>retrying</${Status}>`;
-  return html`<${Status} tone="bad">${unrecovered(sink)}</${Status}>`;
-}
-
-/** @param {{sinks: NonNullable<import('../overview.js').Stats['sinks']>, isKnown: boolean}} props */
-function NoFailures({ sinks, isKnown }) {
-  if (sinks.total === 0)
+/** @param {{stats: Stats}} props */
+function NoFailures({ stats }) {
+  const { sinks, spaces } = stats;
+  if (sinks?.total === 0)
     return html`
       <${EmptyState} icon="send" level=${3} title="No sinks yet">
         <p>A sink receives the events that match its patterns.</p>
@@ -94,11 +129,20 @@ function NoFailures({ sinks, isKnown }) {
           label="command for a sink" prompt />
       </${EmptyState}>
     `;
-  if (!isKnown) return html`<div class="loading-space"></div>`;
+  // Sinks that are disabled, or that another user manages, are counted too.
+  const lost = sinks?.lost ?? 0;
   return html`
-    <p class="overview-quiet">
-      <${Status} tone="good">No sink of yours fails</${Status}>
-      ${sinks.dropped > 0 && html`<span class="muted small">${plural(sinks.dropped, 'event')} dropped in total.</span>`}
+    <p class="overview-quiet stack-small">
+      ${spaces && html`<${Status} tone="good">No space of yours fails</${Status}>`}
+      ${sinks && html`<${Status} tone="good">No sink of yours fails</${Status}>`}
+      ${
+        lost > 0 &&
+        html`
+          <span class="muted small">
+            ${plural(lost, 'dropped event')} of disabled sinks, or of sinks of other users, not replayed.
+          </span>
+        `
+      }
     </p>
   `;
 }

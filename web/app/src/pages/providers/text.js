@@ -1,5 +1,7 @@
 /** Claims and mappings as people write them: one per line. */
 
+import { Refusal } from '../../lib/errors.js';
+
 /** @typedef {import('../providers.js').Mapping} Mapping */
 
 /** @param {string} text @returns {Record<string, string[]>} */
@@ -25,7 +27,7 @@ export function parseMappings(text) {
     // The name of a group at a provider may contain “=”.
     const [value, target] = split(line, line.lastIndexOf('='), 'svc-admins=role:admin');
     const [, kind, name] = /^(group|role):(.+)$/.exec(target) ?? [];
-    if (!kind) throw new Error(`“${line}” names neither group:NAME nor role:NAME.`);
+    if (!kind) throw new Refusal(`“${line}” names neither group:NAME nor role:NAME.`);
     return { value, [kind]: name.trim() };
   });
 }
@@ -48,6 +50,6 @@ const lines = (text) =>
  * @param {string} example
  */
 function split(line, at, example) {
-  if (at < 1 || at === line.length - 1) throw new Error(`“${line}” is not like ${example}.`);
+  if (at < 1 || at === line.length - 1) throw new Refusal(`“${line}” is not like ${example}.`);
   return [line.slice(0, at).trim(), line.slice(at + 1).trim()];
 }

@@ -1,6 +1,8 @@
 /** The form of a new schedule, with a preview of its next runs. */
+
 import { api } from '../../lib/api.js';
 import { useStoredDraft } from '../../lib/draft.js';
+import { Refusal } from '../../lib/errors.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -70,6 +72,6 @@ function parsePayload(text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('The payload is not JSON.');
+    throw new Refusal('The payload is not JSON.');
   }
 }

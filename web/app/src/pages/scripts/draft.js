@@ -1,5 +1,6 @@
 /** The draft of a script, and the request made from it. */
 
+import { Refusal } from '../../lib/errors.js';
 import { HINTS } from '../../lib/hints.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
 
@@ -59,6 +60,6 @@ const annotationsOf = ({ hints }) => Object.fromEntries(HINTS.map(({ key }) => [
 function schemaOf({ schema }) {
   if (schema.trim() === '') return 'null';
   const parsed = parseJson(schema);
-  if (!parsed.ok) throw new Error(`The params schema is not valid JSON: ${parsed.message}`);
+  if (!parsed.ok) throw new Refusal(`The params schema is not valid JSON: ${parsed.message}`);
   return schema;
 }

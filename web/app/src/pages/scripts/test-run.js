@@ -7,12 +7,11 @@ import { parseJson, prettyJson } from '../../lib/json.js';
 import { html, useId, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
-import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { CodeEditor } from '../../ui/code-editor.js';
-import { ErrorNotice } from '../../ui/error-notice.js';
 import { Select, TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
 /**
@@ -45,7 +44,7 @@ export function TestRun({ kind, name, schema, path, body, about, action, onFault
   const params = typed ?? prettyJson(sampleOf(schema));
   const parsed = parseJson(params.trim() || '{}');
 
-  const { run, busy, error } = useAction(async () => {
+  const running = useAction(async () => {
     onFault(null);
     const rest = JSON.stringify({
       ...body,
@@ -71,14 +70,11 @@ export function TestRun({ kind, name, schema, path, body, about, action, onFault
         message: `Line ${answer.error?.line}, in the last run: ${answer.error?.message}`,
       });
   });
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    if (!tool || parsed.ok) void run();
-  };
+  const { run, error } = running;
   return html`
     <${Card} title="Test run"
       description=${`${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event or a past one.'} ${about}`}>
-      <form class="form" onSubmit=${submit}>
+      <${Form} submit=${action} icon="play" action=${running} disabled=${tool && !parsed.ok}>
         ${
           tool
             ? html`
@@ -91,14 +87,8 @@ export function TestRun({ kind, name, schema, path, body, about, action, onFault
               ${!eventId && html`<${EventType} value=${eventType} onInput=${setEventType} />`}
             `
         }
-        <div class="form-actions">
-          <${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>
-            ${action}
-          </${Button}>
-        </div>
-      </form>
+      </${Form}>
       <div aria-live="polite" class="run-outcome">
-        <${ErrorNotice} error=${error} />
         ${!error && ran && html`<${Outcome} ran=${ran} tool=${tool} />`}
       </div>
     </${Card}>

@@ -4,6 +4,7 @@ import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useList } from '../../lib/resource.js';
+import { sinkState } from '../../lib/sinks.js';
 import { useQuery } from '../../router.js';
 import { Status, toneOf } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
@@ -69,7 +70,7 @@ export function Deliveries({ sink, still, onChange }) {
     const numbers = all.slice(0, MOST_RESENT).map(Number);
     const { feeding, skipped } = await api.post(`/api/event-sinks/${sink.id}/resend`, { deliveries: numbers });
     toast(
-      `${plural(feeding, 'delivery', 'deliveries')} sent again${skipped.length ? `, ${skipped.length} skipped` : ''}`,
+      `${plural(feeding, 'delivery', 'deliveries')} queued again${skipped.length ? `, ${skipped.length} skipped` : ''}`,
     );
     await changed(all.slice(MOST_RESENT));
   });
@@ -91,14 +92,14 @@ export function Deliveries({ sink, still, onChange }) {
   };
   return html`
     <${Card} title="Deliveries" flush
-      description="Newest first. A delivery is dead after its last failed attempt. The default is three attempts."
+      description=${`Newest first. ${endText(sink)}`}
       actions=${html`
         <${Segmented} label="State" value=${state}
           onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${STATES} />
         <${Button} size="small" icon="refresh" onClick=${() => setResending(true)}>Resend all dead</${Button}>
       `}>
       ${!opened && html`<${ErrorNotice} error=${resend.error} title="Not queued again" />`}
-      <${ErrorNotice} error=${resendChosen.error} title="Not sent again" />
+      <${ErrorNotice} error=${resendChosen.error} title="Not queued again" />
       ${
         chosen.size > 0 &&
         html`
@@ -116,7 +117,7 @@ export function Deliveries({ sink, still, onChange }) {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Deliveries" choosable="deliveries" columns=${columnsOf(resendButton)}
+          <${Table} label="Deliveries" choosable="deliveries" columns=${columnsOf(resendButton, sink)}
             rows=${list.items} choice=${choice}
             rowKey=${(/** @type {Delivery} */ one) => String(one.n)} onRow=${open}
             selected=${(/** @type {Delivery} */ one) => String(one.n) === opened}
@@ -139,8 +140,17 @@ export function Deliveries({ sink, still, onChange }) {
   `;
 }
 
-/** @param {(one: Delivery) => any} resendButton */
-function columnsOf(resendButton) {
+/** What the policy of this sink does after the last attempt. @param {Sink} sink */
+function endText({ delivery }) {
+  const attempts = delivery?.attempts ?? 0;
+  const failed = attempts === 1 ? 'one failed attempt' : attempts ? `${attempts} failed attempts` : 'its last attempt';
+  return delivery?.on_exhausted === 'pause'
+    ? `After ${failed} of a delivery, the service pauses this sink, and the delivery stays in the queue.`
+    : `A delivery of this sink is dead after ${failed}.`;
+}
+
+/** @param {(one: Delivery) => any} resendButton @param {Sink} sink */
+function columnsOf(resendButton, sink) {
   return [
     {
       key: 'event_type',
@@ -155,7 +165,7 @@ function columnsOf(resendButton) {
       phone: /** @type {const} */ ('line'),
       cell: (/** @type {Delivery} */ one) =>
         html`
-          <${Status} tone=${toneOf(stateOf(one))} pulse=${one.state === 'pending'}>${stateOf(one)}</${Status}>
+          <${DeliveryStatus} delivery=${one} sink=${sink} />
           ${
             one.resent_as !== undefined &&
             html` <a class="small" href=${`?delivery=${one.resent_as}`}>sent again as #${one.resent_as}</a>`
@@ -194,8 +204,20 @@ function columnsOf(resendButton) {
   ];
 }
 
-/** A pending delivery with an attempt is shown as `retrying`. @param {Delivery} one */
-const stateOf = (one) => (one.state === 'pending' && one.attempts.length > 0 ? 'retrying' : one.state);
+/**
+ * A pending delivery with an attempt is shown as `retrying`; a pending delivery of an inactive sink waits.
+ * @param {{delivery: Delivery, sink: Sink}} props
+ */
+function DeliveryStatus({ delivery, sink }) {
+  if (delivery.state !== 'pending')
+    return html`<${Status} tone=${toneOf(delivery.state)}>${delivery.state}</${Status}>`;
+  if (!sink.active) {
+    const { name } = sinkState(sink);
+    return html`<${Status} title=${`The sink is ${name}`}>waits, sink ${name}</${Status}>`;
+  }
+  const state = delivery.attempts.length > 0 ? 'retrying' : 'pending';
+  return html`<${Status} tone=${toneOf(state)} pulse>${state}</${Status}>`;
+}
 
 /** @param {{delivery: Delivery}} props */
 function LastAnswer({ delivery }) {

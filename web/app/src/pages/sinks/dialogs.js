@@ -13,6 +13,7 @@ import { SecretDialog } from '../../ui/secret-once.js';
 import { AttemptLine } from '../events/attempts.js';
 import { exampleType } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
+import { Decision, FormatHeaders } from './decision.js';
 import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields, useSample } from './sample.js';
 
@@ -22,7 +23,9 @@ import { SampleFields, useSample } from './sample.js';
 export function TestDialog({ sink, onClose }) {
   const [sample, changeSample] = useSample();
   const [result, setResult] = useState(
-    /** @type {{body: string, attempt?: import('../events/attempts.js').Attempt} | null} */ (null),
+    /** @type {import('./decision.js').PreviewResult & {attempt?: import('../events/attempts.js').Attempt} | null} */ (
+      null
+    ),
   );
   const suggestion = exampleType(sink.patterns[0]);
   const ask = eventMembers(sample, suggestion);
@@ -54,7 +57,8 @@ export function TestDialog({ sink, onClose }) {
         <p class="muted">
           ${
             sends
-              ? 'The event is sent once, without queue, retries or delivery log. A dry run only shows the body.'
+              ? 'The event is sent once, without queue, retries or delivery log, also if the patterns or the filter ' +
+                'reject it. A dry run only shows the body.'
               : 'A formatter sends nothing: the test shows its output for an event.'
           }
         </p>
@@ -68,8 +72,10 @@ export function TestDialog({ sink, onClose }) {
           ${
             result &&
             html`
+              <${Decision} patterns=${sink.patterns} filter=${sink.delivery?.filter} result=${result} />
               <section class="stack-small">
                 <h3>${sink.type === 'script' ? 'The event as the script sees it' : 'Body'}</h3>
+                <${FormatHeaders} headers=${result.format_headers} />
                 <${CodeBlock} text=${indentJson(result.body)} language="json" label="body" wrap />
               </section>
             `

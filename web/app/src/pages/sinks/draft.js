@@ -13,6 +13,9 @@ import { patternsOf } from '../events/patterns.js';
  * @property {boolean} active
  * @property {string} patterns text with commas or line breaks
  * @property {string} url
+ * @property {string} format of the requests of a webhook
+ * @property {string} filter '' if there is none; the page shows what it decides, and does not change it
+ * @property {string} key the expression that orders deliveries; '' if there is none
  * @property {Header[]} headers
  * @property {string} secret
  * @property {boolean} keepExchanges the requests and responses of deliveries are kept
@@ -50,6 +53,9 @@ export function newDraft(given) {
     active: true,
     patterns: '',
     url: '',
+    format: 'default',
+    filter: '',
+    key: '',
     headers: [],
     secret: '',
     keepExchanges: false,
@@ -83,6 +89,9 @@ export function draftOf(sink) {
     active: sink.active,
     patterns: sink.patterns.join('\n'),
     url: sink.webhook?.url ?? '',
+    format: sink.webhook?.format ?? 'default',
+    filter: sink.delivery?.filter ?? '',
+    key: sink.delivery?.key ?? '',
     headers: Object.entries(sink.webhook?.headers ?? {}).map(([name, value]) => newHeader(name, value)),
     keepExchanges: sink.delivery?.keep_exchanges === true,
     templated: template !== null,

@@ -1,7 +1,6 @@
-/** Type and health of a sink as texts and badges, for all pages that show sinks. */
-import { relativeTime } from '../../lib/format.js';
+/** Type and state of a sink as texts and badges, for all pages that show sinks. */
 import { html } from '../../lib/preact.js';
-import { isFailing, unrecovered } from '../../lib/sinks.js';
+import { sinkState } from '../../lib/sinks.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
 
@@ -17,26 +16,10 @@ export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'J
 /** Whether a sink has a queue: a JSON-RPC sink only formats events for methods. @param {Sink} sink */
 export const hasQueue = (sink) => sink.type !== 'json-rpc';
 
-/** @param {Sink} sink @returns {'inactive' | 'retrying' | 'failing' | 'undelivered' | 'active'} */
-export function stateOf(sink) {
-  if (!sink.active) return 'inactive';
-  if (sink.failures > 0) return 'retrying';
-  if (sink.last_delivery?.state === 'dead') return 'failing';
-  return isFailing(sink) ? 'undelivered' : 'active';
-}
-
-/** By state, failing sinks first; within a state by name. @param {Sink} a @param {Sink} b */
-export function compareByHealth(a, b) {
-  const rank = (/** @type {Sink} */ sink) =>
-    ['failing', 'undelivered', 'retrying', 'active', 'inactive'].indexOf(stateOf(sink));
-  return rank(a) - rank(b) || a.name.localeCompare(b.name);
-}
-
-/** @param {{sink: Sink}} props */
+/** @param {{sink: import('../../lib/sinks.js').SinkFacts}} props */
 export function SinkStatus({ sink }) {
-  const state = stateOf(sink);
-  if (state === 'undelivered') return html`<${Status} tone="bad">${unrecovered(sink)}</${Status}>`;
-  return html`<${Status} tone=${toneOf(state)} pulse=${state === 'retrying'}>${state}</${Status}>`;
+  const { tone, label, moves, reason } = sinkState(sink);
+  return html`<${Status} tone=${tone} pulse=${moves} title=${reason || undefined}>${label}</${Status}>`;
 }
 
 /** @param {{sink: Sink}} props */
@@ -79,20 +62,4 @@ export function Patterns({ patterns, all = false }) {
       }
     </span>
   `;
-}
-
-/** The summary on the page of a failing sink. @param {Sink} sink */
-export function failureText(sink) {
-  const last = sink.last_delivery;
-  if (sink.failures > 0) {
-    const times = sink.failures === 1 ? 'once' : `${sink.failures} times`;
-    return `A delivery in its queue has failed ${times} and is tried again.`;
-  }
-  if (last?.state === 'dead') {
-    const reason = last.error ? `: ${last.error}` : '.';
-    return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after its last attempt${reason}`;
-  }
-  if (unrecovered(sink))
-    return `Not delivered and not sent again: ${unrecovered(sink)}. Resend dead deliveries; replay dropped events.`;
-  return '';
 }

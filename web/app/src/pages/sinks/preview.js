@@ -1,13 +1,15 @@
-/** Applies the patterns and the template of a sink to an event while the user types. Nothing is delivered. */
+/**
+ * Applies the patterns, the filter, the format and the template of a sink to an event while the user types. Nothing is
+ * delivered.
+ */
 import { api } from '../../lib/api.js';
 import { html, useEffect, useState } from '../../lib/preact.js';
-import { Status } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
-import { Icon } from '../../ui/icon.js';
 import { exampleType, patternProblem, patternsOf } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
+import { Decision, FormatHeaders } from './decision.js';
 import { templateOf } from './draft.js';
 import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields } from './sample.js';
@@ -15,7 +17,7 @@ import { SampleFields } from './sample.js';
 /** The preview is requested after a pause of this length in typing. */
 const SETTLE_MS = 300;
 
-/** @typedef {{body: string, event_type: string, matched_patterns?: string[]}} PreviewResult */
+/** @typedef {import('./decision.js').PreviewResult} PreviewResult */
 /** @typedef {{result: PreviewResult | null, error: any}} Preview */
 
 /**
@@ -34,6 +36,9 @@ export function usePreview(draft, sample) {
       type: draft.type,
       patterns: usable ? patterns : undefined,
       body_template: templateOf(draft) ?? undefined,
+      format: draft.type === 'webhook' ? draft.format : undefined,
+      filter: draft.filter || undefined,
+      key: draft.key || undefined,
     });
   useEffect(() => {
     if (!ask) return undefined;
@@ -75,7 +80,11 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
           patterns=${patterns} />
         <div class="stack" aria-live="polite">
           <${ErrorNotice} error=${shown} />
-          ${result && patterns.length > 0 && html`<${Matches} patterns=${patterns} result=${result} />`}
+          ${
+            result &&
+            patterns.length > 0 &&
+            html`<${Decision} patterns=${patterns} filter=${draft.filter} result=${result} />`
+          }
           ${
             result &&
             html`
@@ -86,6 +95,7 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
                     ? html`<p class="muted small">The preview continues when the error is fixed.</p>`
                     : html`
                       <p class="muted small">${about}</p>
+                      <${FormatHeaders} headers=${result.format_headers} />
                       <${CodeBlock} text=${indentJson(result.body)} language="json" label="preview" wrap />
                     `
                 }
@@ -95,34 +105,5 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
         </div>
       </div>
     </${Card}>
-  `;
-}
-
-/** @param {{patterns: string[], result: PreviewResult}} props */
-function Matches({ patterns, result }) {
-  const matched = result.matched_patterns ?? [];
-  return html`
-    <section class="stack-small">
-      <h3>Patterns</h3>
-      <p>
-        ${
-          matched.length
-            ? html`<${Status} tone="good">Takes <code>${result.event_type}</code></${Status}>`
-            : html`<${Status} tone="warn">Does not take <code>${result.event_type}</code></${Status}>`
-        }
-      </p>
-      <ul class="matches" aria-label="Patterns tried">
-        ${patterns.map((pattern, index) => {
-          const hit = matched.includes(pattern);
-          return html`
-            <li key=${index} class=${hit ? 'match' : 'no-match'}>
-              <${Icon} name=${hit ? 'check' : 'minus'} size=${14} />${' '}
-              <span class="mono anywhere">${pattern}</span>${' '}
-              <span class="small">${hit ? 'matches' : 'does not match'}</span>
-            </li>
-          `;
-        })}
-      </ul>
-    </section>
   `;
 }

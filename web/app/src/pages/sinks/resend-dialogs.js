@@ -34,7 +34,7 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
     `;
   const confirm = async () => {
     const { feeding } = await api.post(path, { dead_since: EVER });
-    toast(`${plural(feeding, 'delivery', 'deliveries')} sent again`);
+    toast(`${plural(feeding, 'delivery', 'deliveries')} queued again`);
     await onDone();
   };
   return html`

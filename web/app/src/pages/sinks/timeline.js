@@ -4,6 +4,7 @@ import { api } from '../../lib/api.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime } from '../../lib/format.js';
 import { html, useEffect, useState } from '../../lib/preact.js';
+import { sinkState } from '../../lib/sinks.js';
 import { Status } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { CodeBlock } from '../../ui/code-block.js';
@@ -41,7 +42,10 @@ export function Timeline({ sink, delivery }) {
             </li>
           `,
         )}
-        ${delivery.next_attempt_at && html`<li class="attempt"><${Countdown} to=${delivery.next_attempt_at} /></li>`}
+        ${
+          delivery.next_attempt_at &&
+          html`<li class="attempt"><${Next} sink=${sink} at=${delivery.next_attempt_at} /></li>`
+        }
       </ol>
       ${sink.type === 'webhook' && !attempts.some((one) => one.exchange) && html`<${KeepExchanges} sink=${sink} />`}
       ${attempts.length > 1 && html`<${Comparison} title="Compare two attempts" versions=${attempts.map(versionOf)} />`}
@@ -69,6 +73,13 @@ function Details({ attempt, n }) {
       }
     </div>
   `;
+}
+
+/** @param {{sink: Sink, at: string}} props */
+function Next({ sink, at }) {
+  if (sink.active) return html`<${Countdown} to=${at} />`;
+  const { name } = sinkState(sink);
+  return html`<p class="small"><${Status}>The next attempt waits: the sink is ${name}</${Status}></p>`;
 }
 
 /** @param {{to: string}} props */

@@ -9,6 +9,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { PageButtons } from '../../ui/page-buttons.js';
 import { Table } from '../../ui/table.js';
+import { PublishCommands } from './publish-commands.js';
 
 /** @typedef {import('../method/types.js').Method} Method */
 
@@ -69,8 +70,9 @@ function MethodsTable({ space, rows }) {
     },
   ];
   const none = html`
-    <${EmptyState} level=${3} icon="function" title="No methods" command="svc methods register methods.toml">
-      Run this where the agent runs.
+    <${EmptyState} level=${3} icon="function" title="No methods">
+      <p>A file such as <code>methods.toml</code> names your program and the methods that it answers.</p>
+      <${PublishCommands} space=${space} />
     </${EmptyState}>
   `;
   return html`

@@ -1,5 +1,7 @@
 /** The form of a new token. */
+
 import { api } from '../../lib/api.js';
+import { Refusal } from '../../lib/errors.js';
 import { html, useState } from '../../lib/preact.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Checkbox, Segmented, TextInput } from '../../ui/field.js';
@@ -20,7 +22,7 @@ export function NewTokenDialog({ onClose, onCreated }) {
   const expiry = useExpiry();
   const submit = async () => {
     if (access === 'scopes' && scopes.length === 0)
-      throw new Error('Choose at least one scope, or let the token reach everything.');
+      throw new Refusal('Choose at least one scope, or let the token reach everything.');
     const body = { name: name.trim(), scopes: access === 'scopes' ? scopes : [], expires_in_days: expiry.days() };
     onCreated(await api.post('/api/tokens', body));
   };

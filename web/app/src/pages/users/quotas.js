@@ -7,8 +7,8 @@ import { QUOTAS, quotaPatch } from '../../lib/quotas.js';
 import { useUnsaved } from '../../router.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
-import { ErrorNotice } from '../../ui/error-notice.js';
 import { TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { QuotaUseTable } from './quota-use.js';
 
@@ -32,23 +32,20 @@ export function QuotasCard({ user, onChange }) {
   return html`
     <${Card} title="Quotas" description="Limits of this user. An empty field means the server's default.">
       <${QuotaUseTable} user=${user.id} />
-      <form class="form" onSubmit=${save.submit}>
+      <${Form} submit="Save quotas" action=${save} disabled=${!dirty}
+        more=${dirty && html`<${Button} onClick=${reset}>Discard changes</${Button}>`}>
         <div class="stats">
           ${QUOTAS.map(
             ([name, label]) => html`
-              <${TextInput} key=${name} label=${label} inputmode="numeric" pattern="[0-9]*" placeholder="server's value"
-                disabled=${refused} value=${typed[name] ?? String(stored[name] ?? '')}
+              <${TextInput} key=${name} label=${label} name=${name} inputmode="numeric" pattern="[0-9]*"
+                placeholder="server's value" disabled=${refused}
+                value=${typed[name] ?? String(stored[name] ?? '')}
                 onInput=${(/** @type {string} */ text) => setTyped({ ...typed, [name]: text })} />
             `,
           )}
         </div>
         ${refused && html`<p class="muted small">You cannot change your own quotas; ask an administrator.</p>`}
-        <${ErrorNotice} error=${save.error} />
-        <div class="form-actions">
-          <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!dirty}>Save quotas</${Button}>
-          ${dirty && html`<${Button} onClick=${reset}>Discard changes</${Button}>`}
-        </div>
-      </form>
+      </${Form}>
     </${Card}>
   `;
 }
