@@ -308,10 +308,10 @@ impl DeliveryPolicy {
         if failed.failures >= self.attempts {
             return match self.on_exhausted {
                 OnExhausted::Skip => AfterFailure::Dead,
-                OnExhausted::Pause => AfterFailure::Pause(format!(
-                    "all {} attempts of a delivery failed",
-                    failed.failures
-                )),
+                OnExhausted::Pause => AfterFailure::Pause(match failed.failures {
+                    1 => "the only attempt of a delivery failed".to_owned(),
+                    count => format!("all {count} attempts of a delivery failed"),
+                }),
             };
         }
         let wait = match &self.retry {

@@ -42,6 +42,6 @@ export function notLoaded(cause) {
   console.warn(cause);
   return new Refusal(
     'The files of this page did not arrive. The server may be stopped or restarting, or a newer version was installed.',
-    'It is tried again by itself. If the server runs, reload the page.',
+    'If the server runs, reload the page.',
   );
 }

@@ -30,7 +30,7 @@ export function quotaPatch(stored, typed) {
   for (const [name, text] of Object.entries(typed)) {
     const value = text.trim() === '' ? null : Number(text);
     if (value !== null && !(Number.isSafeInteger(value) && value >= 0))
-      throw new Refusal(`“${text}” is not a whole number.`);
+      throw new Refusal(`\`${name}\`: “${text}” is not a whole number.`);
     if (value !== (stored[name] ?? null)) patch[name] = value;
   }
   return patch;

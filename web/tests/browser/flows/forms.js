@@ -124,7 +124,7 @@ async function fill(form) {
     const field = fields.nth(index);
     if (!(await field.isEditable())) continue;
     const { type, label, value, hint } = await field.evaluate((/** @type {any} */ element) => ({
-      type: element.type,
+      type: element.inputMode === 'numeric' ? 'number' : element.type,
       label: element.labels[0]?.textContent ?? '',
       value: element.value,
       hint: element.placeholder,

@@ -1,5 +1,6 @@
 /** One event: its fields and its deliveries. */
 import { useAction } from '../../lib/action.js';
+import { failingSinks } from '../../lib/alerts.js';
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
@@ -122,11 +123,16 @@ function ReceiverRow({ delivery, onChange }) {
     toast(`Queued again as #${again.n}`);
     onChange();
   });
+  const waits = state === 'pending' && failingSinks.value?.sinks.some((one) => one.paused && one.id === receiver.id);
   const may = receiver.type === 'sink' && n !== null && attempts !== null;
   return html`
     <li class="receiver">
       <div class="receiver-head">
-        <${Status} tone=${toneOf(state)} pulse=${state === 'pending'}>${state}</${Status}>
+        ${
+          waits
+            ? html`<${Status}>waits, sink paused</${Status}>`
+            : html`<${Status} tone=${toneOf(state)} pulse=${state === 'pending'}>${state}</${Status}>`
+        }
         <${ReceiverName} receiver=${receiver} linked=${attempts !== null} />
         ${n !== null && html`<span class="muted small">#${n}</span>`}
         <span class="grow"></span>
@@ -153,8 +159,9 @@ function ReceiverRow({ delivery, onChange }) {
       }
       ${
         state === 'pending' &&
+        !waits &&
         (attempts?.length ?? 0) > 0 &&
-        html`<p class="muted small">The delivery is retried, by default up to three attempts in total.</p>`
+        html`<p class="muted small">The delivery waits for its next attempt.</p>`
       }
     </li>
   `;

@@ -81,7 +81,7 @@ function SinkRow({ sink }) {
     <${Row} href=${`/sinks/${sink.id}`} name=${sink.name} state=${state} error=${error}>
       ${
         sink.paused
-          ? html`since <${Time} value=${sink.paused.at} />${state.waiting && `, ${state.waiting}`}`
+          ? html`<${Time} value=${sink.paused.at} />${state.waiting && `, waiting: ${state.waiting}`}`
           : sink.at &&
             html`
               last: <span class="mono anywhere">${sink.event_type}</span> ${sink.state}, <${Time} value=${sink.at} />
@@ -96,7 +96,7 @@ function SpaceRow({ space }) {
   const state = spaceState(space);
   return html`
     <${Row} href=${`/spaces/${space.id}`} name=${space.name} state=${state} error=${state.reason}>
-      ${state.since && html`since <${Time} value=${state.since} />`}
+      ${state.since && html`<${Time} value=${state.since} />`}
     </${Row}>
   `;
 }

@@ -26,6 +26,7 @@ export function SinkStatus({ sink }) {
 export function LastResult({ sink }) {
   const last = sink.last_delivery;
   if (!hasQueue(sink)) return html`<span class="muted">formats only</span>`;
+  if (!last && sink.failures > 0) return html`<${Status} tone="bad">no attempt succeeded</${Status}>`;
   if (!last) return html`<span class="muted">nothing yet</span>`;
   return html`
     <span class="last-result">

@@ -17,10 +17,10 @@ export function StateNotice({ sink }) {
   return html`
     ${state.name !== 'active' && html`<${Reason} sink=${sink} state=${state} />`}
     ${
-      sink.filter_errors &&
+      (sink.filter_errors ?? 0) > 0 &&
       html`
         <${Notice} tone="warn" icon="alert"
-          title=${`The filter failed for ${plural(sink.filter_errors, 'event')}, which were not delivered`}>
+          title=${`The filter failed for ${plural(sink.filter_errors ?? 0, 'event')}, which were not delivered`}>
           ${sink.filter_error && html`<p>Newest error: ${withCode(sink.filter_error)}</p>`}
         </${Notice}>
       `
@@ -53,12 +53,10 @@ function Reason({ sink, state }) {
 function afterwards(sink) {
   const held = sink.delivery?.overflow === 'hold';
   const verb = sink.paused ? 'resumed' : 'enabled';
-  const depth = sink.queue_depth;
-  const kept =
-    depth === 0 ? 'Its queue is empty.' : `The ${plural(depth, 'event')} in its queue wait until it is ${verb}.`;
+  const kept = sink.queue_depth > 0 ? `Queued events wait until it is ${verb}. ` : '';
   const fresh = held
     ? `New events are held, and follow when the sink is ${verb}.`
     : `New events are not queued and are not delivered when the sink is ${verb}; a replay can send them.`;
   const test = sink.paused ? ' Test the receiver, then resume the sink.' : '';
-  return `${kept} ${fresh}${test}`;
+  return `${kept}${fresh}${test}`;
 }
