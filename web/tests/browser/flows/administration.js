@@ -30,7 +30,7 @@ export default async function administration(scene) {
   const ben = await scene.open(scene.facts.ben);
   await sortedLists(ben, {
     '/scripts': ['Name', 'Kind', 'Owner', 'Lines', 'Changed'],
-    '/sinks': ['Name', 'Patterns', 'State', 'Queue', 'Dropped', 'Last result'],
+    '/sinks': ['Name', 'Patterns', 'State', 'Queue', 'Lost', 'Last result'],
   });
   await ben.goto('/templates');
   await see(ben.getByRole('cell', { name: 'web', exact: true }));

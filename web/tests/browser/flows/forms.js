@@ -37,9 +37,9 @@ export default async function forms(scene) {
     return route.fulfill({ status, json: { status, code, detail, title: 'Refused' }, contentType: PROBLEM });
   });
   const seen = [];
-  const all = places(scene).filter(
-    ({ who, route }) => who === undefined && route !== '/connect' && route !== '/device',
-  );
+  // These pages need an app that asks to connect, or have no form.
+  const without = ['/connect', '/device', '/apps'];
+  const all = places(scene).filter(({ who, route, name }) => who === undefined && (name || !without.includes(route)));
   for (const place of all) {
     const tab = await context.newPage();
     await visit(tab, place);
