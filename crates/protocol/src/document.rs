@@ -4,6 +4,7 @@
 //! instead. They contain no text of a parser library, except the reason why a text is not valid
 //! TOML.
 
+mod depth;
 mod error;
 mod exact;
 mod merge;
@@ -21,9 +22,13 @@ use std::ops::Range;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use svc_core::registration::Step;
-use toml::de::{DeTable, DeValue};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use self::{
+    depth::{TOML_DEPTH_MAX, find_too_deep},
     error::Format,
     node::Node,
     reader::Reader,
@@ -103,11 +108,7 @@ pub fn explain_word<T: DeserializeOwned>(text: &str) -> ReadError {
 /// Reads TOML. Dates become RFC 3339 text where any JSON value is allowed; `inf` and `nan` are
 /// refused, because JSON cannot hold them.
 pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
-    let table = DeTable::parse(text).map_err(|error| TomlError {
-        span: error.span(),
-        path: Vec::new(),
-        message: format!("this is not valid TOML: {}", error.message()),
-    })?;
+    let table = parse_toml(text)?;
     let root = DeValue::Table(table.into_inner());
     let read = Node::from_toml(&root)
         .and_then(|node| T::deserialize(Reader(&node)).map_err(|error| error.render(Format::Toml)));
@@ -115,6 +116,23 @@ pub fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
         span: find(&root, &error.path, 0..0, error.is_about_key),
         path: error.path,
         message: error.message,
+    })
+}
+
+/// Parses TOML as a tree of limited depth.
+pub(crate) fn parse_toml(text: &str) -> Result<Spanned<DeTable<'_>>, TomlError> {
+    let refused = |span, message| TomlError {
+        span,
+        path: Vec::new(),
+        message,
+    };
+    if let Some(span) = find_too_deep(text) {
+        let message = format!("the TOML nests more than {TOML_DEPTH_MAX} levels deep");
+        return Err(refused(Some(span), message));
+    }
+    DeTable::parse(text).map_err(|error| {
+        let message = format!("this is not valid TOML: {}", error.message());
+        refused(error.span(), message)
     })
 }
 
@@ -128,7 +146,7 @@ pub struct TomlError {
 
 /// The position of the value at a path, or of its nearest parent that exists.
 pub fn locate(text: &str, path: &[Step]) -> Option<Range<usize>> {
-    let table = DeTable::parse(text).ok()?;
+    let table = parse_toml(text).ok()?;
     find(&DeValue::Table(table.into_inner()), path, 0..0, false)
 }
 

@@ -8,7 +8,6 @@ use svc_core::{
     SpaceName, UserName,
     registration::{CheckedRegistration, Registration, Step, Violation, name_method},
 };
-use toml::de::DeTable;
 
 use crate::{
     agent_api::RegisterFile,
@@ -130,7 +129,7 @@ fn method_at(text: &str, path: &[Step]) -> Option<String> {
     let [Step::Key(methods), Step::Index(index), ..] = path else {
         return None;
     };
-    let table = DeTable::parse(text).ok()?;
+    let table = document::parse_toml(text).ok()?;
     let method = table
         .get_ref()
         .get(methods.as_str())?
