@@ -24,5 +24,6 @@ fuzz_target!(init: {
     };
     TARGET.get_or_init(|| *target);
 }, |data: &[u8]| {
-    TARGET.get().expect("set by init")(data);
+    let target = TARGET.get().expect("set by init");
+    target(&targets::expand(data));
 });

@@ -12,6 +12,8 @@ mod oauth;
 mod sources;
 mod worker;
 
+use std::borrow::Cow;
+
 pub type Target = fn(&[u8]);
 
 /// `fuzz/run` reads the names from these lines.
@@ -35,6 +37,24 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("client_document", oauth::client_document),
     ("library_archive", archive::libraries),
 ];
+
+/// The maximum size of a long input, as in `fuzz/run`: the longest template.
+const LONG_MAX: usize = 16 * 1024;
+
+/// Repeats a part of an input up to a limit, because the engine seldom finds deep inputs by itself.
+/// Such an input is two bytes `0xff`, a byte for the size, and three parts, separated by `0xff`: the
+/// text before, the repeated text, and the text after. No text contains this byte.
+pub fn expand(data: &[u8]) -> Cow<'_, [u8]> {
+    let Some([size, rest @ ..]) = data.strip_prefix(&[0xff, 0xff]) else {
+        return Cow::Borrowed(data);
+    };
+    let mut parts = rest.splitn(3, |byte| *byte == 0xff);
+    let [before, repeated, after] = std::array::from_fn(|_| parts.next().unwrap_or_default());
+    let size = (64 << (size % 9)).min(LONG_MAX);
+    let room = usize::saturating_sub(size, before.len() + after.len());
+    let count = room.checked_div(repeated.len()).unwrap_or(0);
+    Cow::Owned([before, &repeated.repeat(count), after].concat())
+}
 
 /// The input as text; `None` if it is not UTF-8.
 fn text(data: &[u8]) -> Option<&str> {
