@@ -17,6 +17,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -26,6 +27,12 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use self::queue::{Job, Queue};
+
+/// The stack of each thread. Only the part that a job uses occupies memory. User text is parsed and
+/// evaluated on these threads only, because a stack overflow ends the process.
+const STACK_BYTES: usize = svc_template::STACK_BYTES;
+/// How long one job works on a list of items, so that other users get the thread.
+const TURN_MAX: Duration = Duration::from_millis(100);
 
 /// Size and bounds of a pool.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +97,17 @@ pub struct Cancelled(Arc<AtomicBool>);
 impl Cancelled {
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Works on items until [`TURN_MAX`] has passed or the caller of the job has stopped waiting.
+    /// Returns the results of the first items, of at least one. The caller submits another job for
+    /// the rest.
+    pub fn work_in_turn<I, T>(&self, items: &[I], work: impl FnMut(&I) -> T) -> Vec<T> {
+        let began = Instant::now();
+        let is_over = |done: usize| done > 0 && (self.is_set() || began.elapsed() > TURN_MAX);
+        let items = items.iter().enumerate();
+        let items = items.take_while(|(done, _)| !is_over(*done));
+        items.map(|(_, item)| item).map(work).collect()
     }
 }
 
@@ -202,6 +220,7 @@ impl<U: PoolUser> Shared<U> {
         let shared = Arc::clone(self);
         thread::Builder::new()
             .name(self.options.name.to_owned())
+            .stack_size(STACK_BYTES)
             .spawn(move || shared.serve())
             .map(drop)
     }

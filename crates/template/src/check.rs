@@ -1,8 +1,9 @@
 //! The part of the template language that is allowed: values, `for`, `if`, some filters and tests.
 //!
 //! This module must reject everything that can create a value larger than its inputs: `set`, calls,
-//! arithmetic (`+`, `~` and `*` join and repeat text), and lists that are not constant. Fuel and
-//! the limits of the filters bound the rest.
+//! arithmetic (`+`, `~` and `*` join and repeat text), and lists that are not constant. It must run
+//! before the compilation, because the compiler evaluates constants such as `"x" * 999999999`. The
+//! module `nesting` bounds the depth of the tree, and the module `program` charges for the rest.
 
 use minijinja::{
     machinery::{
@@ -16,23 +17,33 @@ use minijinja::{
 use super::{
     TemplateError,
     filters::{FILTERS, TESTS},
+    nesting,
 };
 
-pub(crate) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateError> {
+/// The variables of an expression; the same as in a template.
+const VARIABLES: [&str; 4] = ["event", "space", "actor", "custom"];
+
+/// Parses and checks a template.
+pub(crate) fn template(source: &str) -> Result<Stmt<'_>, TemplateError> {
     reject_raw_blocks(source)?;
-    let root =
-        parse(source, super::NAME, syntax.clone()).map_err(|error| parse_error(source, &error))?;
-    statement(&root)
+    let syntax = super::syntax();
+    nesting::check(source, false, syntax.clone())?;
+    let root = parse(source, super::NAME, syntax).map_err(|error| parse_error(source, &error))?;
+    Check { variables: None }.statement(&root)?;
+    Ok(root)
 }
 
-/// Checks an expression without delimiters, such as the filter of a sink.
-pub(crate) fn check_expression(source: &str) -> Result<(), TemplateError> {
+/// Parses and checks an expression without delimiters, such as the filter of a sink.
+pub(crate) fn expression(source: &str) -> Result<Expr<'_>, TemplateError> {
+    nesting::check(source, true, SyntaxConfig::default())?;
     let expr = parse_expr(source).map_err(|error| expression_error(source, &error))?;
-    expression(&expr)
+    let variables = Some(&VARIABLES[..]);
+    Check { variables }.expression(&expr)?;
+    Ok(expr)
 }
 
 /// An error of the parser in an expression, with its line and column.
-pub(crate) fn expression_error(source: &str, error: &minijinja::Error) -> TemplateError {
+fn expression_error(source: &str, error: &minijinja::Error) -> TemplateError {
     let (line, column, near) = position(source, error);
     let what = match near.trim() {
         "" => "the expression ends too early".to_owned(),
@@ -47,7 +58,7 @@ pub(crate) fn expression_error(source: &str, error: &minijinja::Error) -> Templa
 const NEAR_MAX: usize = 20;
 
 /// An error of the parser with its line and column.
-pub(crate) fn parse_error(source: &str, error: &minijinja::Error) -> TemplateError {
+fn parse_error(source: &str, error: &minijinja::Error) -> TemplateError {
     let (line, column, near) = position(source, error);
     let what = match near.trim() {
         "" => "the template ends inside an expression or a block".to_owned(),
@@ -107,106 +118,149 @@ fn reject_raw_blocks(source: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-fn forbidden_block(name: &str) -> String {
+pub(crate) fn forbidden_block(name: &str) -> String {
     format!("`{name}` blocks are not available in body templates; only `for` and `if` are")
 }
 
-fn statements(list: &[Stmt<'_>]) -> Result<(), TemplateError> {
-    list.iter().try_for_each(statement)
+struct Check<'a> {
+    /// The variables that exist. `None` in a template, where loops make further variables and any
+    /// other variable is undefined.
+    variables: Option<&'a [&'a str]>,
 }
 
-fn statement(statement: &Stmt<'_>) -> Result<(), TemplateError> {
-    let (span, name) = match statement {
-        Stmt::Template(template) => return statements(&template.children),
-        Stmt::EmitRaw(_) => return Ok(()),
-        Stmt::EmitExpr(emit) => return expression(&emit.expr),
-        Stmt::ForLoop(each) => return for_loop(each, each.span()),
-        Stmt::IfCond(condition) => {
-            expression(&condition.expr)?;
-            statements(&condition.true_body)?;
-            return statements(&condition.false_body);
-        }
-        Stmt::WithBlock(block) => (block.span(), "with"),
-        Stmt::Set(set) => (set.span(), "set"),
-        Stmt::SetBlock(set) => (set.span(), "set"),
-        Stmt::AutoEscape(block) => (block.span(), "autoescape"),
-        Stmt::FilterBlock(block) => (block.span(), "filter"),
-        Stmt::Do(block) => (block.span(), "do"),
-        // Another crate may enable further features of minijinja; they stay forbidden here.
-        #[allow(unreachable_patterns)]
-        _ => return reject(Span::default(), "only `for` and `if` blocks are available"),
-    };
-    reject(span, forbidden_block(name))
-}
-
-fn for_loop(each: &ForLoop<'_>, span: Span) -> Result<(), TemplateError> {
-    if each.recursive {
-        return reject(span, "recursive loops are not available in body templates");
+impl Check<'_> {
+    fn statements(&self, list: &[Stmt<'_>]) -> Result<(), TemplateError> {
+        list.iter().try_for_each(|one| self.statement(one))
     }
-    expression(&each.iter)?;
-    each.filter_expr.as_ref().map_or(Ok(()), expression)?;
-    statements(&each.body)?;
-    statements(&each.else_body)
-}
 
-fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
-    match expr {
-        Expr::Var(_) | Expr::Const(_) => Ok(()),
-        Expr::Slice(slice) => {
-            expression(&slice.expr)?;
-            if slice.step.as_ref().is_some_and(|step| !is_forward(step)) {
-                return reject(
-                    slice.span(),
-                    "the step of a slice must be a positive number, as in `x[::2]`",
-                );
+    fn statement(&self, statement: &Stmt<'_>) -> Result<(), TemplateError> {
+        let (span, name) = match statement {
+            Stmt::Template(template) => return self.statements(&template.children),
+            Stmt::EmitRaw(_) => return Ok(()),
+            Stmt::EmitExpr(emit) => return self.expression(&emit.expr),
+            Stmt::ForLoop(each) => return self.for_loop(each, each.span()),
+            Stmt::IfCond(condition) => {
+                self.expression(&condition.expr)?;
+                self.statements(&condition.true_body)?;
+                return self.statements(&condition.false_body);
             }
-            [&slice.start, &slice.stop]
-                .into_iter()
-                .flatten()
-                .try_for_each(expression)
+            Stmt::WithBlock(block) => (block.span(), "with"),
+            Stmt::Set(set) => (set.span(), "set"),
+            Stmt::SetBlock(set) => (set.span(), "set"),
+            Stmt::AutoEscape(block) => (block.span(), "autoescape"),
+            Stmt::FilterBlock(block) => (block.span(), "filter"),
+            Stmt::Do(block) => (block.span(), "do"),
+            // Another crate may enable further features of minijinja; they stay forbidden here.
+            #[allow(unreachable_patterns)]
+            _ => return reject(Span::default(), "only `for` and `if` blocks are available"),
+        };
+        reject(span, forbidden_block(name))
+    }
+
+    fn for_loop(&self, each: &ForLoop<'_>, span: Span) -> Result<(), TemplateError> {
+        if each.recursive {
+            return reject(span, "recursive loops are not available in body templates");
         }
-        Expr::UnaryOp(unary) => expression(&unary.expr),
-        Expr::BinOp(binary) => {
-            if let Some(operator) = forbidden_operator(&binary.op) {
-                return reject(
-                    binary.span(),
+        self.expression(&each.iter)?;
+        each.filter_expr
+            .as_ref()
+            .map_or(Ok(()), |expr| self.expression(expr))?;
+        self.statements(&each.body)?;
+        self.statements(&each.else_body)
+    }
+
+    fn expression(&self, expr: &Expr<'_>) -> Result<(), TemplateError> {
+        match expr {
+            Expr::Var(var) => match self.variables {
+                Some(known) if !known.contains(&var.id) => reject(
+                    var.span(),
                     format!(
-                        "the operator `{operator}` is not available; in a body template, write the parts one after the other"
+                        "`{}` does not exist; there are {}",
+                        var.id,
+                        known.join(", ")
                     ),
-                );
+                ),
+                _ => Ok(()),
+            },
+            Expr::Const(_) => Ok(()),
+            Expr::Slice(slice) => {
+                self.expression(&slice.expr)?;
+                if slice.step.as_ref().is_some_and(|step| !is_forward(step)) {
+                    return reject(
+                        slice.span(),
+                        "the step of a slice must be a positive number, as in `x[::2]`",
+                    );
+                }
+                [&slice.start, &slice.stop]
+                    .into_iter()
+                    .flatten()
+                    .try_for_each(|expr| self.expression(expr))
             }
-            expression(&binary.left)?;
-            expression(&binary.right)
+            Expr::UnaryOp(unary) => self.expression(&unary.expr),
+            Expr::BinOp(binary) => {
+                if let Some(operator) = forbidden_operator(&binary.op) {
+                    return reject(
+                        binary.span(),
+                        format!(
+                            "the operator `{operator}` is not available; in a body template, write the parts one after the other"
+                        ),
+                    );
+                }
+                self.expression(&binary.left)?;
+                self.expression(&binary.right)
+            }
+            Expr::Compare(compare) => {
+                self.expression(&compare.expr)?;
+                compare
+                    .ops
+                    .iter()
+                    .try_for_each(|op| self.expression(&op.expr))
+            }
+            Expr::IfExpr(choice) => {
+                self.expression(&choice.test_expr)?;
+                self.expression(&choice.true_expr)?;
+                choice
+                    .false_expr
+                    .as_ref()
+                    .map_or(Ok(()), |expr| self.expression(expr))
+            }
+            Expr::Filter(filter) => {
+                check_known("filter", filter.name, &FILTERS, filter.span())?;
+                filter
+                    .expr
+                    .as_ref()
+                    .map_or(Ok(()), |expr| self.expression(expr))?;
+                self.arguments(&filter.args, filter.span())
+            }
+            Expr::Test(test) => {
+                check_known("test", test.name, &TESTS, test.span())?;
+                self.expression(&test.expr)?;
+                self.arguments(&test.args, test.span())
+            }
+            Expr::GetAttr(get) => self.expression(&get.expr),
+            Expr::GetItem(get) => {
+                self.expression(&get.expr)?;
+                self.expression(&get.subscript_expr)
+            }
+            Expr::Call(call) => reject(
+                call.span(),
+                "functions and methods cannot be called; use a template filter such as `x | length`",
+            ),
+            Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => check_constant(expr),
         }
-        Expr::Compare(compare) => {
-            expression(&compare.expr)?;
-            compare.ops.iter().try_for_each(|op| expression(&op.expr))
-        }
-        Expr::IfExpr(choice) => {
-            expression(&choice.test_expr)?;
-            expression(&choice.true_expr)?;
-            choice.false_expr.as_ref().map_or(Ok(()), expression)
-        }
-        Expr::Filter(filter) => {
-            check_known("filter", filter.name, &FILTERS, filter.span())?;
-            filter.expr.as_ref().map_or(Ok(()), expression)?;
-            arguments(&filter.args, filter.span())
-        }
-        Expr::Test(test) => {
-            check_known("test", test.name, &TESTS, test.span())?;
-            expression(&test.expr)?;
-            arguments(&test.args, test.span())
-        }
-        Expr::GetAttr(get) => expression(&get.expr),
-        Expr::GetItem(get) => {
-            expression(&get.expr)?;
-            expression(&get.subscript_expr)
-        }
-        Expr::Call(call) => reject(
-            call.span(),
-            "functions and methods cannot be called; use a template filter such as `x | length`",
-        ),
-        Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => check_constant(expr),
+    }
+
+    fn arguments(&self, arguments: &[CallArg<'_>], span: Span) -> Result<(), TemplateError> {
+        arguments.iter().try_for_each(|argument| match argument {
+            CallArg::Pos(expr) => self.expression(expr),
+            CallArg::Kwarg(name, _) => reject(
+                span,
+                format!("argument `{name}` must be positional: write its value without the name"),
+            ),
+            CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
+                reject(span, "`*` and `**` arguments are not available")
+            }
+        })
     }
 }
 
@@ -269,17 +323,4 @@ fn check_known(what: &str, name: &str, allowed: &[&str], span: Span) -> Result<(
             allowed.join(", ")
         ),
     )
-}
-
-fn arguments(arguments: &[CallArg<'_>], span: Span) -> Result<(), TemplateError> {
-    arguments.iter().try_for_each(|argument| match argument {
-        CallArg::Pos(expr) => expression(expr),
-        CallArg::Kwarg(name, _) => reject(
-            span,
-            format!("argument `{name}` must be positional: write its value without the name"),
-        ),
-        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => {
-            reject(span, "`*` and `**` arguments are not available")
-        }
-    })
 }

@@ -6,24 +6,25 @@
 
 use std::sync::Arc;
 
-use minijinja::{Environment, UndefinedBehavior, Value};
+use minijinja::{Environment, Value};
+use svc_core::delivery_policy::EXPRESSION_BYTES_MAX;
 use thiserror::Error;
 
 use super::{
-    FUEL, RECURSION_MAX, Scope, TemplateError,
+    Scope, TemplateError,
     budget::Budget,
-    check, filters,
-    output::{JsonTracker, Root, text},
+    output::{Root, text},
+    program::{Program, environment},
     render_error, values,
 };
 
-/// The variables of an expression; the same as in a template.
-const VARIABLES: [&str; 4] = ["event", "space", "actor", "custom"];
 /// The maximum number of bytes of a key.
 const KEY_BYTES_MAX: usize = 1_024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ExpressionError {
+    #[error("the expression has {0} bytes; at most {EXPRESSION_BYTES_MAX} are allowed")]
+    TooLong(usize),
     #[error("the expression cannot be used: {0}")]
     Refused(String),
     #[error("the expression failed: {0}")]
@@ -44,29 +45,12 @@ pub struct Expression {
 
 impl Expression {
     pub fn parse(source: &str) -> Result<Self, ExpressionError> {
-        // This check must come before the compilation, because the compiler evaluates constants
-        // such as `"x" * 999999999`.
-        check::check_expression(source).map_err(refused)?;
-        let mut environment = Environment::empty();
-        environment.set_debug(false);
-        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-        environment.set_fuel(Some(FUEL));
-        environment.set_recursion_limit(RECURSION_MAX);
-        filters::add_to(&mut environment);
-        let expression = environment
-            .compile_expression_owned(source.to_owned())
-            .map_err(|error| refused(check::expression_error(source, &error)))?;
-        let mut names = expression.undeclared_variables(false).into_iter();
-        if let Some(unknown) = names.find(|name| !VARIABLES.contains(&name.as_str())) {
-            return Err(ExpressionError::Refused(format!(
-                "`{unknown}` does not exist; there are {}",
-                VARIABLES.join(", ")
-            )));
+        if source.len() > EXPRESSION_BYTES_MAX {
+            return Err(ExpressionError::TooLong(source.len()));
         }
-        drop(names);
-        drop(expression);
+        Program::of_expression(source).map_err(refused)?;
         Ok(Self {
-            environment,
+            environment: environment(),
             source: source.to_owned(),
         })
     }
@@ -74,7 +58,7 @@ impl Expression {
     /// Whether the expression is true for an event. An undefined or null value counts as false; any
     /// other value that is neither true nor false is an error.
     pub fn is_true(&self, scope: &Scope<'_>) -> Result<bool, ExpressionError> {
-        let value = self.evaluate(scope)?;
+        let value = self.evaluate(scope, Budget::start())?;
         if value.is_undefined() || value.is_none() {
             return Ok(false);
         }
@@ -87,30 +71,23 @@ impl Expression {
     /// The value as text: a string unchanged, an undefined or null value as empty text, any other
     /// value as JSON.
     pub fn key(&self, scope: &Scope<'_>) -> Result<String, ExpressionError> {
-        let value = self.evaluate(scope)?;
+        let value = self.evaluate(scope, Budget::start())?;
         if value.is_undefined() || value.is_none() {
             return Ok(String::new());
         }
-        let key = text(&value).map_err(|error| failed(render_error(error)))?;
+        let key = text(&Budget::start(), &value).map_err(|error| failed(render_error(error)))?;
         match key.len() > KEY_BYTES_MAX {
             true => Err(ExpressionError::KeyTooLong(key.len())),
             false => Ok(key),
         }
     }
 
-    fn evaluate(&self, scope: &Scope<'_>) -> Result<Value, ExpressionError> {
-        let root = Arc::new(Root {
-            values: values(scope),
-            tracker: JsonTracker::default(),
-            budget: Budget::start(),
-        });
-        let expression = self
-            .environment
-            .compile_expression_owned(self.source.clone())
-            .map_err(|error| refused(check::expression_error(&self.source, &error)))?;
-        expression
-            .eval(Value::from_dyn_object(root))
-            .map_err(|error| failed(render_error(error)))
+    fn evaluate(&self, scope: &Scope<'_>, budget: Budget) -> Result<Value, ExpressionError> {
+        let root = Arc::new(Root::new(values(scope), budget));
+        let program = Program::of_expression(&self.source).map_err(refused)?;
+        let value = program.run(&self.environment, root, &mut String::new());
+        let value = value.map_err(|error| failed(render_error(error)))?;
+        Ok(value.unwrap_or_default())
     }
 }
 

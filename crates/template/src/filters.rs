@@ -1,11 +1,12 @@
-//! The filters and tests that templates may use. The size of each result is limited, because the
-//! engine's fuel limits instructions and not bytes.
+//! The filters and tests that templates may use. Each filter charges the budget by the size of its
+//! operands, and the size of its result is limited.
 
-use minijinja::{Environment, Error, ErrorKind, State, Value, tests};
+use minijinja::{Environment, Error, State, Value, tests};
 
 use super::{
     OUTPUT_BYTES_MAX,
-    output::{OutputTooLarge, RawJson, check_time, json, text},
+    budget::Budget,
+    output::{RawJson, exhausted, json, root, text, too_large},
 };
 
 pub(crate) const FILTERS: [&str; 12] = [
@@ -37,8 +38,9 @@ pub(crate) fn add_to(environment: &mut Environment<'static>) {
     environment.add_filter("string", |state: &State, value: Value| {
         on_text(state, value, str::to_owned)
     });
-    environment.add_filter("tojson", |value: &Value| {
-        json(value).map(|text| Value::from_object(RawJson(text)))
+    environment.add_filter("tojson", |state: &State, value: &Value| {
+        let json = json(&root(state)?.budget, value);
+        json.map(|text| Value::from_object(RawJson(text)))
     });
     environment.add_filter("trim", |state: &State, value: Value| {
         on_text(state, value, |text| text.trim().to_owned())
@@ -62,11 +64,10 @@ fn is_null(value: &Value) -> bool {
 }
 
 fn on_text(state: &State, value: Value, change: impl Fn(&str) -> String) -> Result<Value, Error> {
-    check_time(state)?;
     if is_null(&value) {
         return Ok(value);
     }
-    bounded(change(&text(&value)?))
+    bounded(change(&text(&root(state)?.budget, &value)?))
 }
 
 fn bounded(text: String) -> Result<Value, Error> {
@@ -75,11 +76,19 @@ fn bounded(text: String) -> Result<Value, Error> {
 }
 
 fn check_size(bytes: usize) -> Result<(), Error> {
-    if bytes > OUTPUT_BYTES_MAX {
-        let error = Error::new(ErrorKind::InvalidOperation, "the text is too large");
-        return Err(error.with_source(OutputTooLarge));
+    match bytes > OUTPUT_BYTES_MAX {
+        true => Err(too_large()),
+        false => Ok(()),
     }
-    Ok(())
+}
+
+/// Charges for reading a text, or for stepping through the items of a list.
+fn charge_length(budget: &Budget, value: &Value) -> Result<(), Error> {
+    let charged = match value.as_str() {
+        Some(text) => budget.charge_text(text.len()),
+        None => budget.charge(1 + value.len().unwrap_or(0) as u64),
+    };
+    charged.map_err(exhausted)
 }
 
 /// The fallback replaces a value that is missing or null. If `or_empty` is true, the fallback also
@@ -92,8 +101,7 @@ fn default(value: Value, fallback: Option<Value>, or_empty: Option<bool>) -> Val
     }
 }
 
-fn first(state: &State, value: Value) -> Result<Value, Error> {
-    check_time(state)?;
+fn first(value: Value) -> Result<Value, Error> {
     if let Some(text) = value.as_str() {
         return Ok(text.chars().next().map(Value::from).unwrap_or_default());
     }
@@ -101,7 +109,7 @@ fn first(state: &State, value: Value) -> Result<Value, Error> {
 }
 
 fn last(state: &State, value: Value) -> Result<Value, Error> {
-    check_time(state)?;
+    charge_length(&root(state)?.budget, &value)?;
     if let Some(text) = value.as_str() {
         return Ok(text
             .chars()
@@ -123,7 +131,12 @@ fn items(value: &Value) -> Result<impl Iterator<Item = Value> + use<>, Error> {
 
 /// Converts a number or a text to a whole number, without its fraction; undefined if that is not
 /// possible.
-fn int(value: Value) -> Value {
+fn int(state: &State, value: Value) -> Result<Value, Error> {
+    charge_length(&root(state)?.budget, &value)?;
+    Ok(to_int(value))
+}
+
+fn to_int(value: Value) -> Value {
     if let Ok(whole) = i64::try_from(value.clone()) {
         return Value::from(whole);
     }
@@ -146,7 +159,7 @@ fn int(value: Value) -> Value {
 }
 
 fn length(state: &State, value: Value) -> Result<Value, Error> {
-    check_time(state)?;
+    charge_length(&root(state)?.budget, &value)?;
     Ok(match value.as_str() {
         Some(text) => Value::from(text.chars().count()),
         None => Value::from(value.len().unwrap_or(0)),
@@ -154,27 +167,33 @@ fn length(state: &State, value: Value) -> Result<Value, Error> {
 }
 
 fn join(state: &State, value: Value, separator: Option<Value>) -> Result<Value, Error> {
-    check_time(state)?;
-    let separator = separator.map_or(Ok(String::new()), |value| text(&value))?;
+    let root = root(state)?;
+    let separator = separator.map_or(Ok(String::new()), |value| text(&root.budget, &value))?;
     let mut joined = String::new();
     for (index, item) in items(&value)?.enumerate() {
         if index > 0 {
+            root.budget
+                .charge_text(separator.len())
+                .map_err(exhausted)?;
             joined.push_str(&separator);
         }
-        joined.push_str(&text(&item)?);
+        joined.push_str(&text(&root.budget, &item)?);
         check_size(joined.len())?;
     }
     Ok(Value::from(joined))
 }
 
 fn replace(state: &State, value: Value, from: Value, to: Value) -> Result<Value, Error> {
-    check_time(state)?;
     if is_null(&value) {
         return Ok(value);
     }
+    let root = root(state)?;
+    let text = |value| text(&root.budget, value);
     let (value, from, to) = (text(&value)?, text(&from)?, text(&to)?);
     // An upper bound of the size of the result, checked before the result is allocated.
     let matches = value.matches(from.as_str()).count();
-    check_size(value.len().saturating_add(matches.saturating_mul(to.len())))?;
+    let size = value.len().saturating_add(matches.saturating_mul(to.len()));
+    check_size(size)?;
+    root.budget.charge_text(size).map_err(exhausted)?;
     bounded(value.replace(from.as_str(), &to))
 }

@@ -8,9 +8,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use minijinja::{
-    Environment, ErrorKind, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
-};
+use minijinja::{Environment, ErrorKind, Value, syntax::SyntaxConfig, value::Serde};
 use serde::Serialize;
 use svc_core::{
     EventId, Timestamp,
@@ -23,22 +21,30 @@ mod check;
 mod data;
 pub mod expression;
 mod filters;
+mod nesting;
+mod operations;
 mod output;
+mod program;
 mod sample;
 #[cfg(test)]
 mod tests;
 
 use self::{
-    budget::{Budget, OutOfTime},
-    output::{BodyWriter, JsonTracker, OutputTooLarge, Root},
+    budget::{Budget, Exhausted},
+    output::{OutputTooLarge, Root},
+    program::{Program, environment},
 };
+
+/// The stack of a thread that may use this crate. The limits on the depth of a source and of a
+/// payload hold on a quarter of it, in an unoptimised build.
+pub const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// The maximum number of bytes of a template.
 pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
 /// The maximum number of bytes of a rendered body, and of a text that a filter makes.
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 /// The maximum number of instructions of one rendering.
-const FUEL: u64 = 20_000;
+const FUEL: u64 = 40_000;
 /// The maximum depth of nested evaluation.
 const RECURSION_MAX: usize = 32;
 const NAME: &str = "body template";
@@ -73,6 +79,13 @@ pub enum TemplateError {
     },
 }
 
+impl TemplateError {
+    /// Whether the source is not in the language, so that it renders for no event.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::TooLong(_) | Self::Refused { .. })
+    }
+}
+
 /// The values that a template may use.
 pub struct Scope<'a> {
     pub event: &'a Event,
@@ -84,6 +97,7 @@ pub struct Scope<'a> {
 /// A template that passed the checks of [`load`].
 pub struct Template {
     environment: Environment<'static>,
+    source: String,
 }
 
 /// Parses a template and renders it for sample events, so that a template that cannot work is
@@ -100,28 +114,17 @@ pub fn load(source: &str) -> Result<Template, TemplateError> {
     if source.len() > SOURCE_BYTES_MAX {
         return Err(TemplateError::TooLong(source.len()));
     }
-    let syntax = syntax();
-    // This check must come before the compilation, because the compiler evaluates constants such as
-    // `"x" * 999999999`.
-    check::check(source, &syntax)?;
-    let mut environment = Environment::empty();
-    environment.set_debug(false);
-    environment.set_syntax(syntax);
-    environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-    environment.set_fuel(Some(FUEL));
-    environment.set_recursion_limit(RECURSION_MAX);
-    environment.set_formatter(output::write_value);
-    filters::add_to(&mut environment);
-    environment
-        .add_template_owned(NAME, source.to_owned())
-        .map_err(|error| check::parse_error(source, &error))?;
-    Ok(Template { environment })
+    Program::of_template(source)?;
+    Ok(Template {
+        environment: environment(),
+        source: source.to_owned(),
+    })
 }
 
 impl Template {
     /// The body for one event, always valid JSON.
     pub fn render(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let body = self.write(scope)?;
+        let body = self.write(scope, Budget::start())?;
         serde_json::from_str::<serde::de::IgnoredAny>(&body).map_err(|error| {
             TemplateError::NotJson {
                 line: error.line(),
@@ -132,19 +135,13 @@ impl Template {
         Ok(body)
     }
 
-    fn write(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
-        let root = Arc::new(Root {
-            values: values(scope),
-            tracker: JsonTracker::default(),
-            budget: Budget::start(),
-        });
-        let mut writer = BodyWriter::new(Arc::clone(&root));
-        let root = Value::from_dyn_object(root);
-        self.environment
-            .get_template(NAME)
-            .and_then(|template| template.render_captured_to(root, &mut writer).map(drop))
-            .map_err(render_error)?;
-        Ok(writer.into_text())
+    fn write(&self, scope: &Scope<'_>, budget: Budget) -> Result<String, TemplateError> {
+        let root = Arc::new(Root::new(values(scope), budget));
+        let program = Program::of_template(&self.source)?;
+        let mut body = String::new();
+        let ran = program.run(&self.environment, root, &mut body);
+        ran.map_err(render_error)?;
+        Ok(body)
     }
 }
 
@@ -197,14 +194,10 @@ fn render_error(error: minijinja::Error) -> TemplateError {
         if cause.is::<OutputTooLarge>() {
             return TemplateError::TooLarge;
         }
-        if cause.is::<OutOfTime>() {
+        if cause.is::<Exhausted>() {
             return TemplateError::TooMuchWork;
         }
-        source = match cause.downcast_ref::<std::io::Error>() {
-            // `io::Error::source` skips the inner error itself and returns its source.
-            Some(io) => io.get_ref().map(|inner| inner as &dyn std::error::Error),
-            None => cause.source(),
-        };
+        source = cause.source();
     }
     if error.kind() == ErrorKind::OutOfFuel {
         return TemplateError::TooMuchWork;

@@ -3,12 +3,9 @@
 //! The output tracks where JSON strings begin and end in the written text. So the position of each
 //! value is known at run time, independently of loops and conditions.
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, AtomicUsize, Ordering},
 };
 
 use minijinja::{
@@ -17,7 +14,10 @@ use minijinja::{
 };
 use thiserror::Error as ThisError;
 
-use super::{OUTPUT_BYTES_MAX, budget::Budget};
+use super::{
+    OUTPUT_BYTES_MAX,
+    budget::{Budget, Exhausted},
+};
 
 /// The key that returns the root itself. Not an identifier, so no template can use it.
 const ROOT: &str = "\0root";
@@ -37,7 +37,7 @@ enum JsonState {
 /// Whether the next byte of the output is inside a JSON string. Atomic only because values must be
 /// `Sync`.
 #[derive(Debug, Default)]
-pub(crate) struct JsonTracker(AtomicU8);
+struct JsonTracker(AtomicU8);
 
 impl JsonTracker {
     fn get(&self) -> JsonState {
@@ -63,44 +63,37 @@ impl JsonTracker {
     }
 }
 
-/// The body while it is rendered, limited in bytes and time.
-pub(crate) struct BodyWriter {
-    buffer: BoundedBuffer,
-    root: Arc<Root>,
-}
-
-impl BodyWriter {
-    pub(crate) fn new(root: Arc<Root>) -> Self {
-        Self {
-            buffer: BoundedBuffer(Vec::new()),
-            root,
-        }
-    }
-
-    pub(crate) fn into_text(self) -> String {
-        String::from_utf8(self.buffer.0).expect("only whole strings are written")
-    }
-}
-
-impl io::Write for BodyWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.add(bytes).map_err(io::Error::other)?;
-        self.root.budget.check().map_err(io::Error::other)?;
-        self.root.tracker.advance(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The variables of a template, with the state of the rendering.
 #[derive(Debug)]
 pub(crate) struct Root {
     pub(crate) values: Value,
-    pub(crate) tracker: JsonTracker,
     pub(crate) budget: Budget,
+    tracker: JsonTracker,
+    /// The bytes of the body that are written.
+    written: AtomicUsize,
+}
+
+impl Root {
+    pub(crate) fn new(values: Value, budget: Budget) -> Self {
+        Self {
+            values,
+            budget,
+            tracker: JsonTracker::default(),
+            written: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds a text to the body, which is limited in bytes.
+    fn write(&self, text: &str, out: &mut Output<'_>) -> Result<(), Error> {
+        let written = self.written.load(Ordering::Relaxed) + text.len();
+        if written > OUTPUT_BYTES_MAX {
+            return Err(too_large());
+        }
+        self.budget.charge_text(text.len()).map_err(exhausted)?;
+        self.written.store(written, Ordering::Relaxed);
+        self.tracker.advance(text.as_bytes());
+        Ok(out.write_str(text)?)
+    }
 }
 
 impl Object for Root {
@@ -119,19 +112,29 @@ impl Object for Root {
     }
 }
 
-fn root(state: &State<'_, '_>) -> Result<Arc<Root>, Error> {
+pub(crate) fn root(state: &State<'_, '_>) -> Result<Arc<Root>, Error> {
     state
         .lookup(ROOT)
         .and_then(|root| root.downcast_object::<Root>())
         .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the rendering has no root"))
 }
 
-/// Fails when the rendering's time is used up.
-pub(crate) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
-    root(state)?
-        .budget
-        .check()
-        .map_err(|late| Error::new(ErrorKind::InvalidOperation, "out of time").with_source(late))
+pub(crate) fn exhausted(error: Exhausted) -> Error {
+    Error::new(ErrorKind::InvalidOperation, "too much work").with_source(error)
+}
+
+pub(crate) fn too_large() -> Error {
+    Error::new(ErrorKind::InvalidOperation, "too large").with_source(OutputTooLarge)
+}
+
+/// A part of the template's own text. No expression has such a value.
+#[derive(Debug)]
+pub(crate) struct RawText(pub(super) String);
+
+impl Object for RawText {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
 }
 
 /// A value that is JSON already: the result of `tojson`, or a number that the template engine
@@ -149,26 +152,27 @@ impl Object for RawJson {
     }
 }
 
-/// Writes the value of one `${{ … }}`.
+/// Writes a part of the template, or the value of one `${{ … }}`.
 pub(crate) fn write_value(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,
     value: &Value,
 ) -> Result<(), Error> {
-    match root(state)?.tracker.get() {
-        JsonState::Outside => out.write_str(&json(value)?)?,
-        JsonState::InString => {
-            let quoted = quote(&text(value)?);
-            out.write_str(&quoted[1..quoted.len() - 1])?;
-        }
-        JsonState::InEscape => {
-            return Err(Error::new(
-                ErrorKind::InvalidOperation,
-                super::BEHIND_BACKSLASH,
-            ));
-        }
+    let root = root(state)?;
+    if let Some(RawText(text)) = value.downcast_object_ref() {
+        return root.write(text, out);
     }
-    Ok(())
+    match root.tracker.get() {
+        JsonState::Outside => root.write(&json(&root.budget, value)?, out),
+        JsonState::InString => {
+            let quoted = quote(&text(&root.budget, value)?);
+            root.write(&quoted[1..quoted.len() - 1], out)
+        }
+        JsonState::InEscape => Err(Error::new(
+            ErrorKind::InvalidOperation,
+            super::BEHIND_BACKSLASH,
+        )),
+    }
 }
 
 fn quote(text: &str) -> String {
@@ -176,71 +180,77 @@ fn quote(text: &str) -> String {
 }
 
 /// A value as text: a string unchanged, an undefined value as the empty text, others as JSON.
-pub(crate) fn text(value: &Value) -> Result<String, Error> {
+pub(crate) fn text(budget: &Budget, value: &Value) -> Result<String, Error> {
     match value.as_str() {
-        Some(text) => Ok(text.to_owned()),
+        Some(text) => {
+            budget.charge_text(text.len()).map_err(exhausted)?;
+            Ok(text.to_owned())
+        }
         None if value.is_undefined() => Ok(String::new()),
-        None => json(value),
+        None => json(budget, value),
     }
 }
 
 /// A value as JSON; an undefined value is `null`.
-pub(crate) fn json(value: &Value) -> Result<String, Error> {
-    let mut buffer = BoundedBuffer(Vec::new());
-    write_json(value, &mut buffer)?;
-    Ok(String::from_utf8(buffer.0).expect("JSON is written as UTF-8"))
+pub(crate) fn json(budget: &Budget, value: &Value) -> Result<String, Error> {
+    let mut writer = JsonWriter {
+        text: String::new(),
+        budget,
+    };
+    writer.write(value)?;
+    Ok(writer.text)
 }
 
 /// Used instead of the engine's own serialisation, which would write [`RawJson`] as a string.
-fn write_json(value: &Value, out: &mut BoundedBuffer) -> Result<(), Error> {
-    if let Some(RawJson(text)) = value.downcast_object_ref() {
-        return out.push(text);
-    }
-    match value.kind() {
-        ValueKind::Undefined | ValueKind::None => out.push("null"),
-        ValueKind::Seq | ValueKind::Iterable => {
-            out.push("[")?;
-            for (index, item) in value.try_iter()?.enumerate() {
-                out.push(if index > 0 { "," } else { "" })?;
-                write_json(&item, out)?;
-            }
-            out.push("]")
-        }
-        ValueKind::Map => {
-            out.push("{")?;
-            for (index, key) in value.try_iter()?.enumerate() {
-                out.push(if index > 0 { "," } else { "" })?;
-                out.push(&quote(&text(&key)?))?;
-                out.push(":")?;
-                write_json(&value.get_item(&key)?, out)?;
-            }
-            out.push("}")
-        }
-        _ => match serde_json::to_string(value) {
-            Ok(text) => out.push(&text),
-            Err(_) => Err(Error::new(
-                ErrorKind::BadSerialization,
-                "this value has no JSON form",
-            )),
-        },
-    }
+/// Limited to [`OUTPUT_BYTES_MAX`]. Its recursion is as deep as the value, and `json_text` limits the
+/// depth of the payload of an event.
+struct JsonWriter<'a> {
+    text: String,
+    budget: &'a Budget,
 }
 
-/// A buffer that refuses to exceed [`OUTPUT_BYTES_MAX`].
-struct BoundedBuffer(Vec<u8>);
-
-impl BoundedBuffer {
-    fn add(&mut self, bytes: &[u8]) -> Result<(), OutputTooLarge> {
-        if self.0.len() + bytes.len() > OUTPUT_BYTES_MAX {
-            return Err(OutputTooLarge);
+impl JsonWriter<'_> {
+    fn write(&mut self, value: &Value) -> Result<(), Error> {
+        if let Some(RawJson(text)) = value.downcast_object_ref() {
+            return self.push(text);
         }
-        self.0.extend_from_slice(bytes);
-        Ok(())
+        match value.kind() {
+            ValueKind::Undefined | ValueKind::None => self.push("null"),
+            ValueKind::Seq | ValueKind::Iterable => {
+                self.push("[")?;
+                for (index, item) in value.try_iter()?.enumerate() {
+                    self.push(if index > 0 { "," } else { "" })?;
+                    self.write(&item)?;
+                }
+                self.push("]")
+            }
+            ValueKind::Map => {
+                self.push("{")?;
+                for (index, key) in value.try_iter()?.enumerate() {
+                    self.push(if index > 0 { "," } else { "" })?;
+                    let name = quote(&text(self.budget, &key)?);
+                    self.push(&name)?;
+                    self.push(":")?;
+                    self.write(&value.get_item(&key)?)?;
+                }
+                self.push("}")
+            }
+            _ => match serde_json::to_string(value) {
+                Ok(text) => self.push(&text),
+                Err(_) => Err(Error::new(
+                    ErrorKind::BadSerialization,
+                    "this value has no JSON form",
+                )),
+            },
+        }
     }
 
     fn push(&mut self, text: &str) -> Result<(), Error> {
-        self.add(text.as_bytes()).map_err(|error| {
-            Error::new(ErrorKind::BadSerialization, "too large").with_source(error)
-        })
+        if self.text.len() + text.len() > OUTPUT_BYTES_MAX {
+            return Err(too_large());
+        }
+        self.budget.charge_text(text.len()).map_err(exhausted)?;
+        self.text.push_str(text);
+        Ok(())
     }
 }

@@ -157,6 +157,10 @@ pub struct JsonRpcConfig {
 pub struct SinkPause {
     pub at: Timestamp,
     pub reason: String,
+    /// Whether a stored template or key cannot be read. A change of the configuration or of `delivery`
+    /// then enables the sink again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub until_corrected: bool,
 }
 
 /// A request to send past events again that has not ended.

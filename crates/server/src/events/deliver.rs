@@ -105,7 +105,7 @@ impl Deliver for Deliverers {
         sent
     }
 
-    async fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> Vec<String> {
+    async fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> Result<Vec<String>, String> {
         self.key_events(sink, events).await
     }
 
@@ -136,6 +136,8 @@ impl Deliverers {
             } => {
                 let body = match self.format(owner_id, &formatters, &job.event).await {
                     Ok(body) => body,
+                    // Only the formatter is faulty, so the events wait for its correction.
+                    Err(RenderError::Unreadable(why)) => return AttemptResult::Withheld(why),
                     Err(error) => return error.into(),
                 };
                 self.methods

@@ -98,6 +98,8 @@ pub enum AttemptResult {
     Failed(AttemptDetail),
     /// A retry cannot succeed, for example because the template does not render.
     Dead(AttemptDetail),
+    /// A stored text of the sink cannot be read. The sink is paused until the text is corrected.
+    Unreadable(AttemptDetail),
     /// The receiver is not available now. No attempt is spent. The next attempt begins after a
     /// wake-up or after [`LanePolicy::pause`].
     Paused,
@@ -112,7 +114,7 @@ impl AttemptResult {
         match self {
             Self::Delivered(_) => Some("delivered"),
             Self::Failed(_) => Some("failed"),
-            Self::Dead(_) => Some("unrenderable"),
+            Self::Dead(_) | Self::Unreadable(_) => Some("unrenderable"),
             Self::Paused | Self::Withheld(_) => None,
         }
     }
@@ -170,8 +172,13 @@ pub type FilterResult = Result<bool, String>;
 pub trait Deliver: Send + Sync + 'static {
     fn deliver(&self, job: Job) -> impl Future<Output = AttemptResult> + Send;
 
-    /// The keys of events for a sink that is ordered by a key, in the order of the events.
-    fn keys(&self, sink: &SinkRow, events: Vec<Event>) -> impl Future<Output = Vec<String>> + Send;
+    /// The keys of events for a sink that is ordered by a key, in the order of the events. Fails if
+    /// the stored expression cannot be read.
+    fn keys(
+        &self,
+        sink: &SinkRow,
+        events: Vec<Event>,
+    ) -> impl Future<Output = Result<Vec<String>, String>> + Send;
 
     /// Evaluates the filter of a sink for events, in their order. The evaluation counts towards the
     /// share of `user` in the threads. Returns fewer results than events if the evaluation takes

@@ -14,6 +14,7 @@ pub mod check;
 mod error;
 mod origin;
 mod preview;
+mod programs;
 mod queue;
 mod record;
 mod recovery;
@@ -36,10 +37,12 @@ use svc_store::{
 use uuid::Uuid;
 
 pub use self::error::SinkError;
-use self::record::{describe, record};
+use self::{
+    programs::Programs,
+    record::{describe, record},
+};
 use super::{deliver::Deliverers, hub::Hub, secrets, sink_secrets::origin_of};
 use crate::{
-    fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
     limits::MinuteLimit,
 };
@@ -93,8 +96,12 @@ impl SinksService {
         let patterns = check::patterns(&new.patterns)?;
         let config = check::new_config(&new)?;
         let policy = check::policy(new.delivery.unwrap_or_default(), new.r#type)?;
-        self.check_template(caller, new.r#type, config.body_template())
-            .await?;
+        let programs = Programs {
+            template: config.body_template().map(str::to_owned),
+            filter: policy.filter.clone(),
+            key: policy.key.clone(),
+        };
+        self.check_programs(caller, new.r#type, programs).await?;
         if let SinkConfig::Script { source, .. } = &config {
             self.check_source(caller, &new.name, source.as_deref())
                 .await?;
@@ -167,7 +174,7 @@ impl SinksService {
             let source = script.get("source").and_then(Value::as_str);
             self.check_source(caller, name, source).await?;
         }
-        self.check_new_template(caller, id, &patch).await?;
+        self.check_patched_programs(caller, id, &patch).await?;
         let deliverers = self.deliverers.clone();
         let changed = self
             .writer
@@ -209,38 +216,6 @@ impl SinksService {
             .await?;
         self.hub.sinks_changed();
         Ok(changed)
-    }
-
-    /// Checks the template in a patch, before the transaction: within it, the check would delay all
-    /// other writes. A concurrent patch checks its own template.
-    async fn check_new_template(
-        &self,
-        caller: &Caller,
-        id: SinkId,
-        patch: &SinkPatch,
-    ) -> Result<(), SinkError> {
-        let parts = [&patch.webhook, &patch.json_rpc];
-        let parts = parts.into_iter().flatten();
-        let mut templates = parts.filter_map(|part| part.get("body_template")?.as_str());
-        let Some(source) = templates.next() else {
-            return Ok(());
-        };
-        let kind = self.get(caller, id).await?.r#type;
-        self.check_template(caller, kind, Some(source)).await
-    }
-
-    /// Checks a template on the compute pool, because rendering may take a while.
-    async fn check_template(
-        &self,
-        caller: &Caller,
-        kind: SinkType,
-        source: Option<&str>,
-    ) -> Result<(), SinkError> {
-        let Some(source) = source.map(str::to_owned) else {
-            return Ok(());
-        };
-        let check = move |_: &Cancelled| check::body_template(&source, kind);
-        self.deliverers.compute.run(caller.user.id, check).await?
     }
 
     /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
@@ -350,7 +325,11 @@ fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError>
     if let Some(patterns) = patch.patterns {
         after.patterns = check::patterns(&patterns)?;
     }
-    if let Some(active) = patch.active {
+    let is_corrected = before.paused.as_ref().is_some_and(|pause| {
+        let changes = [&patch.delivery, &patch.webhook];
+        pause.until_corrected && changes.into_iter().any(Option::is_some)
+    });
+    if let Some(active) = patch.active.or(is_corrected.then_some(true)) {
         after.active = active;
         after.paused = None;
     }

@@ -215,3 +215,29 @@ async fn the_threads_end_with_the_pool() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn jobs_have_a_large_stack() {
+    let fills_the_stack = |_: &Cancelled| {
+        let frame = std::hint::black_box([1_u8; STACK_BYTES / 2]);
+        frame.iter().map(|byte| usize::from(*byte)).sum::<usize>()
+    };
+    let filled = soon(pool(1, 1).run(user(1), fills_the_stack)).await;
+    assert_eq!(filled, Ok(STACK_BYTES / 2));
+}
+
+#[test]
+fn a_turn_ends_after_one_item_if_the_caller_has_gone() {
+    let cancelled = Cancelled::default();
+    assert_eq!(cancelled.work_in_turn(&[1, 2, 3], |n| n * 2), [2, 4, 6]);
+    drop(CancelOnDrop(cancelled.clone()));
+    assert_eq!(cancelled.work_in_turn(&[1, 2, 3], |n| n * 2), [2]);
+    // The time of a turn is over after this item.
+    let slow = |n: &u32| {
+        let began = Instant::now();
+        while began.elapsed() <= TURN_MAX {}
+        *n
+    };
+    assert_eq!(Cancelled::default().work_in_turn(&[1, 2, 3], slow), [1]);
+    assert!(Cancelled::default().work_in_turn(&[], slow).is_empty());
+}

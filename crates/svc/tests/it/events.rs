@@ -16,6 +16,7 @@ mod isolation;
 mod methods;
 mod methods_hold;
 mod origin;
+mod programs;
 mod proxy;
 mod queue;
 mod recovery;

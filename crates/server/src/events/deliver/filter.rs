@@ -1,20 +1,16 @@
 //! Evaluates the filters and keys of sinks, outside of any transaction.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, sync::Arc};
 
 use svc_core::{SpaceId, UserId, event::Event};
 use svc_store::sinks::SinkRow;
-use svc_template::{Scope, expression::Expression};
+use svc_template::{
+    Scope,
+    expression::{Expression, ExpressionError},
+};
 
 use super::{Deliverers, render::TemplateContext};
 use crate::{events::lanes::FilterResult, fair_pool::Cancelled};
-
-/// Time limit of one batch of filter evaluations, because users share the threads. At least one
-/// event is evaluated; the remaining events are left for the next batch.
-const BATCH_TIME_MAX: Duration = Duration::from_millis(100);
 
 impl Deliverers {
     pub(super) async fn filter_events(
@@ -24,44 +20,54 @@ impl Deliverers {
         events: Vec<Event>,
     ) -> Result<Vec<FilterResult>, String> {
         let contexts = self.read_contexts(&events).await?;
-        let evaluate = move |_: &Cancelled| {
+        let evaluate = move |cancelled: &Cancelled| {
             let filter = match Expression::parse(&filter) {
                 Ok(filter) => filter,
                 // This filter was stored by an earlier version, which accepted it.
                 Err(error) => return vec![Err(error.to_string()); events.len()],
             };
-            let began = Instant::now();
-            let mut results = Vec::with_capacity(events.len());
-            for event in &events {
-                if !results.is_empty() && began.elapsed() > BATCH_TIME_MAX {
-                    break;
-                }
+            cancelled.work_in_turn(&events, |event| {
                 let result = contexts.evaluate(event, |scope| filter.is_true(scope));
-                results.push(result.map_err(|error| error.to_string()));
-            }
-            results
+                result.map_err(|error| error.to_string())
+            })
         };
         let evaluated = self.compute.run_unbounded(user, evaluate).await;
         evaluated.map_err(|error| error.to_string())
     }
 
     /// The keys of events. A key that cannot be computed is empty. Events with equal keys are
-    /// delivered in order; this includes events with an empty key.
-    pub(super) async fn key_events(&self, sink: &SinkRow, events: Vec<Event>) -> Vec<String> {
-        let (count, source) = (events.len(), sink.policy.key.clone().unwrap_or_default());
+    /// delivered in order; this includes events with an empty key. Fails if the stored expression
+    /// cannot be read.
+    pub(super) async fn key_events(
+        &self,
+        sink: &SinkRow,
+        events: Vec<Event>,
+    ) -> Result<Vec<String>, String> {
+        let count = events.len();
         let Ok(contexts) = self.read_contexts(&events).await else {
-            return vec![String::new(); count];
+            return Ok(vec![String::new(); count]);
         };
-        let evaluate = move |_: &Cancelled| {
-            let Ok(key) = Expression::parse(&source) else {
-                return vec![String::new(); events.len()];
+        let source: Arc<str> = sink.policy.key.as_deref().unwrap_or_default().into();
+        let (contexts, events) = (Arc::new(contexts), Arc::new(events));
+        let mut keys = Vec::with_capacity(count);
+        while keys.len() < count {
+            let (source, contexts) = (Arc::clone(&source), Arc::clone(&contexts));
+            let (events, done) = (Arc::clone(&events), keys.len());
+            let evaluate = move |cancelled: &Cancelled| {
+                let key = Expression::parse(&source)?;
+                let keys = cancelled.work_in_turn(&events[done..], |event| {
+                    let key = contexts.evaluate(event, |scope| key.key(scope));
+                    key.unwrap_or_default()
+                });
+                Ok::<_, ExpressionError>(keys)
             };
-            let key_of = |event| contexts.evaluate(event, |scope| key.key(scope));
-            let keys = events.iter().map(|event| key_of(event).unwrap_or_default());
-            keys.collect()
-        };
-        let evaluated = self.compute.run_unbounded(sink.owner_id, evaluate).await;
-        evaluated.unwrap_or_else(|_| vec![String::new(); count])
+            match self.compute.run_unbounded(sink.owner_id, evaluate).await {
+                Ok(Ok(more)) => keys.extend(more),
+                Ok(Err(error)) => return Err(format!("`delivery.key`: {error}")),
+                Err(_) => keys.resize(count, String::new()),
+            }
+        }
+        Ok(keys)
     }
 
     /// Reads the spaces of events, each space once.

@@ -12,10 +12,13 @@ use svc_core::{
     EventId, Permissions, UserId, event::Event, journal::CallVia, pattern::Pattern,
     visibility::Viewer,
 };
-use svc_protocol::jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than};
+use svc_protocol::{
+    api::SinkType,
+    jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than},
+};
 use svc_store::{
     StoreError, Tx,
-    sinks::{self, SinkConfig, SinkRow},
+    sinks::{self, SinkRow},
     users,
 };
 
@@ -233,7 +236,7 @@ impl Deliverers {
         event: &Event,
     ) -> Result<String, RenderError> {
         let (names, event_type) = (formatters.to_vec(), event.r#type.clone());
-        let source = self
+        let formatter = self
             .store
             .read(move |tx| {
                 for name in &names {
@@ -243,14 +246,14 @@ impl Deliverers {
                         let Some(sink) = sinks::find_by_name(tx, key, name)? else {
                             continue;
                         };
-                        let SinkConfig::JsonRpc { body_template } = &sink.config else {
+                        if sink.kind != SinkType::JsonRpc {
                             continue;
-                        };
+                        }
                         let applies = sink.active
                             && matches(&sink.patterns, &event_type)
                             && may_format(tx, &sink, owner)?;
                         if applies {
-                            return Ok(body_template.clone());
+                            return Ok(Some(sink));
                         }
                         break;
                     }
@@ -259,7 +262,14 @@ impl Deliverers {
             })
             .await?;
         let purpose = RenderPurpose::Delivery(owner);
-        let params = self.render(source.as_deref(), event, purpose).await?;
+        let source = formatter
+            .as_ref()
+            .and_then(|sink| sink.config.body_template());
+        let rendered = self.render(source, event, purpose).await;
+        if let (Some(sink), Err(RenderError::Unreadable(why))) = (&formatter, &rendered) {
+            self.report_withheld(sink, why).await;
+        }
+        let params = rendered?;
         // Checked for each event: the template was checked with sample events only.
         if !params.trim_start().starts_with('{') {
             return Err(RenderError::Template(

@@ -23,6 +23,9 @@ pub enum RenderError {
     /// A retry cannot succeed.
     #[error("{0}")]
     Template(String),
+    /// The template is not in the language, so it renders for no event.
+    #[error("{0}")]
+    Unreadable(String),
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The user, or the whole server, has too many computations in progress.
@@ -46,6 +49,7 @@ impl From<RenderError> for AttemptResult {
         let detail = AttemptDetail::error(error.to_string());
         match error {
             RenderError::Template(_) => Self::Dead(detail),
+            RenderError::Unreadable(_) => Self::Unreadable(detail),
             RenderError::Store(_) | RenderError::Busy(_) => Self::Failed(detail),
         }
     }
@@ -102,7 +106,10 @@ impl Deliverers {
             RenderPurpose::Delivery(owner) => self.compute.run_unbounded(owner, render).await,
             RenderPurpose::Request(user) => self.compute.run(user, render).await,
         };
-        rendered?.map_err(|error| RenderError::Template(error.to_string()))
+        rendered?.map_err(|error| match error.is_unreadable() {
+            true => RenderError::Unreadable(error.to_string()),
+            false => RenderError::Template(error.to_string()),
+        })
     }
 
     pub(super) async fn read_context(&self, event: &Event) -> Result<TemplateContext, StoreError> {

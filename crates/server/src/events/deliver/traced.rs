@@ -68,7 +68,8 @@ impl TracedAttempt {
         let status = match result {
             AttemptResult::Delivered(detail)
             | AttemptResult::Failed(detail)
-            | AttemptResult::Dead(detail) => detail.status,
+            | AttemptResult::Dead(detail)
+            | AttemptResult::Unreadable(detail) => detail.status,
             AttemptResult::Paused | AttemptResult::Withheld(_) => None,
         };
         if let Some(status) = status {

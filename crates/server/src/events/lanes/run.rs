@@ -12,7 +12,7 @@ use svc_store::{lanes::LaneLease, sinks::SinkRow};
 use tokio::time::{Instant, interval_at, sleep};
 
 use super::{
-    AttemptResult, Deliver, Destination, Job, in_flight_max,
+    AttemptDetail, AttemptResult, Deliver, Destination, Job, in_flight_max,
     ready::ReadyJobs,
     turn::{DeliveryEnd, EndedDelivery, LaneNext, LaneProgress, RunState},
     window_of,
@@ -96,6 +96,8 @@ pub(super) struct LaneRun<'a, D: Deliver> {
     /// The hub's count of changed sinks when `ready` was read.
     changes: u64,
     must_read_again: bool,
+    /// Why the keys of the deliveries cannot be computed.
+    unreadable: Option<String>,
     /// How many deliveries may be in flight at the same time.
     in_flight_max: usize,
     /// The maximum number of deliveries that are read ahead together with the lane. 0 in a lane
@@ -122,6 +124,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             one_by_one: 0,
             is_draining: false,
             must_read_again: false,
+            unreadable: None,
             in_flight_max: 1,
             window: 1,
         }
@@ -186,8 +189,12 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             self.last_sent = self.last_sent.max(n);
             self.in_flight.push(n);
             let (sent, shared) = (SentJob::new(&job), Arc::clone(&self.slot.shared));
+            let unreadable = self.unreadable.clone();
             self.sending.push(Box::pin(async move {
-                let result = shared.deliver.deliver(job).await;
+                let result = match unreadable {
+                    Some(why) => AttemptResult::Unreadable(AttemptDetail::error(why)),
+                    None => shared.deliver.deliver(job).await,
+                };
                 drop(extra);
                 (sent, result)
             }));
@@ -341,9 +348,14 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
         };
         if sink.is_keyed() {
             let events = jobs.iter().map(|job| job.event.clone()).collect();
-            let keys = self.slot.shared.deliver.keys(&sink, events).await;
-            for (job, key) in jobs.iter_mut().zip(keys) {
-                job.key = key;
+            match self.slot.shared.deliver.keys(&sink, events).await {
+                Ok(keys) => {
+                    self.unreadable = None;
+                    for (job, key) in jobs.iter_mut().zip(keys) {
+                        job.key = key;
+                    }
+                }
+                Err(why) => self.unreadable = Some(why),
             }
         }
     }

@@ -47,11 +47,18 @@ pub(super) enum DeliveryEnd {
     RetryIn(Duration, AttemptDetail),
     Dead(AttemptDetail),
     /// Failed, and the sink is paused for this reason. The delivery stays in the queue.
-    Pause(String, AttemptDetail),
+    Pause(PauseReason, AttemptDetail),
     /// No attempt was made, or the attempt was cut off, so no attempt is recorded.
     Unattempted {
         wait: Duration,
     },
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum PauseReason {
+    Failures(String),
+    /// A stored text of the sink cannot be read, with the error. Its correction ends the pause.
+    Unreadable(String),
 }
 
 /// The state of a worker's lane when results are recorded.

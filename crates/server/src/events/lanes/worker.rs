@@ -29,7 +29,7 @@ use super::{
     AttemptResult, Deliver, LanePolicy,
     run::{LaneRun, SentJob},
     schedule::{OwnerKey, Schedule},
-    turn::{DeadDelivery, DeliveryEnd, EndedDelivery, LaneProgress, RunState},
+    turn::{DeadDelivery, DeliveryEnd, EndedDelivery, LaneProgress, PauseReason, RunState},
     write::{RecordCommand, RenewCommand},
 };
 use crate::{
@@ -135,10 +135,17 @@ impl<D: Deliver> Slot<D> {
                 match policy.after_failure(failed, shared.policy.retry, random()) {
                     AfterFailure::RetryIn(wait) => DeliveryEnd::RetryIn(wait, detail),
                     AfterFailure::Dead => DeliveryEnd::Dead(detail),
-                    AfterFailure::Pause(reason) => DeliveryEnd::Pause(reason, detail),
+                    AfterFailure::Pause(reason) => {
+                        DeliveryEnd::Pause(PauseReason::Failures(reason), detail)
+                    }
                 }
             }
             AttemptResult::Dead(detail) => DeliveryEnd::Dead(detail),
+            AttemptResult::Unreadable(detail) => {
+                let error = detail.error.as_deref().unwrap_or_default();
+                let reason = PauseReason::Unreadable(error.to_owned());
+                DeliveryEnd::Pause(reason, detail)
+            }
             AttemptResult::Paused => {
                 let mut schedule = shared.schedule.lock();
                 DeliveryEnd::Unattempted {

@@ -1,6 +1,9 @@
 //! Backtest: what a changed sink would have done with past events. Sends and stores nothing.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use svc_core::{EventId, SinkId, event::Event, pattern::Pattern};
 use svc_protocol::api::{
@@ -9,7 +12,11 @@ use svc_protocol::api::{
 use svc_store::{events, sinks::SinkRow};
 use svc_template::{self as template, Scope, Template, expression::Expression};
 
-use super::{SinksService, check, error::SinkError};
+use super::{
+    SinksService, check,
+    error::SinkError,
+    programs::{self, Programs},
+};
 use crate::{events::deliver::Contexts, fair_pool::Cancelled, identity::Caller};
 
 /// How far a backtest reaches back if the request has no `since`.
@@ -111,6 +118,10 @@ impl SinksService {
             policy.filter.clone_from(&after.filter);
             check::policy(policy, row.kind)?;
         }
+        let mut changed = Programs::default();
+        if request.filter.is_some() {
+            changed.filter.clone_from(&after.filter);
+        }
         if let Some(source) = &request.body_template {
             if row.kind == SinkType::Script {
                 return Err(SinkError::invalid(
@@ -119,9 +130,9 @@ impl SinksService {
                 ));
             }
             after.body_template = Some(source.clone()).filter(|text| !text.is_empty());
-            self.check_template(caller, row.kind, after.body_template.as_deref())
-                .await?;
+            changed.template.clone_from(&after.body_template);
         }
+        self.check_programs(caller, row.kind, changed).await?;
         Ok(after)
     }
 
@@ -159,14 +170,21 @@ impl SinksService {
                 if result.events >= EVENTS_MAX || began.elapsed() > TIME_MAX {
                     return Ok(result);
                 }
-                let events = self.read_events(ids.to_vec()).await?;
+                let events = Arc::new(self.read_events(ids.to_vec()).await?);
                 let contexts = self.deliverers.read_contexts(&events).await;
-                let contexts = contexts.map_err(SinkError::Internal)?;
-                let versions = (before.clone(), after.clone());
-                let work = move |_: &Cancelled| evaluate(&versions, &contexts, events);
-                let outcomes = self.deliverers.compute.run(caller.user.id, work).await??;
-                for (event, before, after) in outcomes {
-                    record(&mut result, &event, before, after);
+                let contexts = Arc::new(contexts.map_err(SinkError::Internal)?);
+                let mut done = 0;
+                while done < events.len() && began.elapsed() <= TIME_MAX {
+                    let versions = (before.clone(), after.clone());
+                    let (events, contexts) = (Arc::clone(&events), Arc::clone(&contexts));
+                    let work = move |cancelled: &Cancelled| {
+                        evaluate(&versions, &contexts, &events[done..], cancelled)
+                    };
+                    let outcomes = self.deliverers.compute.run(caller.user.id, work).await??;
+                    done += outcomes.len();
+                    for (event, before, after) in outcomes {
+                        record(&mut result, &event, before, after);
+                    }
                 }
             }
         }
@@ -174,18 +192,19 @@ impl SinksService {
     }
 }
 
+/// The outcomes of the first events, of at least one: users share the threads.
 fn evaluate(
     (before, after): &(Version, Version),
     contexts: &Contexts,
-    events: Vec<Event>,
+    events: &[Event],
+    cancelled: &Cancelled,
 ) -> Result<Vec<(Event, Outcome, Outcome)>, SinkError> {
     let (before, after) = (before.compile()?, after.compile()?);
-    let outcomes = events.into_iter().map(|event| {
-        contexts.evaluate(&event, |scope| {
+    Ok(cancelled.work_in_turn(events, |event| {
+        contexts.evaluate(event, |scope| {
             (event.clone(), before.outcome(scope), after.outcome(scope))
         })
-    });
-    Ok(outcomes.collect())
+    }))
 }
 
 impl Version {
@@ -195,7 +214,7 @@ impl Version {
         Ok(Compiled {
             patterns: self.patterns.clone(),
             filter: filter
-                .map(|source| check::expression("filter", source))
+                .map(|source| programs::expression("filter", source))
                 .transpose()?,
             template: template
                 .transpose()

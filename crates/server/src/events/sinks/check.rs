@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use svc_core::{
-    EventId, delivery_policy::DeliveryPolicy, event::sample, name::check_free_name,
-    pattern::Pattern,
-};
+use svc_core::{delivery_policy::DeliveryPolicy, name::check_free_name, pattern::Pattern};
 use svc_protocol::{
     api::{
         DESCRIPTION_MAX, JsonRpcConfig, Members, NewSink, PATTERNS_MAX, PatternsInput,
@@ -17,8 +14,6 @@ use svc_protocol::{
     document,
 };
 use svc_store::sinks::{SinkConfig, WebhookOptions};
-use svc_template::{self as template, Scope, TemplateError, expression::Expression};
-use uuid::Uuid;
 
 use super::{error::SinkError, origin};
 use crate::events::{deliver::webhook, sealed_headers::MASK, secrets};
@@ -145,7 +140,8 @@ pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig
     check_config(config)
 }
 
-/// Checks the delivery policy of a sink. A json-rpc sink only formats, so it has no policy.
+/// Checks the delivery policy of a sink, except its filter and its key: see [`super::programs`]. A json-rpc
+/// sink only formats, so it has no policy.
 pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, SinkError> {
     if kind == SinkType::JsonRpc && policy != DeliveryPolicy::default() {
         return Err(wrong_part("delivery", kind));
@@ -153,17 +149,7 @@ pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, 
     policy
         .check()
         .map_err(|error| SinkError::invalid("invalid_policy", format!("in `delivery`: {error}")))?;
-    for (field, source) in [("filter", &policy.filter), ("key", &policy.key)] {
-        let Some(source) = source else { continue };
-        expression(&format!("delivery.{field}"), source)?;
-    }
     Ok(policy)
-}
-
-/// Checks an expression over an event.
-pub fn expression(field: &str, source: &str) -> Result<Expression, SinkError> {
-    Expression::parse(source)
-        .map_err(|error| SinkError::invalid("invalid_expression", format!("in `{field}`: {error}")))
 }
 
 /// The delivery policy after a merge patch.
@@ -237,34 +223,6 @@ pub fn wrong_part(part: &str, kind: SinkType) -> SinkError {
     )
 }
 
-/// Checks a template by rendering sample events. The template must render JSON, and for a json-rpc
-/// sink a JSON object. Errors that depend on the data of an event appear only at its delivery.
-pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
-    let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
-    let compiled = template::compile(source).map_err(refused)?;
-    if kind == SinkType::JsonRpc {
-        let event = sample::event(EventId(Uuid::now_v7()), svc_clock::now());
-        let scope = Scope {
-            event: &event,
-            space: sample::space_of(&event),
-            custom: &BTreeMap::new(),
-        };
-        object_body(&compiled.render(&scope).map_err(refused)?)?;
-    }
-    Ok(())
-}
-
-/// The params of a subscribed method are an object (spec 2.2).
-pub fn object_body(rendered: &str) -> Result<(), SinkError> {
-    if rendered.trim_start().starts_with('{') {
-        return Ok(());
-    }
-    Err(SinkError::invalid(
-        "invalid_template",
-        "the rendered body must be a JSON object: it becomes the params of a method",
-    ))
-}
-
 fn webhook_config(given: WebhookConfig) -> SinkConfig {
     SinkConfig::Webhook {
         url: given.url,
@@ -307,8 +265,7 @@ fn drop_replaced(patch: &Members) -> Members {
     patch
 }
 
-/// Checks everything except the template. [`body_template`] checks the template separately, because
-/// that takes long.
+/// Checks everything except the template: see [`super::programs`].
 fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
         SinkConfig::Webhook {

@@ -81,7 +81,9 @@ impl From<StoreError> for SinkError {
 impl From<RenderError> for SinkError {
     fn from(error: RenderError) -> Self {
         match error {
-            RenderError::Template(message) => Self::invalid("invalid_template", message),
+            RenderError::Template(message) | RenderError::Unreadable(message) => {
+                Self::invalid("invalid_template", message)
+            }
             RenderError::Store(error) => error.into(),
             RenderError::Busy(error) => error.into(),
         }

@@ -18,7 +18,7 @@ use svc_store::{
 use svc_template::expression::ExpressionError;
 use uuid::Uuid;
 
-use super::{SinksService, check, entry, error::SinkError};
+use super::{SinksService, check, entry, error::SinkError, programs};
 use crate::{
     events::{
         deliver::{RenderPurpose, webhook},
@@ -214,7 +214,7 @@ impl SinksService {
             .render_webhook(format, source, event, purpose);
         let body = rendering.await?;
         if kind == SinkType::JsonRpc {
-            check::object_body(&body)?;
+            programs::object_body(&body)?;
         }
         Ok(body)
     }
@@ -255,7 +255,8 @@ impl SinksService {
         let detail = match result {
             AttemptResult::Delivered(detail)
             | AttemptResult::Failed(detail)
-            | AttemptResult::Dead(detail) => detail,
+            | AttemptResult::Dead(detail)
+            | AttemptResult::Unreadable(detail) => detail,
             AttemptResult::Withheld(why) => AttemptDetail::error(why),
             AttemptResult::Paused => {
                 let message = "too many scripts are running; try again in a moment";

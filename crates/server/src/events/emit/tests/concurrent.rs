@@ -52,8 +52,8 @@ struct Recorder {
 }
 
 impl Deliver for Recorder {
-    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
-        vec![String::new(); events.len()]
+    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Result<Vec<String>, String> {
+        Ok(vec![String::new(); events.len()])
     }
 
     async fn filter(

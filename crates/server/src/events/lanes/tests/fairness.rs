@@ -44,8 +44,8 @@ impl HangingReceiver {
 }
 
 impl Deliver for HangingReceiver {
-    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
-        vec![String::new(); events.len()]
+    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Result<Vec<String>, String> {
+        Ok(vec![String::new(); events.len()])
     }
 
     async fn filter(

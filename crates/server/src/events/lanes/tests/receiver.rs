@@ -88,7 +88,7 @@ impl Drop for InFlight<'_> {
 
 impl Deliver for Receiver {
     /// The key of an event is the last segment of its type.
-    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
+    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Result<Vec<String>, String> {
         let key = |event: &Event| {
             event
                 .r#type
@@ -97,7 +97,7 @@ impl Deliver for Receiver {
                 .unwrap_or_default()
                 .to_owned()
         };
-        events.iter().map(key).collect()
+        Ok(events.iter().map(key).collect())
     }
 
     async fn filter(

@@ -14,7 +14,7 @@ use svc_store::{
     sinks,
 };
 
-use super::{AttemptDetail, Turn};
+use super::{AttemptDetail, PauseReason, Turn};
 use crate::events::{dispatch::emit_to_others, sink_event::sink_event};
 
 impl Turn<'_, '_> {
@@ -70,19 +70,28 @@ impl Turn<'_, '_> {
         }
         if lasts(policy.pause_after_minutes) {
             let minutes = policy.pause_after_minutes.unwrap_or_default();
-            self.pause(&format!("every attempt has failed for {minutes} minutes"))?;
+            let reason = format!("every attempt has failed for {minutes} minutes");
+            self.pause(&PauseReason::Failures(reason))?;
         }
         Ok(())
     }
 
-    /// Pauses the sink: it is inactive until a user enables it.
-    pub(super) fn pause(&mut self, reason: &str) -> Result<(), StoreError> {
+    /// Pauses the sink: it is inactive until a user enables it, or corrects its unreadable text.
+    pub(super) fn pause(&mut self, reason: &PauseReason) -> Result<(), StoreError> {
         let Some(sink) = self.sink.clone().filter(|_| self.lane.active) else {
             return Ok(());
         };
+        let (reason, until_corrected) = match reason {
+            PauseReason::Failures(reason) => (reason.clone(), false),
+            PauseReason::Unreadable(error) => (
+                format!("{error}; correct it, and the waiting events are delivered"),
+                true,
+            ),
+        };
         let pause = SinkPause {
             at: self.time.now,
-            reason: reason.to_owned(),
+            reason: reason.clone(),
+            until_corrected,
         };
         sinks::pause(self.tx, sink.id, &pause)?;
         self.lane.active = false;

@@ -108,8 +108,8 @@ impl Deliver for SimulatedReceiver {
         result
     }
 
-    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Vec<String> {
-        events.into_iter().map(|event| event.r#type).collect()
+    async fn keys(&self, _: &SinkRow, events: Vec<Event>) -> Result<Vec<String>, String> {
+        Ok(events.into_iter().map(|event| event.r#type).collect())
     }
 
     async fn filter(
