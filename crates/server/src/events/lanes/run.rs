@@ -342,6 +342,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             return;
         };
         self.in_flight_max = in_flight_max(Some(&sink));
+        self.unreadable = None;
         self.window = match sink.is_keyed() {
             true => 0,
             false => window_of(Some(&sink)),
@@ -350,7 +351,6 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             let events = jobs.iter().map(|job| job.event.clone()).collect();
             match self.slot.shared.deliver.keys(&sink, events).await {
                 Ok(keys) => {
-                    self.unreadable = None;
                     for (job, key) in jobs.iter_mut().zip(keys) {
                         job.key = key;
                     }

@@ -104,20 +104,13 @@ async fn s6_5_a_stored_program_that_cannot_be_read_stops_its_sink_until_it_is_co
         });
         ann.sink(sink).await
     };
-    let template = sink(
-        "template",
-        json!("[1, PLACE]".replace("PLACE", "77777")),
-        json!({}),
-    )
-    .await;
-    let key = sink(
-        "key",
-        json!(null),
-        json!({"ordering": "key", "key": "77777"}),
-    )
-    .await;
+    // The events that are emitted during the pause are delivered after it.
+    let held = json!({"overflow": "hold"});
+    let template = sink("template", json!("[77777]"), held).await;
+    let keyed = json!({"ordering": "key", "key": "77777", "overflow": "hold"});
+    let key = sink("key", json!(null), keyed).await;
     let filter = sink("filter", json!(null), json!({"filter": "77777 == 1"})).await;
-    let well = sink("well", json!(null), json!({})).await;
+    sink("well", json!(null), json!({})).await;
     // SQLite has no function that repeats a text.
     let deep = "replace(hex(zeroblob(500)), '0', '-')";
     server
@@ -143,7 +136,6 @@ async fn s6_5_a_stored_program_that_cannot_be_read_stops_its_sink_until_it_is_co
         assert!(reason.contains("more than 250 operators"), "{reason}");
         assert_eq!(record["active"], false);
         assert!(record["queue_depth"].as_u64() > Some(0), "{record}");
-        assert!(record["last_delivery"]["error"].is_string(), "{record}");
     }
     eventually("the filter has failed", SOON, || async {
         filter.record().await["filter_errors"] == 2
