@@ -21,6 +21,15 @@ use super::{
 pub(super) enum Access {
     Write,
     Read,
+    /// Reads whose cost does not depend on the number of stored records. A statement that exceeds
+    /// its budget is interrupted.
+    ReadPoint,
+}
+
+impl Access {
+    pub(super) fn is_read(self) -> bool {
+        self != Self::Write
+    }
 }
 
 /// Opens the connections of one database.

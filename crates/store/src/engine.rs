@@ -272,6 +272,7 @@ fn begin<'c>(
 /// One of several readers that share a queue.
 pub(super) struct Reader {
     pub(super) database: Database,
+    pub(super) access: Access,
     pub(super) connection: Option<Box<dyn Connection>>,
     pub(super) commands: Arc<Mutex<mpsc::Receiver<Box<dyn Command>>>>,
 }
@@ -290,7 +291,7 @@ impl Reader {
 
     pub(super) fn answer(&mut self, command: Box<dyn Command>) {
         // In one transaction, all statements of a read see the same snapshot.
-        if let Err(error) = begin(&mut self.connection, &self.database, Access::Read, false) {
+        if let Err(error) = begin(&mut self.connection, &self.database, self.access, false) {
             if !error.is_outage() {
                 tracing::error!(target: crate::LOG_TARGET, %error, "a read of the store failed; its connection is reopened");
             }

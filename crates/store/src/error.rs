@@ -38,6 +38,9 @@ pub enum StoreError {
     Commit(String),
     #[error("the database failed: {0}")]
     Database(String),
+    /// Only of the embedded database.
+    #[error("a statement read more records than a small read may; the log of the server names it")]
+    OverBudget,
     #[error("the database holds a value in `{column}` that cannot be read: {reason}")]
     Decode { column: String, reason: String },
     #[error("the result has no column `{0}`")]

@@ -22,6 +22,7 @@ use super::{
     migrations,
     outage::Outage,
     postgres::{self, DatabaseUrl},
+    read_pool::{POINT_STEPS_MAX, ReadPool},
     sql::Tx,
     sqlite,
     store_clock::StoreClock,
@@ -36,8 +37,11 @@ const LISTS_MAX: usize = 8;
 /// Sizes and timings of the store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Threads of [`ReadPool::General`].
+    /// Threads for [`Store::read`].
     pub readers: usize,
+    /// The maximum number of steps of SQLite's virtual machine for one statement of
+    /// [`Store::read`]. To read a record by its id takes about 50 steps.
+    pub point_steps: u32,
     /// The maximum number of commands in a queue. If it is full, callers wait.
     pub queue: usize,
     /// The maximum number of commands in one commit.
@@ -55,6 +59,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             readers: 2,
+            point_steps: POINT_STEPS_MAX,
             queue: 1_024,
             batch_max: 256,
             busy_timeout: Duration::from_secs(10),
@@ -82,34 +87,6 @@ pub struct StoreStats {
     /// Commands that wait for the next commit.
     pub waiting: usize,
 }
-
-/// A group of reader threads. Reads of one group never wait for another group.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ReadPool {
-    /// Reads for requests.
-    General,
-    /// Reads for the delivery of events.
-    Delivery,
-    /// Long lists, such as events, deliveries and the audit log.
-    History,
-}
-
-impl ReadPool {
-    pub(super) const ALL: [Self; 3] = [Self::General, Self::Delivery, Self::History];
-
-    fn threads(self, options: &StoreOptions) -> usize {
-        match self {
-            Self::General => options.readers,
-            Self::Delivery => DELIVERY_READERS,
-            Self::History => HISTORY_READERS,
-        }
-    }
-}
-
-/// Threads that read for the delivery of events.
-const DELIVERY_READERS: usize = 2;
-/// Threads that read long lists.
-const HISTORY_READERS: usize = 1;
 
 /// The handle of the store; cheap to clone. The threads end after [`close`](Store::close), or when
 /// the last clone is dropped. Queued commands finish first.
@@ -164,6 +141,7 @@ impl Store {
                 path: file,
                 busy_timeout: options.busy_timeout,
                 outage: Arc::default(),
+                point_steps: options.point_steps,
             },
             clock: clock.clone(),
             _lock: lock,
@@ -226,6 +204,7 @@ impl Store {
             for _ in 0..pool.threads(options) {
                 let reader = Reader {
                     database: database.clone(),
+                    access: pool.access(),
                     connection: None,
                     commands: commands.clone(),
                 };
@@ -245,7 +224,7 @@ impl Store {
         outage: Arc<Outage>,
     ) -> Self {
         Self {
-            reads: ReadPool::General,
+            reads: ReadPool::Point,
             inner: Arc::new(Inner {
                 queues: Mutex::new(Some(queues)),
                 threads: Mutex::new(threads),
@@ -316,7 +295,15 @@ impl Store {
             .unwrap_or_else(|_| Err(StoreError::Closed.into()))
     }
 
-    /// Runs a closure on one snapshot. Statements that write are rejected.
+    /// Runs a closure on one snapshot, for reads whose cost does not depend on how many records are
+    /// stored: records by their id or name, one page of an index, a bounded window. Statements that
+    /// write are rejected. A statement that exceeds [`StoreOptions::point_steps`] is interrupted and
+    /// logged: it would delay the logins and requests of all users. On PostgreSQL, the time of a
+    /// statement is limited instead.
+    ///
+    /// Other reads belong to [`read_list`](Self::read_list) if a user requested them, and otherwise
+    /// to [`read_table`](Self::read_table). A handle for deliveries has threads of its own. Its
+    /// statements have no budget, but each must read a bounded number of records too.
     pub async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -325,8 +312,10 @@ impl Store {
         self.run(|queues| queues.reads[pool].clone(), work).await
     }
 
-    /// [`read`](Self::read) for a long list that a user requested. Uses separate threads, and
-    /// limits the number of concurrent lists.
+    /// [`read`](Self::read) for a user's request whose cost depends on how much is stored: events,
+    /// deliveries, calls, audit entries, counts. Uses a separate thread, and limits the number of
+    /// concurrent reads of the user. A long history is read in several calls, each a bounded window,
+    /// so that other users' reads run in between.
     pub async fn read_list<T: Send + 'static>(
         &self,
         user: UserId,
@@ -334,6 +323,15 @@ impl Store {
     ) -> Result<T, StoreError> {
         let _permit = self.inner.lists.enter(user).await?;
         self.reading_in(ReadPool::History).read(work).await
+    }
+
+    /// [`read`](Self::read) for whole tables: for copies in memory, metrics and background tasks.
+    /// Uses a separate thread. Never for a request that a user can repeat at will.
+    pub async fn read_table<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.reading_in(ReadPool::Tables).read(work).await
     }
 
     async fn run<T, E>(

@@ -43,6 +43,7 @@ pub mod oidc;
 mod outage;
 mod page;
 mod postgres;
+mod read_pool;
 mod record;
 pub mod roles;
 pub mod schedules;

@@ -74,10 +74,19 @@ const STATEMENTS_MAX: usize = 512;
 /// The channel of notifications.
 const CHANNEL: &str = "svc_zone";
 
-const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-     SET LOCAL statement_timeout = '10s'; \
-     SET LOCAL idle_in_transaction_session_timeout = '60s'; \
-     SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+/// Begins a transaction that reads. `$timeout` is the maximum time of one statement.
+macro_rules! begin_read {
+    ($timeout:literal) => {
+        concat!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '",
+            $timeout,
+            "'; SET LOCAL idle_in_transaction_session_timeout = '60s'; ",
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+        )
+    };
+}
+const BEGIN_READ: &str = begin_read!("10s");
+const BEGIN_READ_POINT: &str = begin_read!("2s");
 
 /// A statement that was sent and whose outcome was not read yet. Returns the time, if the statement
 /// queries it.
@@ -213,6 +222,13 @@ impl connection::Connection for Connection {
         let params = types::params(values);
         let rows = self.wait(self.client.query(&prepared.statement, &params));
         self.settle()?;
+        if let Err(StoreError::Unavailable(why)) = &rows
+            && why == error::POINT_TIMEOUT
+        {
+            tracing::warn!(target: crate::LOG_TARGET, statement = sql,
+                "a read that should be small took longer than 2 s: the database is slow, or the statement reads too many records"
+            );
+        }
         rows?
             .iter()
             .map(|row| Ok(Row::new(prepared.columns.clone(), types::read_row(row)?)))
@@ -287,6 +303,7 @@ impl connection::Connection for Connection {
     fn begin_lazily(&self) -> Result<(), StoreError> {
         let begin = match self.access {
             Access::Read => BEGIN_READ,
+            Access::ReadPoint => BEGIN_READ_POINT,
             Access::Write => &self.begin_write,
         };
         self.send_begin(begin, ANSWER_MAX)

@@ -25,8 +25,9 @@ use super::{
     OpenError, Store, StoreError,
     connection::{Access, Connection, Database},
     engine::{Command, Counters, Reader, Writer},
-    handle::{Queues, ReadPool, StoreOptions},
+    handle::{Queues, StoreOptions},
     migrations,
+    read_pool::ReadPool,
     sql::Row,
     sqlite,
     store_clock::StoreClock,
@@ -92,7 +93,8 @@ impl SimulatedDatabase {
         let options = StoreOptions::default();
         let (writes, write_commands) = mpsc::channel(options.queue);
         let channels = ReadPool::ALL.map(|_| mpsc::channel(options.queue));
-        let (reads, read_commands) = channels.into_iter().unzip();
+        let (reads, read_commands): (_, Vec<_>) = channels.into_iter().unzip();
+        let read_commands = ReadPool::ALL.into_iter().zip(read_commands).collect();
         let counters = Arc::new(Counters::default());
         let queues = Queues { writes, reads };
         let store = Store::of_queues(queues, Vec::new(), counters.clone(), true, Arc::default());
@@ -148,6 +150,7 @@ fn open_empty(clock: Arc<StoreClock>) -> Result<sqlite::Connection, StoreError> 
         path: PathBuf::from(":memory:"),
         busy_timeout: Duration::ZERO,
         outage: Arc::default(),
+        point_steps: StoreOptions::default().point_steps,
     };
     sqlite::Connection::open(&file, Access::Write, clock)
 }
@@ -158,7 +161,7 @@ pub struct StoreTasks {
     batch_max: usize,
     counters: Arc<Counters>,
     write_commands: mpsc::Receiver<Box<dyn Command>>,
-    read_commands: Vec<mpsc::Receiver<Box<dyn Command>>>,
+    read_commands: Vec<(ReadPool, mpsc::Receiver<Box<dyn Command>>)>,
 }
 
 impl StoreTasks {
@@ -185,13 +188,14 @@ impl StoreTasks {
                 writer.commit_waiting(first, &mut write_commands);
             }
         };
-        let reading = read_commands.into_iter().map(|mut commands| {
+        let reading = read_commands.into_iter().map(|(pool, mut commands)| {
             let (database, faults) = (database.clone(), faults.clone());
             async move {
                 // The queue in `Reader` stays unused: the loop below reads the commands.
                 let (_, unused) = mpsc::channel(1);
                 let mut reader = Reader {
                     database,
+                    access: pool.access(),
                     connection: None,
                     commands: Arc::new(Mutex::new(unused)),
                 };
@@ -291,7 +295,7 @@ impl Connection for SimulatedConnection {
         self.with(|connection| {
             connection.control(match self.access {
                 Access::Write => "BEGIN IMMEDIATE",
-                Access::Read => "BEGIN",
+                Access::Read | Access::ReadPoint => "BEGIN",
             })
         })?;
         self.is_open.set(true);

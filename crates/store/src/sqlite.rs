@@ -4,7 +4,10 @@
 use std::{
     cell::{Cell, RefCell},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -30,6 +33,8 @@ use super::{
 const STATEMENT_CACHE: usize = 128;
 /// The size to which the write-ahead log is truncated after it has grown during a long read.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+/// The steps of SQLite's virtual machine are counted in units of this size.
+const STEPS_COUNTED: i32 = 1_000;
 
 /// The file of the database, and the settings to open it.
 #[derive(Clone)]
@@ -39,6 +44,8 @@ pub(super) struct DatabaseFile {
     pub(super) busy_timeout: Duration,
     /// Shared by all connections of the file.
     pub(super) outage: Arc<Outage>,
+    /// The maximum number of steps of a statement of [`Access::ReadPoint`].
+    pub(super) point_steps: u32,
 }
 
 pub(super) struct Connection {
@@ -50,6 +57,9 @@ pub(super) struct Connection {
     failure: RefCell<Option<StoreError>>,
     /// The number of rows that this connection had changed when the transaction began.
     changes_before: Cell<u64>,
+    /// How many times [`STEPS_COUNTED`] steps the current statement has run. Counted only with
+    /// [`Access::ReadPoint`].
+    steps: Arc<AtomicU32>,
 }
 
 impl Connection {
@@ -71,7 +81,7 @@ impl Connection {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let inner = rusqlite::Connection::open_with_flags(&file.path, flags)?;
+        let mut inner = rusqlite::Connection::open_with_flags(&file.path, flags)?;
         inner.busy_timeout(file.busy_timeout)?;
         inner.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
         // Plans must not depend on bound values: otherwise SQLite parses and plans a cached
@@ -82,8 +92,17 @@ impl Connection {
         inner.pragma_update(None, "foreign_keys", "ON")?;
         inner.pragma_update(None, "temp_store", "MEMORY")?;
         inner.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
-        if access == Access::Read {
+        if access.is_read() {
             inner.pragma_update(None, "query_only", "ON")?;
+        }
+        let steps = Arc::new(AtomicU32::new(0));
+        if access == Access::ReadPoint {
+            let (counted, max) = (
+                steps.clone(),
+                file.point_steps / STEPS_COUNTED.unsigned_abs(),
+            );
+            let is_over = move || counted.fetch_add(1, Ordering::Relaxed) >= max;
+            inner.progress_handler(STEPS_COUNTED, Some(is_over))?;
         }
         Ok(Self {
             inner,
@@ -92,6 +111,7 @@ impl Connection {
             outage: file.outage.clone(),
             failure: RefCell::default(),
             changes_before: Cell::default(),
+            steps,
         })
     }
 
@@ -109,7 +129,7 @@ impl Connection {
             // A connection for reads refuses every write, so this error says nothing about the
             // disk.
             let is_refused = error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
-            if is_refused && self.access == Access::Read {
+            if is_refused && self.access.is_read() {
                 return StoreError::Database(error.to_string());
             }
             let error = StoreError::from(error);
@@ -124,11 +144,15 @@ impl Connection {
 
 impl connection::Connection for Connection {
     fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        self.steps.store(0, Ordering::Relaxed);
         let mut statement = self.checked(self.inner.prepare_cached(sql))?;
         let columns: Arc<[String]> = statement.column_names().map(str::to_owned).collect();
         let mut rows = self.checked(statement.query(params_from_iter(values)))?;
         let mut answer = Vec::new();
-        while let Some(row) = self.checked(rows.next())? {
+        while let Some(row) = self
+            .checked(rows.next())
+            .inspect_err(|error| note(error, sql))?
+        {
             let values = (0..columns.len())
                 .map(|index| row.get_ref(index).map_err(Into::into).and_then(read))
                 .collect::<Result<_, StoreError>>()?;
@@ -151,7 +175,7 @@ impl connection::Connection for Connection {
         self.changes_before.set(self.inner.total_changes());
         self.control(match self.access {
             Access::Write => "BEGIN IMMEDIATE",
-            Access::Read => "BEGIN",
+            Access::Read | Access::ReadPoint => "BEGIN",
         })
     }
 
@@ -178,6 +202,19 @@ impl connection::Connection for Connection {
 
     fn now(&self) -> Result<Timestamp, StoreError> {
         Ok(self.clock.now())
+    }
+}
+
+/// Logs a statement that exceeded its budget: it belongs to [`Store::read_list`] or
+/// [`Store::read_table`].
+///
+/// [`Store::read_list`]: crate::Store::read_list
+/// [`Store::read_table`]: crate::Store::read_table
+fn note(error: &StoreError, sql: &str) {
+    if *error == StoreError::OverBudget {
+        tracing::error!(target: crate::LOG_TARGET, statement = sql,
+            "a read that should be small reads too many records and was interrupted; please report this as a bug"
+        );
     }
 }
 
@@ -243,6 +280,7 @@ impl From<rusqlite::Error> for StoreError {
                 Self::Unique(columns.to_owned())
             }
             (ErrorCode::ConstraintViolation, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::ForeignKey,
+            (ErrorCode::OperationInterrupted, _) => Self::OverBudget,
             // `SHMSIZE`: the index of the write-ahead log could not grow.
             (ErrorCode::DiskFull, _) | (_, ffi::SQLITE_IOERR_SHMSIZE) => {
                 Self::DiskFull(error.to_string())

@@ -140,6 +140,7 @@ impl Source {
                 path,
                 busy_timeout: options.busy_timeout,
                 outage: Arc::default(),
+                point_steps: options.point_steps,
             },
             clock: Arc::new(StoreClock::new(options.clock)),
             _lock: Arc::new(lock),

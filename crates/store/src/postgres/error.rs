@@ -6,6 +6,10 @@ use tokio_postgres::error::SqlState;
 
 use crate::{connection::Access, error::StoreError};
 
+/// A statement of [`Access::ReadPoint`] exceeded its time. The database may be slow, so this is an
+/// outage too.
+pub(super) const POINT_TIMEOUT: &str = "a small read took too long";
+
 pub(super) fn translate(error: &tokio_postgres::Error, access: Access) -> StoreError {
     let Some(known) = error.as_db_error() else {
         return if error.is_closed() || is_io(error) {
@@ -20,6 +24,9 @@ pub(super) fn translate(error: &tokio_postgres::Error, access: Access) -> StoreE
     }
     if *code == SqlState::FOREIGN_KEY_VIOLATION {
         return StoreError::ForeignKey;
+    }
+    if *code == SqlState::QUERY_CANCELED && access == Access::ReadPoint {
+        return StoreError::Unavailable(POINT_TIMEOUT.to_owned());
     }
     if is_outage(code, access) {
         return StoreError::Unavailable(known.message().to_owned());
