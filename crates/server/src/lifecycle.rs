@@ -82,7 +82,7 @@ impl Lifecycle {
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
         let rows = self
             .store
-            .read(|tx| spaces::list_in_state(tx, State::Deployed))
+            .read_table(|tx| spaces::list_in_state(tx, State::Deployed))
             .await?;
         let alone = !self.store.is_shared();
         Ok(rows
@@ -99,7 +99,7 @@ impl Lifecycle {
             let before = tx.now()?.minus(grace);
             spaces::list_orphans(tx, before, ORPHANS_MAX)
         };
-        if self.store.read(listing).await?.is_empty() {
+        if self.store.read_table(listing).await?.is_empty() {
             return Ok(0);
         }
         let events = self.store.write(move |tx| {

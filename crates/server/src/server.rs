@@ -305,7 +305,7 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
     for state in [State::Created, State::Deployed, State::Stopped] {
         let rows = app
             .store
-            .read(move |tx| svc_store::spaces::list_in_state(tx, state))
+            .read_table(move |tx| svc_store::spaces::list_in_state(tx, state))
             .await?;
         rows.iter()
             .filter(|row| row.runtime == Runtime::Local)

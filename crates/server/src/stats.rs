@@ -116,7 +116,8 @@ impl Overview {
                 calls::list_calls(tx, user, StatsRange::Hour.first(now))?,
             ))
         };
-        let (mut spaces, sinks, events_last_hour, calls) = self.store.read(read).await?;
+        let (mut spaces, sinks, events_last_hour, calls) =
+            self.store.read_list(caller.user.id, read).await?;
         if let Some(counts) = &mut spaces
             && manages_spaces(caller)
         {

@@ -17,7 +17,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use svc_core::{ServerId, Timestamp};
+use svc_core::{ServerId, Timestamp, UserId};
 use svc_protocol::api::ServerRecord;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -129,6 +129,7 @@ impl Zone {
     /// The servers of the zone. Dead servers are listed for at least a day.
     pub async fn list(
         &self,
+        reader: UserId,
         store: &Store,
         links: &Links,
     ) -> Result<Vec<ServerRecord>, StoreError> {
@@ -138,7 +139,7 @@ impl Zone {
             self.beat(store, links, Heartbeat::Regular).await?;
         }
         let read = |tx: &mut Tx<'_>| Ok((servers::list(tx)?, tx.now()?));
-        let (listed, now) = store.read(read).await?;
+        let (listed, now) = store.read_list(reader, read).await?;
         Ok(listed
             .into_iter()
             .map(|holding| self.present(holding, now))

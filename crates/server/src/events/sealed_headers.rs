@@ -95,7 +95,7 @@ pub async fn seal_stored(store: &Store, key: &Arc<SecretKey>) -> Result<(), Stor
     let mut after = SinkId::NIL;
     loop {
         let read = move |tx: &mut Tx<'_>| sinks::list_webhooks_after(tx, after, SINKS_AT_ONCE);
-        let rows = store.read(read).await?;
+        let rows = store.read_table(read).await?;
         let Some(last) = rows.last() else {
             return Ok(());
         };

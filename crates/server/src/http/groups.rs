@@ -31,7 +31,7 @@ pub async fn methods(
     caller: Caller,
     PathId(id): PathId<GroupId>,
 ) -> ApiResult<Json<GroupMethods>> {
-    let script_sinks = app.identity.count_script_sinks(id).await?;
+    let script_sinks = app.identity.count_script_sinks(caller.user.id, id).await?;
     let methods = app.discovery.list_limited_to(id, &caller).await?;
     Ok(Json(GroupMethods {
         script_sinks,

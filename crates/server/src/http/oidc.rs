@@ -184,12 +184,17 @@ pub async fn delete_identity(
     Ok(NoContent)
 }
 
-pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<OidcProviders>> {
-    Ok(Json(app.oidc.list_providers(page).await?))
+pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<OidcProviders>> {
+    let listing = app.oidc.list_providers(caller.user.id, page);
+    Ok(Json(listing.await?))
 }
 
-pub async fn get(app: App, PathId(id): PathId<OidcProviderId>) -> ApiResult<Json<OidcProvider>> {
-    Ok(Json(app.oidc.get_provider(id).await?))
+pub async fn get(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<OidcProviderId>,
+) -> ApiResult<Json<OidcProvider>> {
+    Ok(Json(app.oidc.get_provider(caller.user.id, id).await?))
 }
 
 pub async fn create(

@@ -115,7 +115,7 @@ impl Answer for Metrics {
 
 pub async fn metrics(app: App) -> ApiResult<Metrics> {
     let read = |tx: &mut Tx<'_>| Ok((lanes::totals(tx)?, lanes::list_backlog(tx)?));
-    let (totals, backlog) = app.store.read(read).await?;
+    let (totals, backlog) = app.store.read_table(read).await?;
     let failing = app.store.find_failing_writes().await.is_some();
     app.metrics.database_failing.set(i64::from(failing));
     app.metrics

@@ -3,10 +3,11 @@
 use svc_protocol::api::Servers;
 
 use super::{error::ApiResult, extract::Json};
-use crate::app::App;
+use crate::{app::App, identity::Caller};
 
-pub async fn list(app: App) -> ApiResult<Json<Servers>> {
+pub async fn list(app: App, caller: Caller) -> ApiResult<Json<Servers>> {
+    let listing = app.zone.list(caller.user.id, &app.store, &app.links);
     Ok(Json(Servers {
-        servers: app.zone.list(&app.store, &app.links).await?,
+        servers: listing.await?,
     }))
 }

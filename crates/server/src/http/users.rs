@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{app::App, fair_pool::Cancelled, identity::Caller, methods::discovery::Discovery};
 
-pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Users>> {
-    Ok(Json(app.identity.list_users(page).await?))
+pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Users>> {
+    let listing = app.identity.list_users(caller.user.id, page);
+    Ok(Json(listing.await?))
 }
 
 pub async fn create(

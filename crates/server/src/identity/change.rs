@@ -108,7 +108,7 @@ impl Identity {
     /// Reads the whole directory again, for a server that missed entries of the change log.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
-        let snapshot = self.store.read(Snapshot::read).await?;
+        let snapshot = self.store.read_table(Snapshot::read).await?;
         self.directory.replace(snapshot);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Renaming or deleting a group affects its members, so the caller must be allowed to act on them.
 
 use serde_json::json;
-use svc_core::{GroupId, name::check_free_name};
+use svc_core::{GroupId, UserId, name::check_free_name};
 use svc_protocol::api;
 use svc_store::{PageRequest, Tx, audit, groups, sinks, users::UserFilter};
 use uuid::Uuid;
@@ -50,10 +50,14 @@ impl Identity {
     }
 
     /// The number of active script sinks of the members of a group.
-    pub async fn count_script_sinks(&self, id: GroupId) -> Result<u64, IdentityError> {
-        let reading = self
-            .store
-            .read(move |tx| Ok((get(tx, id), sinks::count_scripts_of_members(tx, id)?)));
+    pub async fn count_script_sinks(
+        &self,
+        reader: UserId,
+        id: GroupId,
+    ) -> Result<u64, IdentityError> {
+        let reading = self.store.read_list(reader, move |tx| {
+            Ok((get(tx, id), sinks::count_scripts_of_members(tx, id)?))
+        });
         let (group, count) = reading.await?;
         group.map(|_| count)
     }

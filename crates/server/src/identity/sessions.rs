@@ -267,7 +267,7 @@ impl Identity {
         caller.check_credentials_of(user)?;
         let now = self.clock.now();
         let current = caller.session_id();
-        let reading = self.store.read(move |tx| {
+        let reading = self.store.read_list(caller.user.id, move |tx| {
             let owner = users::find(tx, user)?;
             Ok((owner, sessions::list(tx, user, now, page)?))
         });

@@ -67,7 +67,7 @@ impl Identity {
     /// Creates the user `admin` with this password if the server has no users. Returns whether the
     /// user was created.
     pub async fn ensure_admin(&self, password: String) -> Result<bool, IdentityError> {
-        if self.store.read(users::count).await? > 0 {
+        if self.store.read_table(users::count).await? > 0 {
             return Ok(false);
         }
         let name = UserName::parse(ADMIN)?;

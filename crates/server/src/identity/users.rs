@@ -82,8 +82,12 @@ impl Identity {
         .await
     }
 
-    pub async fn list_users(&self, page: PageRequest) -> Result<api::Users, IdentityError> {
-        let reading = self.store.read(move |tx| {
+    pub async fn list_users(
+        &self,
+        reader: UserId,
+        page: PageRequest,
+    ) -> Result<api::Users, IdentityError> {
+        let reading = self.store.read_list(reader, move |tx| {
             let page = users::list_profiles(tx, page)?;
             let first = page.items.first().map_or(UserId::NIL, |user| user.id);
             let last = page.items.last().map_or(UserId::NIL, |user| user.id);

@@ -37,7 +37,7 @@ impl Links {
             self.wait_for(self.enter(owner, identity));
         }
         let store = &self.lifecycle.store;
-        for space in store.read(lanes::list_declaring_spaces).await? {
+        for space in store.read_table(lanes::list_declaring_spaces).await? {
             self.note_declaring(space, true);
             self.withdraw_subscriptions_later(space);
         }

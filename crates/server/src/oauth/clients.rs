@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 use svc_core::{
-    OAuthClientId, Timestamp,
+    OAuthClientId, Timestamp, UserId,
     credential::CredentialKind,
     name::check_free_name,
     oauth::{ClientKind, RedirectUri, host_of, usable_uris},
@@ -165,10 +165,14 @@ impl OAuth {
         Ok(client)
     }
 
-    pub async fn list_clients(&self, page: PageRequest) -> Result<api::Apps, IdentityError> {
+    pub async fn list_clients(
+        &self,
+        reader: UserId,
+        page: PageRequest,
+    ) -> Result<api::Apps, IdentityError> {
         let page = self
             .store
-            .read(move |tx| {
+            .read_list(reader, move |tx| {
                 let page = rows::clients::list(tx, page)?;
                 let mut counts = Vec::new();
                 for client in &page.items {

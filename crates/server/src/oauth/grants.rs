@@ -21,7 +21,7 @@ impl OAuth {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let now = self.clock.now();
-        let reading = self.store.read(move |tx| {
+        let reading = self.store.read_list(caller.user.id, move |tx| {
             let owner = users::find(tx, user)?;
             let page = rows::grants::list(tx, user, now, page)?;
             let mut clients = HashMap::new();

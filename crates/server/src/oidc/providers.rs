@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::{OidcProviderId, UserName, name::check_free_name};
+use svc_core::{OidcProviderId, UserId, UserName, name::check_free_name};
 use svc_protocol::api;
 use svc_store::{
     PageRequest,
@@ -26,9 +26,10 @@ const CLAIM_MAX: usize = 255;
 impl Oidc {
     pub async fn list_providers(
         &self,
+        reader: UserId,
         page: PageRequest,
     ) -> Result<api::OidcProviders, IdentityError> {
-        let reading = self.store.read(move |tx| {
+        let reading = self.store.read_list(reader, move |tx| {
             let page = rows::providers::list(tx, page)?;
             let mut counts = Vec::new();
             for provider in &page.items {
@@ -44,12 +45,15 @@ impl Oidc {
 
     pub async fn get_provider(
         &self,
+        reader: UserId,
         id: OidcProviderId,
     ) -> Result<api::OidcProvider, IdentityError> {
         let provider = self.provider(id).await?;
         let count = self
             .store
-            .read(move |tx| rows::identities::count_of_provider(tx, id))
+            .read_list(reader, move |tx| {
+                rows::identities::count_of_provider(tx, id)
+            })
             .await?;
         Ok(shown(provider, count))
     }
@@ -128,7 +132,7 @@ impl Oidc {
         let saving = self.identity.save_provider(caller, Some(before), provider);
         saving.await?;
         self.forget(id);
-        self.get_provider(id).await
+        self.get_provider(caller.user.id, id).await
     }
 
     pub async fn delete_provider(

@@ -74,7 +74,7 @@ impl StoredTools {
     /// Reads all tool scripts: at the start, and after this server missed changes of other servers.
     pub async fn load(&self) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
-        let rows = self.store.read(scripts::list_tools).await?;
+        let rows = self.store.read_table(scripts::list_tools).await?;
         // Begin with an empty list for each known owner: an owner who lost all tools has no rows.
         let known: Vec<_> = self.known.read().keys().copied().collect();
         let mut of_owner: HashMap<String, Vec<ToolRow>> = known

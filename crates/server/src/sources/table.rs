@@ -51,7 +51,7 @@ impl SourceTable {
     /// Reads all sources: at the start, and after changes of other servers were missed.
     pub async fn load(&self) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
-        let rows = self.store.read(sources::list_all).await?;
+        let rows = self.store.read_table(sources::list_all).await?;
         let mut of_owner: HashMap<UserId, Vec<SourceRow>> = HashMap::new();
         for row in rows {
             of_owner.entry(row.owner_id).or_default().push(row);

@@ -125,7 +125,7 @@ impl Spaces {
         let owner = (!all).then_some(caller.user.id);
         let page = self
             .store
-            .read(move |tx| spaces::list(tx, owner, page))
+            .read_list(caller.user.id, move |tx| spaces::list(tx, owner, page))
             .await?;
         let Page { items, next_cursor } = page;
         let items = items

@@ -27,7 +27,7 @@ impl Overview {
         if self.directory.find_user(user).is_none() {
             return Err(IdentityError::not_found("user", user).into());
         }
-        let (overrides, stored) = self.store.read(read).await?;
+        let (overrides, stored) = self.store.read_list(caller.user.id, read).await?;
         let limits = self.quotas.with(&overrides);
         let show = |(quota, count): (Quota, Option<u64>)| QuotaUse {
             quota,

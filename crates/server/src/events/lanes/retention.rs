@@ -132,7 +132,7 @@ async fn prune_events(
 /// million keys before the first one expires.
 async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError> {
     let over = store
-        .read(move |tx| idempotency::list_over(tx, keep))
+        .read_table(move |tx| idempotency::list_over(tx, keep))
         .await?;
     let mut pruned = 0;
     for (user, before) in over {

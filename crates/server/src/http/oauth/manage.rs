@@ -74,8 +74,9 @@ pub async fn delete_grant(
     Ok(NoContent)
 }
 
-pub async fn list_clients(app: App, page: PageRequest) -> ApiResult<Json<Apps>> {
-    Ok(Json(app.oauth.list_clients(page).await?))
+pub async fn list_clients(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Apps>> {
+    let listing = app.oauth.list_clients(caller.user.id, page);
+    Ok(Json(listing.await?))
 }
 
 pub async fn create_client(

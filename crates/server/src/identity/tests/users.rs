@@ -53,7 +53,10 @@ async fn users_are_created_listed_and_found() {
     );
     let found = fixture.identity.get_user(ann.id).await.expect("found");
     assert_eq!(found.username, ann.username);
-    let listed = fixture.identity.list_users(PageRequest::default()).await;
+    let listed = fixture
+        .identity
+        .list_users(ann.id, PageRequest::default())
+        .await;
     let names: Vec<_> = listed
         .expect("read")
         .users
