@@ -93,7 +93,7 @@ impl Identity {
         clock: Clock,
     ) -> Result<Self, IdentityError> {
         let passwords = Arc::new(Passwords::new(&policy.password)?);
-        let snapshot = store.read(directory::Snapshot::read).await?;
+        let snapshot = store.read_table(directory::Snapshot::read).await?;
         Ok(Self {
             directory: Arc::new(Directory::new(snapshot)),
             passwords,
@@ -140,7 +140,7 @@ impl Identity {
     pub async fn prune(&self) -> Result<(), IdentityError> {
         self.prune_sessions().await?;
         let before = self.clock.now().minus(self.policy.audit_retention);
-        self.prune_audit(before).await?;
+        while self.prune_audit(before).await? > 0 {}
         self.refresh(AffectedRecords::default()).await?;
         Ok(())
     }

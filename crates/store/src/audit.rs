@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::{
     conditions::Conditions,
     error::StoreError,
-    events::first_id_at,
-    page::{Page, PageRequest},
+    events::{first_id_at, just_before},
+    page::{Page, PageRequest, SizedWindow},
     record::record,
     sql::{Tx, values},
     value::Value,
@@ -25,6 +25,11 @@ pub const SYSTEM: &str = "system";
 const ID_BEFORE: Duration = Duration::from_secs(60);
 /// How far the time in the id may be after the entry's time: the write may have waited.
 const ID_AFTER: Duration = Duration::from_secs(10 * 60);
+
+/// One statement reads at most this many entries.
+const WINDOW: u32 = 2_000;
+/// The maximum number of windows of one page.
+const WINDOWS_MAX: usize = 10;
 
 /// A new entry.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,44 +81,95 @@ pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
     )
 }
 
-/// Lists the entries that match a query, newest first.
+/// Lists the entries that match a query, newest first. If few entries match, a page may have fewer
+/// entries than its limit, or none, and still have a cursor.
 pub fn list(
     tx: &mut Tx<'_>,
     query: &AuditQuery,
     page: PageRequest,
 ) -> Result<Page<AuditEntry>, StoreError> {
-    let (sql, values) = sizes_sql(query, page);
-    let sizes = tx.list(&sql, &values)?;
-    page.read(tx, sizes)
+    let window = match is_narrow(query) {
+        true => WINDOW,
+        false => page.rows(),
+    };
+    page.from_windows(tx, WINDOWS_MAX, |tx, before, _| {
+        let (sql, values) = window_sql(query, before, window);
+        let rows = tx.query(&sql, &values)?;
+        let last = match rows.last() {
+            Some(last) if rows.len() >= window as usize => Some(last.get("id")?),
+            _ => None,
+        };
+        let mut sizes = Vec::new();
+        for row in &rows {
+            if row.get("matches")? {
+                sizes.push((row.get("id")?, row.get("bytes")?));
+            }
+        }
+        Ok(SizedWindow { sizes, last })
+    })
 }
 
-/// Selects the ids and sizes of the entries of a page, and of one further entry.
-pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<Value>) {
-    let mut conditions = Conditions::new("id < ?", page.before());
-    conditions.add_some("actor = ?", query.actor.as_ref());
-    conditions.add_some("action = ?", query.action.as_ref());
-    conditions.add_some("target_type = ?", query.target_type.as_ref());
-    conditions.add_some("target_id = ?", query.target_id.as_ref());
+/// Whether some entries of a window may not match.
+fn is_narrow(query: &AuditQuery) -> bool {
+    let indexed = [
+        &query.target_id,
+        &query.actor,
+        &query.action,
+        &query.target_type,
+    ];
+    let indexed = indexed.into_iter().flatten().count();
+    indexed > 1 || query.since.is_some() || query.until.is_some()
+}
+
+/// Selects the ids and sizes of the entries of a window. One index finds the window; `matches` is
+/// false for entries that the other conditions exclude.
+pub(super) fn window_sql(query: &AuditQuery, before: Id, limit: u32) -> (String, Vec<Value>) {
     // Ids contain a time, which limits the search to slightly more than the requested span. Only
     // `at` is exact, because the clock was read separately for the id.
-    if let Some(since) = query.since {
-        conditions.add("id >= ?", first_id_at(since.minus(ID_BEFORE)));
-        conditions.add("at >= ?", since);
+    let after = query.since.map(|since| since.minus(ID_BEFORE));
+    let after = after.map_or(Id(Uuid::nil()), |at| just_before(first_id_at(at)));
+    let end = query.until.map(|until| until.plus(ID_AFTER));
+    let end = end.map_or(before, |at| before.min(Id(first_id_at(at).0)));
+    let mut window = Conditions::new("id > ?", after);
+    window.add("id < ?", end);
+    let mut others = Vec::new();
+    let mut is_found = false;
+    // The columns with an index that also has the id, the most selective first.
+    for (column, value) in [
+        ("target_id", &query.target_id),
+        ("actor", &query.actor),
+        ("action", &query.action),
+        ("target_type", &query.target_type),
+    ] {
+        let Some(value) = value else { continue };
+        let condition = format!("{column} = {}", window.placeholder(value));
+        match is_found {
+            false => window.and(&condition),
+            true => others.push(condition),
+        }
+        is_found = true;
     }
-    if let Some(until) = query.until {
-        conditions.add("id < ?", first_id_at(until.plus(ID_AFTER)));
-        conditions.add("at <= ?", until);
+    for (condition, at) in [("at >= ", query.since), ("at <= ", query.until)] {
+        let placeholder = at.map(|at| window.placeholder(at));
+        others.extend(placeholder.map(|placeholder| format!("{condition}{placeholder}")));
     }
-    let limit = conditions.placeholder(page.rows());
+    let matches = match others.is_empty() {
+        true => "1".to_owned(),
+        false => format!("CASE WHEN {} THEN 1 ELSE 0 END", others.join(" AND ")),
+    };
+    let limit = window.placeholder(limit);
     let sql = format!(
-        "SELECT id, octet_length(detail) + octet_length(target_id) AS bytes
+        "SELECT id, octet_length(detail) + octet_length(target_id) AS bytes, {matches} AS matches
          FROM audit WHERE {} ORDER BY id DESC LIMIT {limit}",
-        conditions.sql
+        window.sql
     );
-    (sql, conditions.values)
+    (sql, window.values)
 }
 
-/// Removes entries from before a time. Returns their number.
-pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
-    tx.count_changes("DELETE FROM audit WHERE at < ?1", values![before])
+/// Removes at most `limit` entries from before a time. Returns their number.
+pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
+    tx.count_changes(
+        "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ?1 ORDER BY at LIMIT ?2)",
+        values![before, limit],
+    )
 }

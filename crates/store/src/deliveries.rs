@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use svc_core::{EventId, LaneId, Timestamp, event::Event};
 use svc_protocol::api::{Attempt, Delivery, DeliveryState, Exchange, LastDelivery};
 
-pub use self::resends::{PastDelivery, count_dead, find_past, link_resend, list_dead, newest};
+pub use self::resends::{DeadDeliveries, PastDelivery, find_past, link_resend, list_dead, newest};
 use super::{
     conditions::Conditions,
     error::StoreError,

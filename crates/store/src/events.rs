@@ -5,13 +5,13 @@ mod numbers;
 mod removal;
 mod search;
 pub mod usage;
+mod window;
 
-use std::time::Duration;
-
-use svc_core::{EventId, LaneId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
+use svc_core::{EventId, Id, LaneId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
 use uuid::Uuid;
 
 pub(crate) use self::numbers::{NEWEST, set_newest};
+use self::window::Order;
 pub use self::{
     list::{list, list_times},
     numbers::{NumberedEvent, list_numbered, newest_number},
@@ -40,10 +40,6 @@ pub struct Filter {
     /// queue, and the lane has already checked them.
     pub undelivered_by: Option<LaneId>,
 }
-
-/// The maximum time from the `ts` of an event to the time in its id. It is longer than any write
-/// waits.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(5 * 60);
 
 record! {
     Event in "events": id, r#type as "type", ts, owner_id, space_id, actor, data, trace
@@ -76,30 +72,31 @@ pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
 }
 
+/// The matching events of one window of the history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PastEvents {
+    /// Ids and types, oldest first.
+    pub events: Vec<(EventId, String)>,
+    /// Where the next window begins; `None` if there are no further events.
+    pub next: Option<EventId>,
+}
+
 /// Ids and types of the events after an event, oldest first. Replays choose events by id and type,
-/// without the payload. The nil id starts from the beginning.
+/// without the payload. The nil id starts from the beginning. Reads at most `window` events, whether
+/// or not they match.
 pub fn list_after(
     tx: &mut Tx<'_>,
     filter: &Filter,
     after: EventId,
-    limit: u32,
-) -> Result<Vec<(EventId, String)>, StoreError> {
-    let mut conditions = Conditions::new("id > ?", after);
-    // An event gets its id when it is written, some time after its `ts`.
-    let span = Filter {
-        until: filter.until.map(|until| until.plus(WRITTEN_WITHIN)),
-        ..filter.clone()
-    };
-    span.add_to(&mut conditions);
-    conditions.add_some("ts <= ?", filter.until);
-    let limit = conditions.placeholder(limit);
-    tx.list(
-        &format!(
-            "SELECT id, type FROM events WHERE {} ORDER BY id LIMIT {limit}",
-            conditions.sql
-        ),
-        &conditions.values,
-    )
+    window: u32,
+) -> Result<PastEvents, StoreError> {
+    let between = (Id(after.0), Id(Uuid::max()));
+    let read = window::read(tx, filter, between, Order::OldestFirst, window)?;
+    let events = read.rows.into_iter();
+    Ok(PastEvents {
+        events: events.map(|row| (EventId(row.id.0), row.r#type)).collect(),
+        next: read.last.map(|last| EventId(last.0)),
+    })
 }
 
 /// The number of events since a time, of one owner or of all; at most `max`.
@@ -122,46 +119,14 @@ pub fn count_since(
     )
 }
 
-impl Filter {
-    fn add_to(&self, conditions: &mut Conditions) {
-        self.add_without_patterns(conditions);
-        if list::matches_all(&self.patterns) {
-            return;
-        }
-        // Types and patterns are ASCII, so `length` and `substr` count the same units.
-        let mut alternatives = Vec::new();
-        for pattern in &self.patterns {
-            let (text, condition) = match pattern {
-                Pattern::Exact(exact) => (exact, "type = ?"),
-                Pattern::Prefix(prefix) => (prefix, "substr(type, 1, length(?)) = ?"),
-            };
-            alternatives.push(condition.replace('?', &conditions.placeholder(text)));
-        }
-        conditions.and(&format!("({})", alternatives.join(" OR ")));
-    }
-
-    fn add_without_patterns(&self, conditions: &mut Conditions) {
-        conditions.add_some("owner_id = ?", self.owner);
-        conditions.add_some("space_id = ?", self.space);
-        conditions.add_some(
-            "NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = events.id
-                 AND d.lane_id = ? AND d.state <> 'dead')",
-            self.undelivered_by,
-        );
-        conditions.add_some(
-            "NOT EXISTS (SELECT 1 FROM lanes l WHERE l.id = ? AND l.refill_from <= events.seq)",
-            self.undelivered_by,
-        );
-        // Ids contain their time, so only the events of the span are read.
-        conditions.add_some("id >= ?", self.since.map(first_id_at));
-        let after = |until: Timestamp| first_id_at(Timestamp(until.0.saturating_add(1)));
-        conditions.add_some("id < ?", self.until.map(after));
-    }
-}
-
 /// The least id of this time: a UUIDv7 begins with its milliseconds.
 pub(super) fn first_id_at(at: Timestamp) -> EventId {
     // A UUIDv7 has 48 bits for the milliseconds, enough for every year of RFC 3339.
     let millis = u128::try_from(at.0.clamp(0, (1 << 48) - 1)).unwrap_or(0);
     EventId(Uuid::from_u128(millis << 80))
+}
+
+/// The greatest id that is less than this one: for `id > ?` in place of `id >= ?`.
+pub(super) fn just_before(id: EventId) -> Id {
+    Id(Uuid::from_u128(id.0.as_u128().saturating_sub(1)))
 }

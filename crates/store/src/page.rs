@@ -128,6 +128,33 @@ impl PageRequest {
         (rest, conditions.values)
     }
 
+    /// Reads a page, newest first, from at most `windows` windows. `read` gets the id before which the
+    /// window begins, and how many records are missing on the page. If few records match, the page
+    /// may have fewer records than its limit, or none, and still have a cursor.
+    pub(super) fn from_windows<T: Record>(
+        self,
+        tx: &mut Tx<'_>,
+        windows: usize,
+        mut read: impl FnMut(&mut Tx<'_>, Id, usize) -> Result<SizedWindow, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let wanted = self.rows() as usize;
+        let (mut sizes, mut position) = (Vec::new(), Some(self.before()));
+        for _ in 0..windows {
+            let Some(before) = position.filter(|_| sizes.len() < wanted) else {
+                break;
+            };
+            let window = read(tx, before, wanted - sizes.len())?;
+            sizes.extend(window.sizes);
+            position = window.last;
+        }
+        let position = position.filter(|_| sizes.len() < wanted);
+        let page = self.read(tx, sizes)?;
+        Ok(Page {
+            next_cursor: page.next_cursor.or(position.map(|last| last.to_string())),
+            items: page.items,
+        })
+    }
+
     /// Of the records with these ids and sizes, reads those that fit on a page.
     pub(super) fn read<T: Record>(
         self,
@@ -162,6 +189,15 @@ impl PageRequest {
             items: fitting,
         }
     }
+}
+
+/// The matching records of a window: a bounded number of records, of which some match.
+pub(super) struct SizedWindow {
+    /// Ids and sizes.
+    pub(super) sizes: Vec<(Id, u64)>,
+    /// The last record of the window, whether or not it matches. `None` if there are no further
+    /// records.
+    pub(super) last: Option<Id>,
 }
 
 /// The rows with these ids, in this order. `select` ends before `WHERE`, and has the column `id`.

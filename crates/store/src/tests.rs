@@ -12,6 +12,7 @@ mod second_factors;
 mod servers;
 mod shared;
 mod sources;
+mod windows;
 mod zone_tables;
 
 use std::{

@@ -18,6 +18,7 @@ mod programs;
 mod queue;
 mod record;
 mod recovery;
+mod resend;
 mod script;
 mod secret;
 

@@ -2,6 +2,8 @@
 //! before the change is made. Every changing route of `router::routes`, except those in [`EXEMPT`],
 //! must notice this in its transaction.
 
+mod long_history;
+
 use std::collections::BTreeMap;
 
 use axum::{Router, body::Body};
@@ -163,6 +165,17 @@ impl Fixture {
         path: &str,
         name: &str,
     ) -> (StatusCode, Value) {
+        let body = body(method, path, name);
+        self.send_body(caller, method, path, body).await
+    }
+
+    async fn send_body(
+        &self,
+        caller: Caller,
+        method: &Method,
+        path: &str,
+        body: Value,
+    ) -> (StatusCode, Value) {
         let list = self.ids.iter().find(|(list, _)| {
             path.strip_prefix(**list)
                 .is_some_and(|rest| rest.starts_with("/{id}"))
@@ -171,13 +184,12 @@ impl Fixture {
             Some((_, id)) => path.replace("{id}", id),
             None => path.to_owned(),
         };
-        let body = body(method, path, name).to_string();
         let mut request = Request::builder()
             .method(method)
             .uri(path_of_record.replace("{n}", "1"))
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::HOST, "localhost")
-            .body(Body::from(body))
+            .body(Body::from(body.to_string()))
             .expect("well-formed");
         request.extensions_mut().insert(caller);
         request.extensions_mut().insert(Peer {

@@ -10,6 +10,10 @@ use svc_store::{
 
 use super::{Identity, caller::Caller, error::IdentityError};
 
+/// The maximum number of entries that one transaction removes, so that other writers wait only
+/// briefly.
+const REMOVED_MAX: u32 = 500;
+
 impl Identity {
     /// Lists entries, newest first.
     pub async fn list_audit(
@@ -25,9 +29,12 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    /// Removes entries older than `before`. Returns their number.
+    /// Removes some of the entries older than `before`. Returns their number.
     pub async fn prune_audit(&self, before: Timestamp) -> Result<usize, IdentityError> {
-        Ok(self.store.write(move |tx| audit::prune(tx, before)).await?)
+        Ok(self
+            .store
+            .write(move |tx| audit::prune(tx, before, REMOVED_MAX))
+            .await?)
     }
 
     /// An entry about an action of the caller, with the current time.

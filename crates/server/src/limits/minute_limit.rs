@@ -1,7 +1,7 @@
 //! Limits the actions of one user per minute:
 //!
-//! - tests of sinks, and replays of sinks with a filter, because they may send to any address or
-//!   read much of the history;
+//! - tests, backtests and replays of sinks, because they may send to any address or read much of
+//!   the history;
 //! - runs of scripts by hand, because each run occupies a worker;
 //! - codes of devices, because a user could guess them;
 //! - log lines about failed connections of webhooks.

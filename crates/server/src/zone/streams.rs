@@ -59,13 +59,13 @@ async fn look(handles: &ZoneHandles) -> Result<(), StoreError> {
         let (mut listed, mut after) = (Vec::new(), EventId::NIL);
         for _ in 0..pages_max {
             let page = events::list_after(tx, &filter, after, EVENTS_MAX)?;
-            let Some((last, _)) = page.last() else { break };
-            after = *last;
-            listed.extend(page);
+            listed.extend(page.events);
+            let Some(next) = page.next else { break };
+            after = next;
         }
         Ok(listed)
     };
-    let listed = handles.store.read(read).await?;
+    let listed = handles.store.read_table(read).await?;
     let newest = listed.into_iter().map(|(id, _)| id).collect();
     let fresh = handles.hub.list_unshown(newest, now.minus(LOOK_BACK * 3));
     if fresh.is_empty() {

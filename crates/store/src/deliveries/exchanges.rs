@@ -80,9 +80,12 @@ pub(crate) fn remove_oldest(
     owner_key: &str,
     bytes: u64,
 ) -> Result<(), StoreError> {
+    // At most `REMOVED_MAX` rows of each lane are read and sorted, because emits wait meanwhile.
     let oldest = tx.query(
         "SELECT d.lane_id AS lane_id, d.n AS n, d.exchange_bytes AS bytes FROM lanes l
          JOIN deliveries d ON d.lane_id = l.id AND d.exchange_bytes > 0
+             AND d.n <= COALESCE((SELECT x.n FROM deliveries x WHERE x.lane_id = l.id
+                 AND x.exchange_bytes > 0 ORDER BY x.n LIMIT 1 OFFSET ?2), 9223372036854775807)
          WHERE l.owner_key = ?1 ORDER BY d.queued_at, d.lane_id, d.n LIMIT ?2",
         values![owner_key, REMOVED_MAX],
     )?;

@@ -5,7 +5,7 @@ use svc_core::{EventId, LaneId, Timestamp};
 use crate::{
     error::StoreError,
     record::row,
-    sql::{Tx, values},
+    sql::{FromRow, Tx, values},
 };
 
 /// A finished delivery whose event still exists.
@@ -18,11 +18,6 @@ pub struct PastDelivery {
 
 row! { PastDelivery: n, event_id, event_type }
 
-const RESENDABLE: &str = "deliveries d WHERE d.lane_id = ?1
-    AND EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id)";
-const DEAD: &str = "d.state = 'dead' AND d.resent_as IS NULL AND d.n > ?2 AND d.n <= ?3
-    AND d.finished_at >= ?4";
-
 /// A finished delivery whose event still exists.
 pub fn find_past(
     tx: &mut Tx<'_>,
@@ -30,40 +25,51 @@ pub fn find_past(
     n: u64,
 ) -> Result<Option<PastDelivery>, StoreError> {
     tx.find(
-        &format!(
-            "SELECT n, event_id, event_type FROM {RESENDABLE} AND d.n = ?2 AND d.state <> 'pending'"
-        ),
+        "SELECT n, event_id, event_type FROM deliveries d WHERE d.lane_id = ?1
+             AND EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id)
+             AND d.n = ?2 AND d.state <> 'pending'",
         values![lane, n],
     )
 }
 
-/// Dead deliveries that ended at `since` or later and were not sent again, in the order of their
-/// numbers. Only deliveries with a number after `after`, up to `until`.
+/// The dead deliveries of one window of a lane.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeadDeliveries {
+    /// In the order of their numbers.
+    pub deliveries: Vec<PastDelivery>,
+    /// The number after which the next window begins; `None` if there are no further deliveries.
+    pub next: Option<u64>,
+}
+
+/// Dead deliveries that ended at `since` or later, were not sent again, and whose event still
+/// exists. Only deliveries with a number after `after`, up to `until`. Reads at most `window`
+/// deliveries, whether or not they are dead.
 pub fn list_dead(
     tx: &mut Tx<'_>,
     lane: LaneId,
     (after, until): (u64, u64),
     since: Timestamp,
-    limit: usize,
-) -> Result<Vec<PastDelivery>, StoreError> {
-    tx.list(
-        &format!("SELECT n, event_id, event_type FROM {RESENDABLE} AND {DEAD} ORDER BY n LIMIT ?5"),
-        values![lane, after, until, since, limit],
-    )
-}
-
-/// How many deliveries up to the number `until` are dead, ended at `since` or later, and were not
-/// sent again.
-pub fn count_dead(
-    tx: &mut Tx<'_>,
-    lane: LaneId,
-    until: u64,
-    since: Timestamp,
-) -> Result<u32, StoreError> {
-    tx.get(
-        &format!("SELECT COUNT(*) FROM {RESENDABLE} AND {DEAD}"),
-        values![lane, 0_u64, until, since],
-    )
+    window: u32,
+) -> Result<DeadDeliveries, StoreError> {
+    let rows = tx.query(
+        "SELECT n, event_id, event_type,
+             CASE WHEN d.state = 'dead' AND d.resent_as IS NULL AND d.finished_at >= ?4
+                 AND EXISTS (SELECT 1 FROM events e WHERE e.id = d.event_id)
+             THEN 1 ELSE 0 END AS matches
+         FROM deliveries d WHERE d.lane_id = ?1 AND d.n > ?2 AND d.n <= ?3 ORDER BY n LIMIT ?5",
+        values![lane, after, until, since, window],
+    )?;
+    let next = match rows.last() {
+        Some(last) if rows.len() >= window as usize => Some(last.get("n")?),
+        _ => None,
+    };
+    let mut deliveries = Vec::new();
+    for row in &rows {
+        if row.get("matches")? {
+            deliveries.push(PastDelivery::read(row)?);
+        }
+    }
+    Ok(DeadDeliveries { deliveries, next })
 }
 
 /// The number of a lane's newest delivery.

@@ -5,10 +5,11 @@
 
 use svc_core::Id;
 use svc_protocol::api::EventRecord;
+use uuid::Uuid;
 
 use super::{
     Filter,
-    list::{matches_patterns, newest_sql},
+    window::{self, Order},
 };
 use crate::{
     error::StoreError,
@@ -57,18 +58,10 @@ pub fn search(
     search: &Search,
     page: PageRequest,
 ) -> Result<Page<EventRecord>, StoreError> {
-    let (sql, values) = newest_sql(filter, page.before(), EVENTS_MAX);
-    let rows = tx.query(&sql, &values)?;
-    let mut last = match rows.last() {
-        Some(row) if rows.len() == EVENTS_MAX as usize => Some(row.get::<Id>("id")?),
-        _ => None,
-    };
-    let mut candidates = Vec::new();
-    for row in &rows {
-        if matches_patterns(filter, &row.get::<String>("type")?) {
-            candidates.push(row.get::<Id>("id")?);
-        }
-    }
+    let between = (Id(Uuid::nil()), page.before());
+    let window = window::read(tx, filter, between, Order::NewestFirst, EVENTS_MAX)?;
+    let mut last = window.last;
+    let candidates: Vec<_> = window.rows.iter().map(|row| row.id).collect();
     let (mut bytes, mut found_bytes, mut items) = (0, 0, Vec::new());
     'reading: for ids in candidates.chunks(STEP) {
         let events = rows_by_id(tx, &select::<EventRecord>(""), ids)?;

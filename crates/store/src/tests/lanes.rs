@@ -144,14 +144,14 @@ async fn events_are_listed_newest_first_by_owner_and_pattern(engine: &TestEngine
     check(Some(UserId::NIL), None, &[]).await;
     let filter = events::Filter::default();
     let after = fixture.write(move |tx| events::list_after(tx, &filter, a, 10));
-    let ids: Vec<_> = after.await.iter().map(|(id, _)| *id).collect();
+    let ids: Vec<_> = after.await.events.iter().map(|(id, _)| *id).collect();
     assert_eq!(ids, [b, c]);
     let filter = events::Filter {
         since: Some(svc_clock::now().plus(std::time::Duration::from_secs(60))),
         ..events::Filter::default()
     };
     let later = fixture.write(move |tx| events::list_after(tx, &filter, EventId::NIL, 10));
-    assert_eq!(later.await, []);
+    assert_eq!(later.await.events, []);
 }
 
 async fn deliveries_are_paged_by_their_number(engine: &TestEngine) {

@@ -327,7 +327,7 @@ async fn audit_is_filtered_newest_first_and_pruned(engine: &TestEngine) {
             ..AuditQuery::default()
         };
         assert_eq!(targets(tx, anns)?, ["2", "0"]);
-        assert_eq!(audit::prune(tx, Timestamp(1))?, 1);
+        assert_eq!(audit::prune(tx, Timestamp(1), 10)?, 1);
         assert_eq!(targets(tx, AuditQuery::default())?, ["2", "1"]);
         Ok(())
     })

@@ -9,7 +9,7 @@ use svc_core::{EventId, SinkId, event::Event, pattern::Pattern};
 use svc_protocol::api::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, SinkType,
 };
-use svc_store::{events, sinks::SinkRow};
+use svc_store::{Tx, events, sinks::SinkRow};
 use svc_template::{self as template, Scope, Template, expression::Expression};
 
 use super::{
@@ -149,16 +149,10 @@ impl SinksService {
         // and so no batch is evaluated.
         while began.elapsed() <= TIME_MAX {
             let (reading, filter) = (position, filter.clone());
-            let window = self
-                .store
-                .read(move |tx| events::list_after(tx, &filter, reading, WINDOW))
-                .await?;
-            let Some((last, _)) = window.last() else {
-                result.complete = true;
-                return Ok(result);
-            };
-            position = *last;
+            let reading = move |tx: &mut Tx<'_>| events::list_after(tx, &filter, reading, WINDOW);
+            let window = self.store.read_list(caller.user.id, reading).await?;
             let matching: Vec<_> = window
+                .events
                 .into_iter()
                 .filter(|(_, event_type)| {
                     let mut patterns = before.patterns.iter().chain(&after.patterns);
@@ -170,7 +164,7 @@ impl SinksService {
                 if result.events >= EVENTS_MAX || began.elapsed() > TIME_MAX {
                     return Ok(result);
                 }
-                let events = Arc::new(self.read_events(ids.to_vec()).await?);
+                let events = Arc::new(self.read_events(caller, ids.to_vec()).await?);
                 let contexts = self.deliverers.read_contexts(&events).await;
                 let contexts = Arc::new(contexts.map_err(SinkError::Internal)?);
                 let mut done = 0;
@@ -186,7 +180,15 @@ impl SinksService {
                         record(&mut result, &event, before, after);
                     }
                 }
+                if done < events.len() {
+                    return Ok(result);
+                }
             }
+            let Some(next) = window.next else {
+                result.complete = true;
+                return Ok(result);
+            };
+            position = next;
         }
         Ok(result)
     }

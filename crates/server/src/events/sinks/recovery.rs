@@ -1,4 +1,4 @@
-//! Recovery: sends many past events to a sink again.
+//! Replays: sends past events of a time span to a sink. `resend` sends past deliveries again.
 //!
 //! A *feed* is a request to send past events. The events are queued step by step as the queue
 //! drains (see `lanes::refill`). A replay without a feed fills the queue once and stops.
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use svc_core::{EventId, LaneId, SinkId, Timestamp, event::Event, lane::QUEUE_CAPACITY};
-use svc_protocol::api::{RESEND_MAX, Replay, ReplayOnly, ReplayResult, Resend, ResendResult};
+use svc_protocol::api::{Replay, ReplayOnly, ReplayResult};
 use svc_store::{
-    StoreError, Tx, audit, deliveries, events,
+    StoreError, Tx, audit, events,
     lanes::{self, FeedSelection, NewFeed, Receiver},
     sinks::{self, SinkRow},
 };
@@ -27,56 +27,14 @@ use crate::{
 
 /// How far a replay reaches back if the request has no `since`.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
-/// One query reads at most this many events.
-const REPLAY_STEP: u32 = 500;
+/// One query reads at most this many events, whether or not they match.
+const WINDOW: u32 = 500;
 /// For a filter, the data of at most this many events is read at once.
 const FILTER_STEP: usize = 20;
 /// Limit of the feeds of one sink that have not ended.
 const FEEDS_MAX: u32 = 10;
 
 impl SinksService {
-    /// Sends selected deliveries again, or all deliveries that have become dead since a time.
-    pub async fn resend_many(
-        &self,
-        caller: &Caller,
-        id: SinkId,
-        request: Resend,
-    ) -> Result<ResendResult, SinkError> {
-        check_no_script(caller)?;
-        let selection = check_selection(&request)?;
-        // Not in the write transaction, because up to a thousand look-ups would delay emits. The
-        // feed checks each delivery again.
-        let manager = caller.clone();
-        let selecting = self.store.read(move |tx| {
-            let lane = managed(tx, &manager, id).and_then(|(_, row)| lane_of(tx, &row));
-            Ok(match lane {
-                Ok(lane) => Ok(select_deliveries(tx, lane, selection)?),
-                Err(refused) => Err(refused),
-            })
-        });
-        let (selection, result) = selecting.await??;
-        if request.dry_run {
-            return Ok(result);
-        }
-        let feeding = result.feeding;
-        let resent = self.writer.write(caller, move |tx, caller| {
-            let (_, row) = managed(tx, caller, id)?;
-            if feeding == 0 {
-                return Ok(());
-            }
-            let lane = lane_of(tx, &row)?;
-            let detail = json!({
-                "name": row.name, "deliveries": feeding, "dead_since": request.dead_since,
-            });
-            add_feed(tx, &row, lane, (selection, feeding))?;
-            audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
-            Ok::<_, SinkError>(())
-        });
-        resent.await?;
-        self.hub.wake_refill();
-        Ok(result)
-    }
-
     /// Queues past events that match the sink, oldest first. Without a feed, stops when the queue
     /// is full. With a feed, the refiller queues all of them step by step.
     pub async fn replay(
@@ -104,14 +62,11 @@ impl SinksService {
             }))
         });
         let (lane, status, row) = found.await??;
-        if row.policy.filter.is_some() {
-            // With a filter, a replay may take as long as a test of the sink with past events,
-            // because the filter is evaluated for every past event that matches the patterns. So
-            // the limit of such tests applies.
-            self.tests
-                .take(caller.user.id, Instant::now())
-                .map_err(SinkError::TooManyTests)?;
-        }
+        // Every replay reads the whole history of its span, also a dry run, so the limit of tests
+        // with past events applies.
+        self.tests
+            .take(caller.user.id, Instant::now())
+            .map_err(SinkError::TooManyTests)?;
         let only_undelivered = request.only == Some(ReplayOnly::Undelivered);
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),
@@ -120,7 +75,7 @@ impl SinksService {
             undelivered_by: only_undelivered.then_some(lane),
             ..events::Filter::default()
         };
-        let matching = self.find_matching(&row, filter.clone()).await?;
+        let matching = self.find_matching(caller, &row, filter.clone()).await?;
         if request.dry_run {
             return Ok(ReplayResult {
                 matching: Some(matching.count),
@@ -129,7 +84,7 @@ impl SinksService {
         }
         let covers_all = only_undelivered
             && status.lost > 0
-            && self.is_rest_delivered(&row, filter, now).await?;
+            && self.is_rest_delivered(caller, &row, filter, now).await?;
         let feeds = request.feed.unwrap_or(request.only.is_some());
         let replayed = self
             .writer
@@ -177,6 +132,7 @@ impl SinksService {
     /// older than the sink do not count.
     async fn is_rest_delivered(
         &self,
+        caller: &Caller,
         sink: &SinkRow,
         filter: events::Filter,
         now: Timestamp,
@@ -192,7 +148,7 @@ impl SinksService {
                 until: Some(until),
                 ..filter.clone()
             };
-            if since <= until && self.find_matching(sink, rest).await?.count > 0 {
+            if since <= until && self.find_matching(caller, sink, rest).await?.count > 0 {
                 return Ok(false);
             }
         }
@@ -203,6 +159,7 @@ impl SinksService {
     /// history must not delay emits.
     async fn find_matching(
         &self,
+        caller: &Caller,
         sink: &SinkRow,
         filter: events::Filter,
     ) -> Result<MatchingEvents, SinkError> {
@@ -212,10 +169,9 @@ impl SinksService {
             let (filter, receiver) = (filter.clone(), Receiver::Sink(sink.id));
             let patterns = sink.patterns.clone();
             let reading = move |tx: &mut Tx<'_>| {
-                let window = events::list_after(tx, &filter, after, REPLAY_STEP)?;
-                let last = window.last().map(|(id, _)| *id);
+                let window = events::list_after(tx, &filter, after, WINDOW)?;
                 let mut matching = Vec::new();
-                for (id, event_type) in window {
+                for (id, event_type) in window.events {
                     let mut patterns = patterns.iter();
                     if patterns.any(|pattern| pattern.matches(&event_type))
                         && !is_about(tx, &receiver, (id, &event_type))?
@@ -223,15 +179,13 @@ impl SinksService {
                         matching.push((id, event_type));
                     }
                 }
-                Ok((last, matching))
+                Ok((window.next, matching))
             };
-            let (last, mut matches) = self.store.read(reading).await?;
-            let Some(last) = last else {
-                return Ok(matching);
-            };
-            after = last;
+            let (next, mut matches) = self.store.read_list(caller.user.id, reading).await?;
             if let Some(expression) = &sink.policy.filter {
-                matches = self.filter_events(sink, expression, matches).await?;
+                matches = self
+                    .filter_events(caller, sink, expression, matches)
+                    .await?;
             }
             for event in matches {
                 matching.count += 1;
@@ -239,12 +193,17 @@ impl SinksService {
                     matching.first.push(event);
                 }
             }
+            let Some(next) = next else {
+                return Ok(matching);
+            };
+            after = next;
         }
     }
 
     /// Keeps the events for which a filter is true.
     async fn filter_events(
         &self,
+        caller: &Caller,
         sink: &SinkRow,
         filter: &str,
         events: Vec<(EventId, String)>,
@@ -252,7 +211,7 @@ impl SinksService {
         let mut kept = Vec::new();
         for part in events.chunks(FILTER_STEP) {
             let ids: Vec<_> = part.iter().map(|(id, _)| *id).collect();
-            let mut rest = self.read_events(ids).await?;
+            let mut rest = self.read_events(caller, ids).await?;
             while !rest.is_empty() {
                 let results = self
                     .deliverers
@@ -272,14 +231,17 @@ impl SinksService {
     }
 
     /// Reads events with their data. Skips events that no longer exist.
-    pub(super) async fn read_events(&self, ids: Vec<EventId>) -> Result<Vec<Event>, StoreError> {
-        self.store
-            .read(move |tx| {
-                let found = ids.into_iter().map(|id| events::find(tx, id));
-                let found = found.collect::<Result<Vec<_>, _>>()?;
-                Ok(found.into_iter().flatten().collect())
-            })
-            .await
+    pub(super) async fn read_events(
+        &self,
+        caller: &Caller,
+        ids: Vec<EventId>,
+    ) -> Result<Vec<Event>, StoreError> {
+        let reading = self.store.read_list(caller.user.id, move |tx| {
+            let found = ids.into_iter().map(|id| events::find(tx, id));
+            let found = found.collect::<Result<Vec<_>, _>>()?;
+            Ok(found.into_iter().flatten().collect())
+        });
+        reading.await
     }
 }
 
@@ -291,63 +253,7 @@ struct MatchingEvents {
     count: u32,
 }
 
-/// The deliveries that a request names.
-enum DeliverySelection {
-    Numbers(Vec<u64>),
-    DeadSince(Timestamp),
-}
-
-fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
-    let invalid = |why: String| Err(SinkError::invalid("invalid", why));
-    match (&request.deliveries, request.dead_since) {
-        (Some(numbers), None) if numbers.is_empty() => {
-            invalid("`deliveries` is empty; name at least one delivery".to_owned())
-        }
-        (Some(numbers), None) if numbers.len() > RESEND_MAX => invalid(format!(
-            "`deliveries` has {} numbers; at most {RESEND_MAX} are allowed; use `dead_since` to select more",
-            numbers.len()
-        )),
-        (Some(numbers), None) => Ok(DeliverySelection::Numbers(numbers.clone())),
-        (None, Some(since)) => Ok(DeliverySelection::DeadSince(since)),
-        (Some(_), Some(_)) | (None, None) => {
-            invalid("give either `deliveries` or `dead_since`".to_owned())
-        }
-    }
-}
-
-/// Finds the selected deliveries that can be sent again. Returns the selection for a feed, and the
-/// answer to the request.
-fn select_deliveries(
-    tx: &mut Tx<'_>,
-    lane: LaneId,
-    selection: DeliverySelection,
-) -> Result<(FeedSelection, ResendResult), StoreError> {
-    match selection {
-        DeliverySelection::Numbers(given) => {
-            let (mut numbers, mut skipped) = (Vec::new(), Vec::new());
-            for n in given {
-                match deliveries::find_past(tx, lane, n)? {
-                    Some(_) if numbers.contains(&n) => {}
-                    Some(_) => numbers.push(n),
-                    None => skipped.push(n),
-                }
-            }
-            let feeding = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            let selection = FeedSelection::Deliveries { numbers };
-            Ok((selection, ResendResult { feeding, skipped }))
-        }
-        DeliverySelection::DeadSince(since) => {
-            let until_n = deliveries::newest(tx, lane)?;
-            let result = ResendResult {
-                feeding: deliveries::count_dead(tx, lane, until_n, since)?,
-                skipped: Vec::new(),
-            };
-            Ok((FeedSelection::Dead { since, until_n }, result))
-        }
-    }
-}
-
-fn add_feed(
+pub(super) fn add_feed(
     tx: &mut Tx<'_>,
     row: &SinkRow,
     lane: LaneId,

@@ -37,6 +37,8 @@ use crate::{
     traces::Traces,
 };
 
+const TESTS_PER_MINUTE: usize = 4;
+
 struct Fixture {
     service: SinksService,
     folder: tempfile::TempDir,
@@ -94,7 +96,7 @@ impl Fixture {
             store,
             hub: Hub::default(),
             deliverers: Arc::new(deliverers),
-            tests: Arc::new(MinuteLimit::new(2)),
+            tests: Arc::new(MinuteLimit::new(TESTS_PER_MINUTE)),
             quotas: Quotas::default(),
         };
         Self { service, folder }

@@ -183,26 +183,34 @@ async fn no_filter_of_the_history_reads_the_whole_table() {
                     until,
                     undelivered_by: None,
                 };
-                let before = Id(Uuid::max());
-                let (sql, values) = newest_sql(&filter, before, 10);
-                let plan = explain(&store, sql, values).await;
-                assert!(
-                    plan.starts_with("SEARCH events USING INDEX"),
-                    "{filter:?}\n{plan}"
-                );
-                assert!(!plan.contains("TEMP B-TREE"), "{filter:?}\n{plan}");
-                for text in ["custom.rare.*", "custom.rare"] {
-                    let pattern = &patterns(text)[0];
-                    let (sql, values) = older_sql(&filter, pattern, before, 10);
+                let all = (Id(Uuid::nil()), Id(Uuid::max()));
+                for order in [Order::NewestFirst, Order::OldestFirst] {
+                    let (sql, values) = window::window_sql(&filter, all, order, 10);
                     let plan = explain(&store, sql, values).await;
                     let index = match (space, owner) {
-                        (Some(LAB), _) => "events_by_space (space_id=?",
-                        (_, None) => "events_by_type (type",
-                        (_, Some(_)) => "events_by_owner_and_type (owner_id=? AND type",
+                        (Some(LAB), _) => "events_by_space (space_id=? AND id>? AND id<?)",
+                        (_, None) => "(id>? AND id<?)",
+                        (_, Some(_)) => "events_by_owner (owner_id=? AND id>? AND id<?)",
                     };
-                    assert!(plan.contains(index), "{filter:?} {text}\n{plan}");
-                    assert!(!plan.contains("SCAN"), "{filter:?} {text}\n{plan}");
+                    assert!(plan.starts_with("SEARCH events USING"), "{plan}");
+                    assert!(plan.contains(index), "{filter:?}\n{plan}");
+                    assert!(!plan.contains("TEMP B-TREE"), "{filter:?}\n{plan}");
                 }
+                if space.is_some() {
+                    continue;
+                }
+                let index = match owner {
+                    None => "events_by_type (type=? AND id>? AND id<?)",
+                    Some(_) => "events_by_owner_and_type (owner_id=? AND type=? AND id>? AND id<?)",
+                };
+                let (sql, values) = older_sql(&filter, "custom.rare", all.1, 10);
+                let plan = explain(&store, sql, values).await;
+                assert!(plan.contains(index), "{filter:?}\n{plan}");
+                assert!(!plan.contains("TEMP B-TREE"), "{filter:?}\n{plan}");
+                let (sql, values) = next_type_sql(&filter, ("custom.", ">="), "custom.");
+                let plan = explain(&store, sql, values).await;
+                assert!(plan.contains("type>? AND type<?"), "{filter:?}\n{plan}");
+                assert!(!plan.contains("TEMP B-TREE"), "{filter:?}\n{plan}");
             }
         }
     }
@@ -214,7 +222,7 @@ async fn no_filter_of_the_audit_log_reads_the_whole_table() {
     let some = || Some("x".to_owned());
     let none = AuditQuery::default();
     for (filter, index) in [
-        (none.clone(), "(id<?)"),
+        (none.clone(), "(id>? AND id<?)"),
         (
             AuditQuery {
                 actor: some(),
@@ -259,7 +267,7 @@ async fn no_filter_of_the_audit_log_reads_the_whole_table() {
             "(id>? AND id<?)",
         ),
     ] {
-        let (sql, values) = audit::sizes_sql(&filter, PageRequest::default());
+        let (sql, values) = audit::window_sql(&filter, Id(Uuid::max()), 10);
         let plan = explain(&store, sql, values).await;
         assert!(
             plan.contains("SEARCH") && plan.contains(index),

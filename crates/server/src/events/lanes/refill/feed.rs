@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use svc_core::{EventId, LaneId, event::Event, lane::REFILL_DEPTH};
+use svc_core::{EventId, LaneId, Timestamp, event::Event, lane::REFILL_DEPTH};
 use svc_store::{
     StoreError, Tx,
     deliveries::{self, PastDelivery},
@@ -87,13 +87,7 @@ fn plan(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Plan>, StoreError> {
         }
         FeedSelection::Dead { since, until_n } => {
             let span = (parse(position)?, *until_n);
-            let dead = deliveries::list_dead(tx, lane.id, span, *since, room)?;
-            let next = (dead.len() == room).then(|| dead.last().map(|last| last.n.to_string()));
-            let events = dead.into_iter().map(|past| {
-                let position = past.n.to_string();
-                of_delivery(past, position)
-            });
-            (events.collect(), next.flatten())
+            list_dead(tx, lane.id, span, *since, room)?
         }
         FeedSelection::Replay {
             since,
@@ -159,6 +153,35 @@ fn list_numbers(
     Ok((found, (end < numbers.len()).then(|| end.to_string())))
 }
 
+/// The dead deliveries of a span of numbers that ended at `since` or later.
+fn list_dead(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    (mut after, until): (u64, u64),
+    since: Timestamp,
+    room: usize,
+) -> Result<(Vec<PastEvent>, Option<String>), StoreError> {
+    let mut found = Vec::new();
+    for _ in 0..WINDOWS_MAX {
+        let window = deliveries::list_dead(tx, lane, (after, until), since, WINDOW)?;
+        for past in window.deliveries {
+            let position = past.n.to_string();
+            found.push(of_delivery(past, position.clone()));
+            if found.len() == room {
+                return Ok((found, Some(position)));
+            }
+        }
+        let Some(next) = window.next else {
+            return Ok((found, None));
+        };
+        after = next;
+        if !found.is_empty() {
+            break;
+        }
+    }
+    Ok((found, Some(after.to_string())))
+}
+
 /// The events with an id after `after` and a type that the lane's patterns match, oldest first.
 fn list_matching(
     tx: &mut Tx<'_>,
@@ -170,9 +193,7 @@ fn list_matching(
     let mut found = Vec::new();
     for _ in 0..WINDOWS_MAX {
         let window = events::list_after(tx, filter, after, WINDOW)?;
-        let is_last = window.len() < WINDOW as usize;
-        for (id, event_type) in window {
-            after = id;
+        for (id, event_type) in window.events {
             if !lane.matches(&event_type) || is_about(tx, &lane.receiver, (id, &event_type))? {
                 continue;
             }
@@ -183,12 +204,13 @@ fn list_matching(
                 position: id.to_string(),
             });
             if found.len() == room {
-                return Ok((found, Some(after.to_string())));
+                return Ok((found, Some(id.to_string())));
             }
         }
-        if is_last {
+        let Some(next) = window.next else {
             return Ok((found, None));
-        }
+        };
+        after = next;
         if !found.is_empty() {
             break;
         }

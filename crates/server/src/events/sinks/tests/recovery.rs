@@ -115,6 +115,22 @@ async fn a_replay_of_undelivered_events_skips_delivered_and_waiting_ones() {
 }
 
 #[tokio::test]
+async fn every_replay_counts_as_a_test_even_a_dry_run_without_a_filter() {
+    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let id = fixture.webhook(&ann, "deploys").await.id;
+    let dry = || Replay {
+        dry_run: true,
+        ..Replay::default()
+    };
+    for _ in 0..TESTS_PER_MINUTE {
+        let counted = fixture.service.replay(&ann, id, dry()).await;
+        counted.expect("within the limit");
+    }
+    let over = fixture.service.replay(&ann, id, dry()).await;
+    assert!(matches!(over, Err(SinkError::TooManyTests(_))), "{over:?}");
+}
+
+#[tokio::test]
 async fn a_replay_applies_the_filter() {
     let (fixture, ann) = (Fixture::new(), user("ann"));
     let id = fixture.webhook(&ann, "deploys").await.id;
