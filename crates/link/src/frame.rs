@@ -131,11 +131,29 @@ pub fn put_frame(out: &mut BytesMut, frame: &Frame) {
 }
 
 /// Iterates over the frames of one message. An incomplete frame at the end is an error.
-pub struct FrameReader(Bytes);
+///
+/// A payload is a part of the message, and keeps the whole message in memory. So small payloads of a
+/// large message are copied. An agent of ours does not send such messages.
+pub struct FrameReader {
+    rest: Bytes,
+    message_bytes: usize,
+}
+
+/// No message with several frames is larger, unless the other end is hostile.
+const SHARED_MESSAGE_BYTES_MAX: usize = 2 * crate::MESSAGE_BYTES_TARGET;
 
 impl FrameReader {
     pub fn new(message: Bytes) -> Self {
-        Self(message)
+        Self {
+            message_bytes: message.len(),
+            rest: message,
+        }
+    }
+
+    fn detach(&self, payload: &mut Bytes) {
+        if self.message_bytes > SHARED_MESSAGE_BYTES_MAX && payload.len() < self.message_bytes / 2 {
+            *payload = Bytes::copy_from_slice(payload);
+        }
     }
 }
 
@@ -143,12 +161,13 @@ impl Iterator for FrameReader {
     type Item = Result<Frame, FrameError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
+        if self.rest.is_empty() {
             return None;
         }
-        let result = take_frame(&mut self.0);
-        if result.is_err() {
-            self.0.clear();
+        let mut result = take_frame(&mut self.rest);
+        match &mut result {
+            Ok(frame) => self.detach(&mut frame.payload),
+            Err(_) => self.rest.clear(),
         }
         Some(result)
     }
@@ -204,6 +223,27 @@ mod tests {
             .map(|frame| frame.expect("whole"))
             .collect();
         assert_eq!(back, frames);
+    }
+
+    #[test]
+    fn a_small_payload_does_not_keep_a_large_message() {
+        let frames = [
+            Frame::new(
+                1,
+                FrameKind::Result,
+                vec![b'1'; 3 * SHARED_MESSAGE_BYTES_MAX],
+            ),
+            Frame::new(2, FrameKind::Result, "2"),
+        ];
+        let mut message = BytesMut::new();
+        frames
+            .iter()
+            .for_each(|frame| put_frame(&mut message, frame));
+        let message = message.freeze();
+        let within = message.as_ptr_range();
+        let payloads = FrameReader::new(message.clone()).map(|frame| frame.expect("whole").payload);
+        let shared = payloads.map(|payload| within.contains(&payload.as_ptr()));
+        assert_eq!(shared.collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

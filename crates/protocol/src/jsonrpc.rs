@@ -61,6 +61,12 @@ pub enum RpcError {
     AnswerTooLarge {
         limit_bytes: usize,
     },
+    /// The caller already has too many answers that were not read. `sent`: whether the call was sent
+    /// to the method server, so that its answer was dropped.
+    UnreadAnswers {
+        limit_bytes: usize,
+        sent: bool,
+    },
     /// The method server's response is not valid JSON-RPC.
     InvalidResponse(ResponseFault),
 }
@@ -101,7 +107,7 @@ impl RpcError {
             Self::Unavailable => (UNAVAILABLE, "Method unavailable"),
             Self::TimedOut { .. } => (TIMED_OUT, "Method timed out"),
             Self::Interrupted => (INTERRUPTED, "Method interrupted"),
-            Self::AnswerTooLarge { .. } | Self::InvalidResponse(_) => {
+            Self::AnswerTooLarge { .. } | Self::UnreadAnswers { .. } | Self::InvalidResponse(_) => {
                 (INTERNAL_ERROR, "Internal error")
             }
         }
@@ -125,6 +131,14 @@ impl RpcError {
             Self::AnswerTooLarge { limit_bytes } => {
                 json!({"reason": "answer_too_large", "limit_bytes": limit_bytes})
             }
+            Self::UnreadAnswers { limit_bytes, sent } => json!({
+                "reason": "unread_answers",
+                "limit_bytes": limit_bytes,
+                "sent": sent,
+                "detail": format!(
+                    "your unread answers have reached the limit of {limit_bytes} bytes; read each answer without a pause, or make fewer calls at a time"
+                ),
+            }),
             Self::InvalidResponse(fault) => {
                 json!({"reason": "invalid_response", "detail": fault.message()})
             }

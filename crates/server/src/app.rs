@@ -19,7 +19,7 @@ use crate::{
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     journal::Journal,
-    limits::BodyBudget,
+    limits::ByteBudget,
     links::Links,
     mcp::Mcp,
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
@@ -126,7 +126,9 @@ pub struct Parts {
     /// Host names that a loopback listener accepts.
     pub allowed_hosts: AllowedHosts,
     /// Memory for bodies that are still arriving.
-    pub bodies: BodyBudget,
+    pub bodies: ByteBudget,
+    /// Memory for answers that are not read yet.
+    pub answers: Arc<ByteBudget>,
     /// Whether the log already has the warning about a proxy that is not in `trusted_proxies`.
     pub warned_of_proxy: AtomicBool,
     /// Cancelled when the server is asked to stop. The server still runs for the shutdown delay.

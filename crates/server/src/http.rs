@@ -4,6 +4,7 @@
 //! `router` lists every route with the permission it requires; `auth` applies that list.
 
 mod agent_link;
+mod answers;
 mod audit;
 mod auth;
 mod calls;

@@ -10,12 +10,13 @@
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
 //! | requests of an address about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
 //! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |
-//! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
+//! | bytes of bodies still arriving | [`ByteBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
+//! | bytes of answers that are not read yet | [`ByteBudget`], [`AnswerHold`] | `max_unread_answer_bytes`, a quarter of it per user |
 //!
 //! On a single server, all counters are in memory, and a restart resets them. In a zone (servers
 //! that share a database), failed logins are also counted in the database. Twice a second, the
 //! servers exchange their use of the limits on calls, emits, tests of sinks, script runs and open
-//! streams (`zone::limits`). The budget for bodies is not exchanged: it protects the memory of one
+//! streams (`zone::limits`). The budgets for bytes are not exchanged: they protect the memory of one
 //! server. Each server counts the other limits separately.
 //!
 //! Limits on the number of a user's records (spaces, sinks, scripts) and open streams are quotas:
@@ -23,14 +24,16 @@
 //! computations and password hashes.
 
 mod address_limit;
-mod body_budget;
+mod answer_hold;
+mod byte_budget;
 mod count_use;
 mod login_limit;
 mod minute_limit;
 mod rate_limit;
 
 pub use address_limit::AddressLimit;
-pub use body_budget::{Account, BodiesFull, BodyBudget, Reservation};
+pub use answer_hold::{AnswerHold, UNCOUNTED_BYTES_MAX, charge_reply};
+pub use byte_budget::{Account, BudgetFull, ByteBudget, OwnedReservation, Reservation, Shortage};
 pub use count_use::CountUse;
 pub use login_limit::{LoginLimit, LoginPolicy, LoginRefused, network};
 pub use minute_limit::{MinuteLimit, OverMinuteLimit};

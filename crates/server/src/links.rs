@@ -34,6 +34,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     lifecycle::Lifecycle,
+    limits::ByteBudget,
     live::{Availability, LiveSpace, SpaceLogs},
     methods::{publish::Publisher, registry::Registry},
     metrics::Metrics,
@@ -60,6 +61,8 @@ pub struct Links {
     pub logs: Arc<SpaceLogs>,
     pub metrics: Arc<Metrics>,
     pub policy: LinkPolicy,
+    /// Counts the answers of agents until their callers have read them.
+    pub answers: Arc<ByteBudget>,
     /// Cancelled when the server stops accepting links.
     pub shutdown: CancellationToken,
     /// Every task that serves a link or waits for a reconnection.
@@ -78,7 +81,7 @@ impl Links {
         lifecycle: Arc<Lifecycle>,
         logs: Arc<SpaceLogs>,
         metrics: Arc<Metrics>,
-        policy: LinkPolicy,
+        (policy, answers): (LinkPolicy, Arc<ByteBudget>),
         keys: ZoneKeys,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
@@ -90,6 +93,7 @@ impl Links {
             logs,
             metrics,
             policy,
+            answers,
             shutdown,
             tasks: TaskTracker::new(),
             live: RwLock::default(),

@@ -52,7 +52,7 @@ use self::{
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Caller, Directory},
-    limits::OverLimit,
+    limits::{AnswerHold, OverLimit},
     live::Reports,
     methods::{
         calls::{ANSWER_BYTES_MAX, Calls, Served},
@@ -134,11 +134,13 @@ struct Exchange<'a> {
     reports: Option<&'a Reports>,
     /// Gets the provider of a call whose answer or progress is sent later.
     served: Option<&'a Served>,
+    /// The memory of the answer.
+    hold: &'a Arc<AnswerHold>,
 }
 
 impl Mcp {
     /// Answers the body of one `POST /mcp`. `accepts_event_stream`: whether the answer may be a
-    /// stream.
+    /// stream. `hold` counts the memory of the answer, until it is dropped.
     pub async fn answer(
         self: &Arc<Self>,
         caller: &Caller,
@@ -146,6 +148,7 @@ impl Mcp {
         mode: Mode,
         body: Bytes,
         accepts_event_stream: bool,
+        hold: &Arc<AnswerHold>,
     ) -> McpResponse {
         let exchange = Exchange {
             caller,
@@ -154,6 +157,7 @@ impl Mcp {
             arrived: Instant::now(),
             reports: None,
             served: None,
+            hold,
         };
         match parse_body(&body) {
             Err(error) => self.refuse("", Refusal::of_body(&error), None),
@@ -195,6 +199,7 @@ impl Mcp {
                     arrived: exchange.arrived,
                     body: body.clone(),
                     token: token.to_owned(),
+                    hold: Arc::clone(exchange.hold),
                 };
                 ProgressStream::new(Arc::clone(self), request).begin().await
             }

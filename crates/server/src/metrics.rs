@@ -45,7 +45,8 @@ pub enum CallOutcome {
     Invalid,
     Notification,
     NotificationDropped,
-    /// The caller disconnected or cancelled the call before the answer.
+    /// The caller disconnected or cancelled the call before the answer, or has too many answers
+    /// that were not read.
     Cancelled,
 }
 
@@ -71,6 +72,7 @@ impl CallOutcome {
             RpcError::TimedOut { .. } => Self::TimedOut,
             RpcError::Interrupted => Self::Interrupted,
             RpcError::AnswerTooLarge { .. } | RpcError::InvalidResponse(_) => Self::MethodError,
+            RpcError::UnreadAnswers { .. } => Self::Cancelled,
         }
     }
 
@@ -154,6 +156,8 @@ pub struct Metrics {
     tls_reloads: Family<OutcomeLabel, Counter>,
     /// 1 while the embedded database takes no writes.
     pub database_failing: Gauge,
+    unfinished_body_bytes: Gauge,
+    unread_answer_bytes: Gauge,
     pub events: EventMetrics,
     pub methods: Arc<MethodMetrics>,
     pub journal: JournalMetrics,
@@ -208,6 +212,16 @@ impl Metrics {
                 "database_failing",
                 "1 while the disk of the embedded database takes no writes",
             ),
+            unfinished_body_bytes: add(
+                table,
+                "unfinished_body_bytes",
+                "Bytes of request bodies that are still arriving",
+            ),
+            unread_answer_bytes: add(
+                table,
+                "unread_answer_bytes",
+                "Bytes of answers that their clients have not read yet",
+            ),
             events: EventMetrics::new(table, options.receivers),
             methods,
             journal: JournalMetrics::new(table),
@@ -251,6 +265,13 @@ impl Metrics {
         self.tls_reloads
             .get_or_create(&OutcomeLabel { outcome })
             .inc();
+    }
+
+    /// Sets the gauges of the memory for bodies and answers.
+    pub fn set_bytes(&self, unfinished_bodies: usize, unread_answers: usize) {
+        let bytes = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.unfinished_body_bytes.set(bytes(unfinished_bodies));
+        self.unread_answer_bytes.set(bytes(unread_answers));
     }
 
     /// The text format of `GET /metrics`.

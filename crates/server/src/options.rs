@@ -149,6 +149,10 @@ pub struct Limits {
     pub head_max: Duration,
     /// Memory of all bodies that are still arriving; a user may have a quarter of it.
     pub unfinished_body_bytes_max: usize,
+    /// Memory of all answers that are not read yet; a user may have a quarter of it.
+    pub unread_answer_bytes_max: usize,
+    /// A client must accept at least 64 KiB of a waiting answer in this time.
+    pub answer_stall_max: Duration,
     /// Calls a user may make per second; no limit when absent.
     pub calls_per_second: Option<u32>,
     /// Threads for long computations; at least 1.
@@ -165,6 +169,8 @@ impl Default for Limits {
             connections_per_address: None,
             head_max: Duration::from_secs(30),
             unfinished_body_bytes_max: 256 * 1024 * 1024,
+            unread_answer_bytes_max: 512 * 1024 * 1024,
+            answer_stall_max: Duration::from_secs(30),
             calls_per_second: None,
             compute_threads: default_compute_threads(),
             compute_queue: 64,

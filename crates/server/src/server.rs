@@ -148,7 +148,7 @@ impl Server {
         internal_api.open(router.clone());
         let mut listeners = vec![(tcp, tls)];
         listeners.extend(local.map(|(tcp, _)| (tcp, None)));
-        let connections = connections(&options);
+        let connections = connections(&options, &app);
         let mut housekeeping = housekeeping(&app);
         housekeeping.push(tokio::spawn(sweep(&app, connections.clone())));
         housekeeping.push(tokio::spawn(engine.run()));
@@ -262,15 +262,17 @@ fn listen(
     listeners.into_iter().map(serve).collect()
 }
 
-fn connections(options: &Options) -> Connections {
+fn connections(options: &Options, app: &App) -> Connections {
     let total = file_limit::connections_max(options);
     let per_address = options.limits.connections_per_address;
-    Connections::new(ConnectionLimits {
+    let limits = ConnectionLimits {
         total,
         per_address: per_address.unwrap_or(total.div_ceil(4)),
         head: options.limits.head_max,
+        stall: options.limits.answer_stall_max,
         trusted_proxies: options.trusted_proxies.clone(),
-    })
+    };
+    Connections::new(limits, app.answers.clone())
 }
 
 /// Closes connections that exceed their time, until the server stops.

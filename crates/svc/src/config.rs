@@ -32,6 +32,8 @@ const FILE_NAME: &str = "svc.toml";
 
 /// Minimum of `max_unfinished_body_bytes`. A smaller value would refuse ordinary requests.
 const UNFINISHED_BODY_BYTES_MIN: usize = 1024 * 1024;
+/// Minimum of `max_unread_answer_bytes`. A smaller value would refuse ordinary answers.
+const UNREAD_ANSWER_BYTES_MIN: usize = 1024 * 1024;
 /// The maximum of `payload_bytes`.
 const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
@@ -61,6 +63,8 @@ sections! {
         max_connections_per_address: usize = "SVC_MAX_CONNECTIONS_PER_ADDRESS",
         head_seconds: f64 = "SVC_HEAD_SECONDS",
         max_unfinished_body_bytes: usize = "SVC_MAX_UNFINISHED_BODY_BYTES",
+        max_unread_answer_bytes: usize = "SVC_MAX_UNREAD_ANSWER_BYTES",
+        answer_stall_seconds: f64 = "SVC_ANSWER_STALL_SECONDS",
         workers: usize = "SVC_WORKERS",
         compute_threads: usize = "SVC_COMPUTE_THREADS",
         compute_queue: usize = "SVC_COMPUTE_QUEUE",
@@ -247,11 +251,18 @@ impl Config {
         let emit_retry = self.agent.emit_retry_seconds;
         check_range("`emit_retry_seconds`", emit_retry, 0.0..=600.0)?;
         check_range("`head_seconds`", server.head_seconds, 0.1..=3_600.0)?;
+        let stall = server.answer_stall_seconds;
+        check_range("`answer_stall_seconds`", stall, 0.5..=3_600.0)?;
         for (key, value, min) in [
             (
                 "max_unfinished_body_bytes",
                 server.max_unfinished_body_bytes,
                 UNFINISHED_BODY_BYTES_MIN,
+            ),
+            (
+                "max_unread_answer_bytes",
+                server.max_unread_answer_bytes,
+                UNREAD_ANSWER_BYTES_MIN,
             ),
             ("compute_queue", server.compute_queue, 1),
             ("heartbeat_seconds", server.heartbeat_seconds as usize, 1),

@@ -8,9 +8,9 @@ use std::{
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::Request;
-use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
+use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
 use hyper::{
-    body::Frame,
+    body::{Frame, Incoming},
     client::conn::http2::{self, SendRequest},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -25,6 +25,19 @@ pub struct Http2 {
     connection: JoinHandle<()>,
     /// Used to close the connection, because unfinished requests would keep it open.
     socket: std::net::TcpStream,
+}
+
+/// The body of an answer. The server may send only a few bytes of it before they are read.
+pub struct UnreadAnswer(Incoming);
+
+impl UnreadAnswer {
+    /// Reads the body, or returns why the server ended it.
+    pub async fn read(self) -> Result<Bytes, String> {
+        let whole = self.0.collect().await;
+        whole
+            .map(|whole| whole.to_bytes())
+            .map_err(|error| error.to_string())
+    }
 }
 
 impl Http2 {
@@ -46,6 +59,24 @@ impl Http2 {
                 let _ = connection.await;
             }),
         }
+    }
+
+    /// Sends a POST and reads the head of the answer.
+    pub async fn post_unread(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> UnreadAnswer {
+        let mut request = Request::post(format!("http://{}{path}", self.address))
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(BodyExt::boxed(Full::new(body)));
+        let mut sender = self.sender.clone();
+        let answer = sender.send_request(request.expect("well-formed")).await;
+        UnreadAnswer(answer.expect("an answer").into_body())
     }
 
     /// Whether the server has closed the connection.

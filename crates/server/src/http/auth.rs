@@ -33,6 +33,7 @@ use self::{
 };
 pub use self::{last_token::LastToken, origin::is_direct_loopback};
 use super::{
+    answers::Payer,
     connections::Slot,
     error::{ApiError, protect},
     listen::Peer,
@@ -220,6 +221,7 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     let is_link = matches!(rule, Some((Needs::Agent, _)));
     let is_checked = !is_link && returns_data(&request);
     let answer_check = caller.clone().filter(|_| is_checked);
+    let payer = caller.as_ref().map(|caller| Payer(caller.user.id));
     if let Some(caller) = caller {
         if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
             slot.note_authenticated();
@@ -230,7 +232,7 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         gate: gate.clone(),
         rule,
     });
-    let response = if is_cancellable(&request) {
+    let mut response = if is_cancellable(&request) {
         next.run(request).await
     } else {
         // A change runs to its end even if its client disconnects: a committed change must also
@@ -240,6 +242,9 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
             Err(error) => return ApiError::internal(&error).into_response(),
         }
     };
+    if let Some(payer) = payer {
+        response.extensions_mut().insert(payer);
+    }
     let directory = &gate.app.directory;
     if let Some(caller) = answer_check
         && directory.has_changed_since(&caller)

@@ -15,7 +15,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::connections::{Registration, Slot};
+use super::connections::{PROGRESS_BYTES, Registration, Slot};
 
 /// If the head and the body of an answer have at most this many bytes together, they are copied
 /// into one buffer before the write: for the operating system, writing several slices costs more
@@ -26,8 +26,10 @@ pub struct ClientStream {
     // Dropped in this order: the socket is closed before its entry is released.
     tcp: TcpStream,
     registration: Registration,
-    /// The last write was blocked: the client accepted no bytes.
+    /// A write was blocked, and bytes still wait for the client.
     is_stalled: bool,
+    /// The bytes that the client accepted since its last progress.
+    accepted: usize,
 }
 
 impl ClientStream {
@@ -36,6 +38,7 @@ impl ClientStream {
             tcp,
             registration,
             is_stalled: false,
+            accepted: 0,
         }
     }
 
@@ -47,15 +50,32 @@ impl ClientStream {
         let _ = self.tcp.set_nodelay(true);
     }
 
-    fn note<T>(&mut self, written: Poll<T>) -> Poll<T> {
-        if written.is_pending() {
-            self.is_stalled = true;
-            self.slot().note_stalled();
-        } else if self.is_stalled {
+    /// Notes a write. Single bytes that a client accepts are no progress.
+    fn note(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &written {
+            Poll::Pending if !self.is_stalled => {
+                self.is_stalled = true;
+                self.accepted = 0;
+                self.slot().note_stalled();
+            }
+            Poll::Ready(Ok(bytes)) if self.is_stalled => {
+                self.accepted += bytes;
+                if self.accepted >= PROGRESS_BYTES {
+                    self.accepted = 0;
+                    self.slot().note_stalled();
+                }
+            }
+            _ => {}
+        }
+        written
+    }
+
+    /// Notes that no bytes wait: a connection flushes only after it has written everything.
+    fn note_flushed(&mut self) {
+        if self.is_stalled {
             self.is_stalled = false;
             self.slot().note_unstalled();
         }
-        written
     }
 }
 
@@ -97,6 +117,7 @@ impl AsyncWrite for ClientStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.note_flushed();
         Pin::new(&mut self.tcp).poll_flush(context)
     }
 

@@ -5,9 +5,13 @@
 //! connections in this order: those without a complete request head, those that never presented a
 //! valid credential, those that are idle. To admit a new connection, it never closes an agent's
 //! link, or a connection on which an authenticated caller has a request in progress.
+//!
+//! The table also knows the answers that clients have not read yet (`unread`), and ends those that
+//! make too little progress.
 
 mod evict;
 mod slot;
+mod unread;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,16 +29,18 @@ use slab::Slab;
 use thiserror::Error;
 use tokio::sync::Notify;
 
-use evict::Candidate;
-pub use slot::{Order, Registration, Slot};
+use self::{evict::Candidate, unread::UnreadAnswers};
+pub use self::{
+    slot::{Order, Registration, Slot},
+    unread::{PROGRESS_BYTES, UnreadAnswer},
+};
+use crate::limits::ByteBudget;
 
 /// Time between attempts to close a connection while the server is full.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
 /// Bounds of the time between two sweeps.
 const SWEEP_MIN: Duration = Duration::from_millis(50);
 const SWEEP_MAX: Duration = Duration::from_secs(1);
-/// A connection is closed if its client accepts no byte of an answer for this long.
-const STALL_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
 pub struct ConnectionLimits {
@@ -45,6 +51,8 @@ pub struct ConnectionLimits {
     /// The longest time from the start of a connection to its first complete request head, and the
     /// longest time that an HTTP/2 connection may be idle.
     pub head: Duration,
+    /// A client must accept [`PROGRESS_BYTES`] of a waiting answer in this time.
+    pub stall: Duration,
     /// Addresses without the limit per address: all clients of a proxy share its address.
     pub trusted_proxies: Vec<IpNet>,
 }
@@ -61,6 +69,8 @@ struct ConnectionTable {
     state: Mutex<State>,
     /// Notified when a connection ends.
     freed: Notify,
+    unread: UnreadAnswers,
+    answers: Arc<ByteBudget>,
 }
 
 #[derive(Default)]
@@ -81,13 +91,16 @@ pub struct TooManyFromAddress {
 }
 
 impl Connections {
-    pub fn new(limits: ConnectionLimits) -> Self {
+    /// `answers` counts the memory of unread answers.
+    pub fn new(limits: ConnectionLimits, answers: Arc<ByteBudget>) -> Self {
         Self(Arc::new(ConnectionTable {
             limits,
             started: Instant::now(),
             now: AtomicU64::new(1),
             state: Mutex::default(),
             freed: Notify::new(),
+            unread: UnreadAnswers::default(),
+            answers,
         }))
     }
 
@@ -146,19 +159,23 @@ impl Connections {
         }
     }
 
-    /// Closes connections that exceed a time limit. Runs until the future is dropped.
+    /// Closes connections and ends answers that exceed a time limit, and slow answers while there is
+    /// too little memory for others. Runs until the future is dropped.
     pub async fn sweep(self) {
-        let every = (self.0.limits.head / 8).clamp(SWEEP_MIN, SWEEP_MAX);
+        let shortest = self.0.limits.head.min(self.0.limits.stall);
+        let every = (shortest / 8).clamp(SWEEP_MIN, SWEEP_MAX);
         loop {
             tokio::time::sleep(every).await;
             let now = self.0.millis();
             self.0.now.store(now, Ordering::Relaxed);
-            let head = millis(self.0.limits.head);
+            let (head, stall) = (millis(self.0.limits.head), millis(self.0.limits.stall));
             for (_, slot) in &self.0.state.lock().open {
-                if let Some(order) = slot.order_if_overdue(now, head, millis(STALL_MAX)) {
+                if let Some(order) = slot.order_if_overdue(now, head, stall) {
                     slot.give(order);
                 }
             }
+            let shortages = self.0.answers.take_shortages();
+            self.0.unread.sweep(now, stall, &shortages);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
     identity::{IdentityError, UNAUTHORIZED, whole_seconds},
-    limits::{BodiesFull, OverLimit},
+    limits::{BudgetFull, OverLimit},
     oidc::OidcError,
     scripts::{ScriptsError, SourceRejected, Unavailable},
     spaces::SpaceError,
@@ -237,9 +237,9 @@ impl From<EmitServiceError> for ApiError {
     }
 }
 
-impl From<BodiesFull> for ApiError {
-    fn from(error: BodiesFull) -> Self {
-        Self::unavailable("too_many_unfinished_bodies", error.to_string())
+impl From<BudgetFull> for ApiError {
+    fn from(error: BudgetFull) -> Self {
+        Self::unavailable(error.code(), error.to_string())
     }
 }
 

@@ -43,6 +43,7 @@ failures! {
     DATABASE_UNAVAILABLE = 503 "database_unavailable", "The database cannot be reached, or its disk fails, at the moment";
     DISK_FULL = 503 "disk_full", "The disk of the server is full: nothing was stored";
     TOO_MANY_UNFINISHED_BODIES = 503 "too_many_unfinished_bodies", "Too many bodies are arriving at once";
+    TOO_MANY_UNREAD_ANSWERS = 503 "too_many_unread_answers", "The caller, or all callers together, have too many answers that were not read";
     SERVER_BUSY = 503 "busy", "The server has too many long computations in progress";
 
     // Records of every kind.
@@ -162,6 +163,7 @@ pub const OF_ANY: &[Failure] = &[QUERY_TOO_LONG, INVALID_HOST, FOREIGN_HOST];
 pub const OF_CALLER: &[Failure] = &[
     UNAUTHORIZED, FOREIGN_ORIGIN, SCOPE_DENIED, SECOND_FACTOR_REQUIRED, AGENT_DENIED, SCRIPT_DENIED,
     SPACE_STOPPED, PERMISSION_DENIED, INTERNAL, DATABASE_UNAVAILABLE, DISK_FULL,
+    TOO_MANY_UNREAD_ANSWERS,
 ];
 
 /// Failures of every request with a body.

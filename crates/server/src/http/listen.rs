@@ -26,10 +26,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use super::{
+    answers::{Outlet, Sending},
     auth::LastToken,
     client_stream::ClientStream,
     connections::{Connections, Order, Registration, Slot, TooManyFromAddress},
-    door::{self, Door},
+    door::Door,
     head_guard::HeadGuard,
     head_timer::HeadTimer,
 };
@@ -246,8 +247,12 @@ where
     fn execute(&self, stream: F) {
         let guard = self.0.begin_stream();
         tokio::spawn(async move {
-            stream.await;
-            drop(guard);
+            // If the stream must end, dropping it resets it.
+            tokio::select! {
+                biased;
+                () = guard.ended() => {}
+                _ = stream => {}
+            }
         });
     }
 }
@@ -263,12 +268,15 @@ struct ConnectionService {
 impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Response = axum::response::Response;
     type Error = std::convert::Infallible;
-    type Future = door::ResponseFuture;
+    type Future = Sending;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.slot.note_head();
-        self.door
-            .handle(request, self.peer, &self.slot, &self.last_token)
+        let outlet = Outlet::new(&self.slot, request.version());
+        let answering = self
+            .door
+            .handle(request, self.peer, &self.slot, &self.last_token);
+        Sending::new(answering, outlet)
     }
 }
 

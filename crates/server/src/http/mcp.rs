@@ -5,6 +5,7 @@ use std::{
     convert::Infallible,
     net::IpAddr,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -33,7 +34,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    limits::Account,
+    limits::{Account, AnswerHold},
     mcp::{Era, McpResponse, Mode},
 };
 
@@ -75,11 +76,21 @@ pub async fn post(
     }
     caller.trace = trace_of(&parts.headers);
     let accepts_stream = accepts_event_stream(&parts.headers);
+    let hold = Arc::new(AnswerHold::default());
     let answer = app
         .mcp
-        .answer(&caller, &parts.headers, mode, body.bytes, accepts_stream)
+        .answer(
+            &caller,
+            &parts.headers,
+            mode,
+            body.bytes,
+            accepts_stream,
+            &hold,
+        )
         .await;
-    into_response(answer).map(McpAnswer)
+    let mut response = into_response(answer)?;
+    response.extensions_mut().insert(hold);
+    Ok(McpAnswer(response))
 }
 
 pub struct McpAnswer(Response);

@@ -15,6 +15,7 @@ use svc_protocol::{
 };
 
 use super::{
+    answers::{HTTP2_UNCOUNTED_BYTES_MAX, Payer},
     describe::{Answer, Operation},
     error::{ApiError, ApiResult, protect},
     extract::{
@@ -26,7 +27,10 @@ use crate::{
     app::App,
     identity::Caller,
     limits::Account,
-    methods::discovery::{Filter, MethodPage},
+    methods::{
+        calls::Answers,
+        discovery::{Filter, MethodPage},
+    },
 };
 
 pub async fn list(
@@ -55,14 +59,27 @@ pub async fn call(
 }
 
 /// JSON-RPC responses, or nothing if the request had notifications only.
-pub struct CallAnswer(Option<Vec<u8>>);
+pub struct CallAnswer {
+    answers: Answers,
+    payer: Payer,
+}
 
 impl IntoResponse for CallAnswer {
     fn into_response(self) -> Response {
-        match self.0 {
-            Some(json) => JsonBytes::<CallResult>::new(json).into_response(),
-            None => no_content(),
+        let Some(json) = self.answers.json else {
+            return no_content();
+        };
+        let is_small = json.len() <= HTTP2_UNCOUNTED_BYTES_MAX;
+        let mut response = JsonBytes::<CallResult>::new(json).into_response();
+        // For small answers, extensions would cost more than the rest.
+        if !is_small {
+            let extensions = response.extensions_mut();
+            extensions.insert(self.payer);
+            if let Some(hold) = self.answers.hold {
+                extensions.insert(hold);
+            }
         }
+        response
     }
 }
 
@@ -101,7 +118,7 @@ where
         if waited {
             *caller = app.directory.readmit(caller, app.clock.now())?;
         }
-        let answer = app
+        let answers = app
             .calls
             .answer(caller, &bytes)
             .await
@@ -109,7 +126,10 @@ where
         if app.directory.has_changed_since(caller) {
             app.directory.readmit(caller, app.clock.now())?;
         }
-        Ok(CallAnswer(answer))
+        Ok(CallAnswer {
+            answers,
+            payer: Payer(caller.user.id),
+        })
     }
 }
 

@@ -121,7 +121,9 @@ pub async fn metrics(app: App) -> ApiResult<Metrics> {
     app.metrics
         .events
         .update(app.hub.counters(), totals, &backlog, svc_clock::now());
-    Ok(Metrics(app.metrics.encode(app.registry.method_count())))
+    let metrics = &app.metrics;
+    metrics.set_bytes(app.bodies.total(), app.answers.total());
+    Ok(Metrics(metrics.encode(app.registry.method_count())))
 }
 
 pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {

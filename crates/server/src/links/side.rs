@@ -65,6 +65,7 @@ impl Links {
             learns_servers: false,
             moves_home: false,
             user_key: self.keys.users_of(space),
+            answers: Arc::clone(&self.answers),
         });
         let welcome = self.welcome(&live, SIDE_VERSION, Default::default(), None);
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));

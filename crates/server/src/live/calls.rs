@@ -7,13 +7,14 @@ use std::sync::{
 
 use bytes::Bytes;
 use slab::Slab;
-use svc_core::{journal::CallTimes, number_map::NumberMap};
+use svc_core::{UserId, journal::CallTimes, number_map::NumberMap};
 use svc_link::FrameKind;
 use svc_protocol::jsonrpc;
 use thiserror::Error;
 use tokio::sync::oneshot;
 
 use super::reports::Reports;
+use crate::limits::{Account, ByteBudget, charge_reply};
 
 /// Limit of the calls in flight on one link, because an agent that does not answer must not use
 /// unlimited memory. A user may add a call only while the user has fewer calls in flight than the
@@ -36,6 +37,10 @@ pub enum Answer {
     Cancelled {
         sent: bool,
     },
+    /// Answered, but the caller has too many unread answers, so the answer was dropped.
+    Unread {
+        limit_bytes: usize,
+    },
 }
 
 /// An answer, and how long the call took in the agent.
@@ -55,6 +60,17 @@ pub enum InvalidAnswer {
 }
 
 impl Answer {
+    fn charge(self, caller: UserId, budget: &Arc<ByteBudget>) -> Self {
+        let charged = match self {
+            Self::Result(bytes) => charge_reply(budget, caller, bytes).map(Self::Result),
+            Self::Error(bytes) => charge_reply(budget, caller, bytes).map(Self::Error),
+            other => return other,
+        };
+        charged.unwrap_or_else(|full| Self::Unread {
+            limit_bytes: full.limit,
+        })
+    }
+
     /// Reads an answer. Its payload is copied into the caller's response unchanged, possibly next
     /// to answers of other users' methods, so it must be exactly one JSON value.
     pub fn from_frame(kind: FrameKind, payload: Bytes) -> Result<Self, InvalidAnswer> {
@@ -108,6 +124,8 @@ pub struct CallTable {
 
 struct Entry {
     user: u32,
+    /// The user who pays for the memory of the answer.
+    caller: UserId,
     generation: u32,
     /// `None` after the caller stopped waiting.
     waiter: Option<oneshot::Sender<Answered>>,
@@ -124,7 +142,7 @@ impl CallTable {
     /// Adds a call of a user. Returns `None` if the user has too many calls in flight on this link.
     pub fn insert(
         &mut self,
-        user: u32,
+        (caller, user): (UserId, u32),
         in_flight: InFlight,
         serial: bool,
         reports: Option<Reports>,
@@ -144,6 +162,7 @@ impl CallTable {
         let generation = self.generation;
         let entry = Entry {
             user,
+            caller,
             generation,
             waiter: Some(waiter),
             serial,
@@ -153,6 +172,18 @@ impl CallTable {
         };
         let index = self.entries.insert(entry);
         Some((u64::from(generation) << INDEX_BITS | index as u64, answer))
+    }
+
+    /// [`complete`](Self::complete) for an answer of the agent, whose memory is counted for the
+    /// caller. An answer for which nobody waits is dropped.
+    pub fn receive(&mut self, id: u64, answer: Answer, budget: &Arc<ByteBudget>) {
+        let Some(index) = self.index(id) else { return };
+        let entry = &self.entries[index];
+        let answer = match entry.waiter {
+            Some(_) => answer.charge(entry.caller, budget),
+            None => answer,
+        };
+        self.complete(id, answer);
     }
 
     /// Passes an answer to the waiting caller. Ignores unknown ids: the answer is late or hostile.
@@ -177,10 +208,14 @@ impl CallTable {
         }
     }
 
-    /// Passes on a progress report, if the caller asked for reports.
-    pub fn report(&self, id: u64, report: Bytes) {
-        let entry = self.index(id).map(|index| &self.entries[index]);
-        if let Some(reports) = entry.and_then(|entry| entry.reports.as_ref()) {
+    /// Passes on a progress report, if the caller asked for reports. The memory of the report is
+    /// counted for the caller; without memory for it, the report is dropped.
+    pub fn report(&self, id: u64, report: Bytes, budget: &Arc<ByteBudget>) {
+        let Some(index) = self.index(id) else { return };
+        let entry = &self.entries[index];
+        if let Some(reports) = &entry.reports
+            && let Ok(report) = budget.charge(Account::User(entry.caller), report)
+        {
             reports.put(report);
         }
     }
@@ -237,7 +272,7 @@ mod tests {
         counter: &Arc<AtomicU32>,
         serial: bool,
     ) -> Option<(u64, oneshot::Receiver<Answered>)> {
-        table.insert(7, InFlight::new(counter), serial, None)
+        table.insert((UserId::NIL, 7), InFlight::new(counter), serial, None)
     }
 
     fn count(counter: &Arc<AtomicU32>) -> u32 {
@@ -257,10 +292,37 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_counted_from_its_arrival_and_dropped_if_the_share_is_used_up() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let budget = Arc::new(ByteBudget::of_answers(400_000));
+        let large = || Answer::Result(vec![b'1'; 60_000].into());
+        let (first, mut first_answer) = enter(&mut table, &counter, false).expect("room");
+        let (second, mut second_answer) = enter(&mut table, &counter, false).expect("room");
+        let (third, third_answer) = enter(&mut table, &counter, true).expect("room");
+        let (small, mut small_answer) = enter(&mut table, &counter, false).expect("room");
+        table.receive(first, large(), &budget);
+        assert_eq!(budget.total(), 60_000);
+        table.receive(second, large(), &budget);
+        let limit_bytes = 100_000;
+        let refused = second_answer.try_recv().expect("answered").answer;
+        assert_eq!(refused, Answer::Unread { limit_bytes });
+        // A caller that stopped waiting pays nothing, and small answers are not counted.
+        drop(first_answer.try_recv());
+        assert_eq!(budget.total(), 0);
+        table.abandon(third);
+        table.receive(third, large(), &budget);
+        drop(third_answer);
+        table.receive(small, Answer::Result(vec![b'1'; 16_384].into()), &budget);
+        assert_eq!(budget.total(), 0);
+        small_answer.try_recv().expect("answered");
+    }
+
+    #[test]
     fn one_user_cannot_use_all_calls_of_a_link() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let mut fill = |user| {
             let mut ids = Vec::new();
+            let user = (UserId::NIL, user);
             while let Some((id, _)) = table.insert(user, InFlight::new(&counter), false, None) {
                 ids.push(id);
             }
@@ -345,23 +407,26 @@ mod tests {
     #[test]
     fn reports_reach_only_callers_that_asked_and_the_newest_are_kept() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
+        let budget = Arc::new(ByteBudget::of_answers(1_000_000));
         let (reports, mut listener) = Reports::new();
         let in_flight = InFlight::new(&counter);
         let (asked, _answer) = table
-            .insert(7, in_flight, true, Some(reports))
+            .insert((UserId::NIL, 7), in_flight, true, Some(reports))
             .expect("room");
         let (other, _answer) = enter(&mut table, &counter, false).expect("room");
         for number in 0..100 {
-            table.report(asked, Bytes::from(number.to_string()));
-            table.report(other, Bytes::from_static(b"no listener"));
-            table.report(7, Bytes::from_static(b"no such call"));
+            table.report(asked, Bytes::from(number.to_string()), &budget);
+            table.report(other, Bytes::from_static(b"no listener"), &budget);
+            table.report(7, Bytes::from_static(b"no such call"), &budget);
         }
         let heard: Vec<_> = std::iter::from_fn(|| listener.find_next()).collect();
         assert_eq!(heard.len(), 16);
         assert_eq!(heard.last().map(Bytes::as_ref), Some(&b"99"[..]));
         table.abandon(asked);
-        table.report(asked, Bytes::from_static(b"late"));
+        table.report(asked, Bytes::from_static(b"late"), &budget);
         assert_eq!(listener.find_next(), None);
+        drop(heard);
+        assert_eq!(budget.total(), 0, "reports are counted while they wait");
     }
 
     #[test]
@@ -373,7 +438,7 @@ mod tests {
             let user = u32::try_from(of_users.len()).expect("few users");
             let insert = |_: &usize| {
                 table
-                    .insert(user, InFlight::new(&counter), false, None)
+                    .insert((UserId::NIL, user), InFlight::new(&counter), false, None)
                     .is_some()
             };
             of_users.push((0..CALLS_MAX).take_while(insert).count());

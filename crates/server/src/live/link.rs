@@ -18,7 +18,7 @@ use super::{
     calls::{Answer, Answered, CallTable, InFlight},
     reports::Reports,
 };
-use crate::identity::Caller;
+use crate::{identity::Caller, limits::ByteBudget};
 
 /// Identifies a user on the links of one space. The calls of different users are sent in turn. In
 /// the unlikely case that two users have the same number, they count as one user.
@@ -45,6 +45,8 @@ pub struct Link {
     /// links.
     numbers: DefaultHasher,
     calls: Mutex<CallTable>,
+    /// Counts the answers of the agent until their callers have read them.
+    answers: Arc<ByteBudget>,
     /// Ends this link. The server's shutdown signal does not end it: calls in flight finish first.
     closing: Closing,
     /// The agent's goodbye.
@@ -61,6 +63,7 @@ pub struct LinkSetup {
     pub moves_home: bool,
     /// Secret, and the same for all links of the space.
     pub user_key: [u8; 32],
+    pub answers: Arc<ByteBudget>,
 }
 
 /// The frame could not be queued; nothing was sent.
@@ -82,6 +85,7 @@ impl Link {
             moves_home: setup.moves_home,
             numbers,
             calls: Mutex::default(),
+            answers: setup.answers,
             closing: Closing::default(),
             agent_goodbye: Mutex::default(),
         };
@@ -114,7 +118,7 @@ impl Link {
     /// Puts a call on the link. Dropping the pending call before its answer cancels the call.
     pub fn call(
         self: &Arc<Self>,
-        user: UserNumber,
+        (caller, user): (UserId, UserNumber),
         payload: Bytes,
         in_flight: &Arc<AtomicU32>,
         serial: bool,
@@ -123,7 +127,7 @@ impl Link {
         let (id, answer) = self
             .calls
             .lock()
-            .insert(user.0, InFlight::new(in_flight), serial, reports)
+            .insert((caller, user.0), InFlight::new(in_flight), serial, reports)
             .ok_or(NotSent)?;
         let pending = PendingCall {
             link: Arc::clone(self),
@@ -190,7 +194,7 @@ impl Link {
     }
 
     pub fn complete(&self, id: u64, answer: Answer) {
-        self.calls.lock().complete(id, answer);
+        self.calls.lock().receive(id, answer, &self.answers);
     }
 
     /// Stores the times of a call. The agent sends them before its answer to the call.
@@ -203,7 +207,7 @@ impl Link {
     /// Passes on a progress report of the agent.
     pub fn report(&self, id: u64, report: Bytes) {
         if report.len() <= PROGRESS_BYTES_MAX {
-            self.calls.lock().report(id, report);
+            self.calls.lock().report(id, report, &self.answers);
         }
     }
 

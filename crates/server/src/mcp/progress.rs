@@ -15,6 +15,7 @@ use tokio::time::{Instant, Interval};
 use super::{Exchange, Mcp, McpResponse, Mode, read_message};
 use crate::{
     identity::{Caller, Directory},
+    limits::AnswerHold,
     live::{Listener, Reports},
     methods::calls::Served,
     streams::recheck_interval,
@@ -30,6 +31,7 @@ pub struct CallRequest {
     pub body: Bytes,
     /// The progress token as JSON.
     pub token: String,
+    pub hold: Arc<AnswerHold>,
 }
 
 pub struct ProgressStream {
@@ -188,6 +190,7 @@ async fn answer(mcp: &Mcp, request: CallRequest, reports: Reports, served: &Serv
         arrived: request.arrived,
         reports: Some(&reports),
         served: Some(served),
+        hold: &request.hold,
     };
     let message = match parse_body(&request.body) {
         Ok(Body::Single(message)) => read_message(message),

@@ -81,6 +81,9 @@ impl ToolResult {
                 "Method interrupted: its method server or link ended during the call; the call may have had an effect"
                     .to_owned()
             }
+            RpcError::UnreadAnswers { limit_bytes, .. } => format!(
+                "Result dropped: your unread answers have reached the limit of {limit_bytes} bytes; read each answer, or make fewer calls at a time"
+            ),
             error => error.message().to_owned(),
         };
         Self::error(&message)

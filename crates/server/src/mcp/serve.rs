@@ -16,7 +16,10 @@ use super::{
     view::{Page, View},
 };
 use crate::{
-    methods::{calls::CallFacts, ended_call::Ending},
+    methods::{
+        calls::{CallFacts, unread_answers},
+        ended_call::Ending,
+    },
     traces::RunningTrace,
 };
 
@@ -174,7 +177,21 @@ impl Mcp {
             }
         };
         match reply {
-            Ok(reply) => Some(ToolResult::of(&reply, tool.output, era)),
+            Ok(reply) => {
+                let result = ToolResult::of(&reply, tool.output, era);
+                // The result is a copy that replaces the reply in memory.
+                let replaced = match &tool.source {
+                    ToolSource::Method { .. } => reply.len(),
+                    // Only the link counts replies.
+                    ToolSource::Script(_) => 0,
+                };
+                let (user, bytes) = (caller.user.id, (result.members.len(), replaced));
+                let counted = exchange.hold.add(&self.calls.answers, user, bytes);
+                Some(match counted {
+                    Ok(()) => result,
+                    Err(full) => ToolResult::of_failure(&unread_answers(full, true)),
+                })
+            }
             Err(RpcError::MethodNotFound) => None,
             Err(error) => Some(ToolResult::of_failure(&error)),
         }

@@ -8,10 +8,7 @@ mod release;
 mod tests;
 
 use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, OnceLock},
     task::Poll,
 };
 
@@ -42,7 +39,9 @@ use super::{
 use crate::{
     identity::{Caller, Credential, Directory},
     journal::Journal,
-    limits::{OverLimit, RateLimit},
+    limits::{
+        Account, AnswerHold, BudgetFull, ByteBudget, OverLimit, RateLimit, UNCOUNTED_BYTES_MAX,
+    },
     live::Reports,
     metrics::{CallOutcome, CallStats, Metrics},
     traces::Traces,
@@ -62,18 +61,28 @@ pub struct Calls {
     pub stats: Arc<CallStats>,
     pub journal: Arc<Journal>,
     pub traces: Arc<Traces>,
+    /// Counts answers until their callers have read them.
+    pub answers: Arc<ByteBudget>,
 }
 
 /// Largest total size of the answers to one body. The link limits the size of a single answer.
 pub const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The answers to a whole body.
+pub struct Answers {
+    /// `None` is 204 No Content.
+    pub json: Option<Vec<u8>>,
+    /// The memory of the answers; `None` if they are small.
+    pub hold: Option<Arc<AnswerHold>>,
+}
 
 /// State that the items of one body share.
 struct BodyState {
     arrived: Instant,
     /// For the call journal.
     via: CallVia,
-    /// Bytes of all replies so far, including rejected ones.
-    answered: AtomicUsize,
+    /// Bytes of all replies so far, and their memory.
+    hold: AnswerHold,
     /// The answer to `rpc.discover`, built at most once per body. Boxed to keep the future of
     /// ordinary calls small.
     discovered: OnceLock<Box<bytes::Bytes>>,
@@ -85,9 +94,22 @@ pub enum Reply {
     Error(bytes::Bytes),
 }
 
+impl Reply {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Result(bytes) | Self::Error(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether the link has counted the memory of the reply.
+    fn is_counted(&self) -> bool {
+        self.len() > UNCOUNTED_BYTES_MAX
+    }
+}
+
 impl Calls {
-    /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
-    pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Option<Vec<u8>>, OverLimit> {
+    /// Answers a whole body of `POST /api/methods/call`.
+    pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Answers, OverLimit> {
         let parsed = parse_body(body);
         let (calls, via) = match &parsed {
             Ok(Body::Batch(requests)) => (requests.len(), CallVia::Batch),
@@ -99,11 +121,11 @@ impl Calls {
                 Credential::Script => CallVia::Script,
                 _ => via,
             },
-            answered: AtomicUsize::new(0),
+            hold: AnswerHold::default(),
             discovered: OnceLock::new(),
         };
         self.admit(caller, calls, shared.arrived)?;
-        Ok(match &parsed {
+        let json = match &parsed {
             Err(error) => {
                 self.metrics.count(CallOutcome::Invalid);
                 Some(refusal(error, None))
@@ -117,6 +139,10 @@ impl Calls {
             }
             // Boxed to keep the future of single calls small.
             Ok(Body::Batch(requests)) => Box::pin(self.answer_all(caller, requests, &shared)).await,
+        };
+        Ok(Answers {
+            json,
+            hold: shared.hold.into_counted(),
         })
     }
 
@@ -223,7 +249,7 @@ impl Calls {
         };
         let reply = reply
             .and_then(|reply| self.release_reply(caller, provider.as_ref(), reply))
-            .and_then(|reply| within_budget(reply, shared));
+            .and_then(|reply| self.within_budget(caller, reply, shared));
         let ending = Ending::of(&reply).with_times(times);
         // Created after the call: otherwise the future of the call would contain it.
         let mut json = Vec::new();
@@ -240,8 +266,41 @@ impl Calls {
             let reply = reply.as_ref().ok();
             self.record(&call, provider.as_deref(), ending, took, reply);
         }
-        let provider = provider.filter(|_| reply.is_ok());
+        let mut provider = provider.filter(|_| reply.is_ok());
+        if let Ok(reply) = &reply
+            && reply.is_counted()
+        {
+            // The answer is a copy that replaces the reply in memory.
+            let bytes = (reply.len(), reply.len());
+            if let Err(full) = shared.hold.add(&self.answers, caller.user.id, bytes) {
+                json = refusal(&unread_answers(full, true), Some(id));
+                provider = None;
+            }
+        }
         Some(ItemAnswer { json, provider })
+    }
+
+    /// Rejects a reply that would make the answers to one body exceed [`ANSWER_BYTES_MAX`], or a
+    /// small reply that would make the unread answers of the caller exceed their share. The first
+    /// reply is always small enough for the body.
+    fn within_budget(
+        &self,
+        caller: &Caller,
+        reply: Reply,
+        shared: &BodyState,
+    ) -> Result<Reply, RpcError> {
+        let (before, bytes) = (shared.hold.bytes(), reply.len());
+        if before > 0 && before + bytes > ANSWER_BYTES_MAX {
+            return Err(RpcError::AnswerTooLarge {
+                limit_bytes: ANSWER_BYTES_MAX,
+            });
+        }
+        if !reply.is_counted() {
+            let user = caller.user.id;
+            let added = shared.hold.add(&self.answers, user, (bytes, 0));
+            added.map_err(|full| unread_answers(full, true))?;
+        }
+        Ok(reply)
     }
 
     /// Builds the answer to the `rpc.discover` requests of a body, once for all of them. If this
@@ -320,6 +379,12 @@ impl Route for CallRoute<'_> {
         self.call
     }
 
+    fn admit(&self) -> Result<(), RpcError> {
+        let account = Account::User(self.call.caller.user.id);
+        let checked = self.calls.answers.check_share(account);
+        checked.map_err(|full| unread_answers(full, false))
+    }
+
     fn pick(&self, tried: &[Arc<Provider>]) -> Result<Arc<Provider>, PickError> {
         let call = self.call;
         let provider = self.calls.pick(call.caller, call.method, tried)?;
@@ -351,19 +416,12 @@ pub fn outcome_of(reply: &Result<Reply, RpcError>) -> CallOutcome {
     }
 }
 
-/// Rejects a reply that would make the answers to one body exceed [`ANSWER_BYTES_MAX`]. The first
-/// reply is always accepted.
-fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
-    let bytes = match &reply {
-        Reply::Result(bytes) | Reply::Error(bytes) => bytes.len(),
-    };
-    let before = shared.answered.fetch_add(bytes, Ordering::Relaxed);
-    if before > 0 && before + bytes > ANSWER_BYTES_MAX {
-        return Err(RpcError::AnswerTooLarge {
-            limit_bytes: ANSWER_BYTES_MAX,
-        });
+/// The error of a call whose caller does not read earlier answers.
+pub fn unread_answers(full: BudgetFull, sent: bool) -> RpcError {
+    RpcError::UnreadAnswers {
+        limit_bytes: full.limit,
+        sent,
     }
-    Ok(reply)
 }
 
 fn refusal(error: &RpcError, id: Option<&str>) -> Vec<u8> {

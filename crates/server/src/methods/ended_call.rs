@@ -86,7 +86,9 @@ impl Ending {
             times: None,
             sent: match reply {
                 Ok(_) => true,
-                Err(RpcError::TimedOut { sent, .. }) => *sent,
+                Err(RpcError::TimedOut { sent, .. } | RpcError::UnreadAnswers { sent, .. }) => {
+                    *sent
+                }
                 Err(RpcError::Unavailable | RpcError::MethodNotFound) => false,
                 Err(_) => true,
             },

@@ -91,18 +91,19 @@ impl Provider {
     /// Puts a call of a user on the space's link.
     pub fn call(
         &self,
-        user: UserId,
+        caller: UserId,
         params: Option<&str>,
         trace: Option<&RunningTrace>,
         reports: Option<&Reports>,
     ) -> Result<PendingCall, NotSent> {
         let link = self.link()?;
-        let user = link.number_of(user);
+        let user = link.number_of(caller);
         let trace = self.context(trace, RunningTrace::method_context);
         // The agent appends its own id and the closing brace.
         let payload = self.payload(&link, user, (params, trace.as_ref()), br#","id":"#);
         let serial = self.mode == Mode::Serial;
-        link.call(user, payload, &self.in_flight, serial, reports.cloned())
+        let reports = reports.cloned();
+        link.call((caller, user), payload, &self.in_flight, serial, reports)
     }
 
     /// Sends a notification. Its trace has only the span of the server, because the agent reports

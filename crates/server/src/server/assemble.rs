@@ -31,7 +31,7 @@ use crate::{
     identity::{Directory, Identity},
     journal::Journal,
     lifecycle::Lifecycle,
-    limits::{BodyBudget, RateLimit},
+    limits::{ByteBudget, RateLimit},
     links::{LinkPolicy, Links, ZoneKeys},
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
@@ -71,6 +71,7 @@ struct Base {
     secrets: Arc<SecretKey>,
     compute: FairPool,
     streams: Streams,
+    answers: Arc<ByteBudget>,
     hub: Hub,
     server_id: ServerId,
     shutdown: CancellationToken,
@@ -142,7 +143,8 @@ pub fn assemble(
         web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
         allowed_hosts: allowed_hosts(options),
-        bodies: BodyBudget::new(options.limits.unfinished_body_bytes_max),
+        bodies: ByteBudget::of_bodies(options.limits.unfinished_body_bytes_max),
+        answers: base.answers,
         warned_of_proxy: AtomicBool::new(false),
         public_origin: options.public_url.as_deref().and_then(origin),
         public_authority: options.public_url.as_deref().and_then(authority),
@@ -193,6 +195,9 @@ impl Base {
             metrics,
             compute: options.limits.compute_pool(),
             streams: Streams::new(options.quotas),
+            answers: Arc::new(ByteBudget::of_answers(
+                options.limits.unread_answer_bytes_max,
+            )),
             hub: Hub::default(),
             server_id: opened.server_id,
             shutdown,
@@ -236,6 +241,10 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -
         directory: base.directory.clone(),
         server_id: base.server_id,
     });
+    let policy = LinkPolicy {
+        takes_times: base.journal.is_on() || base.traces.is_on(),
+        ..options.policy.links
+    };
     Links::new(
         Publisher {
             registry: base.registry.clone(),
@@ -247,10 +256,7 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -
         lifecycle,
         logs,
         base.metrics.clone(),
-        LinkPolicy {
-            takes_times: base.journal.is_on() || base.traces.is_on(),
-            ..options.policy.links
-        },
+        (policy, base.answers.clone()),
         keys,
         base.shutdown.clone(),
     )
@@ -295,6 +301,7 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         stats: Arc::default(),
         journal: base.journal.clone(),
         traces: base.traces.clone(),
+        answers: base.answers.clone(),
     }
 }
 

@@ -9,3 +9,4 @@ mod messages;
 mod openapi;
 mod proxies;
 mod shapes;
+mod unread_answers;

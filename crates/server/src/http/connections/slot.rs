@@ -8,9 +8,12 @@ use std::{
     },
 };
 
+use parking_lot::Mutex;
+use svc_core::UserId;
 use tokio::sync::Notify;
 
-use super::ConnectionTable;
+use super::{ConnectionTable, UnreadAnswer};
+use crate::limits::{AnswerHold, ByteBudget};
 
 /// What the task of a connection must do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
@@ -37,7 +40,10 @@ pub struct Slot {
     pub(super) idle_since: AtomicU64,
     /// HTTP/2 streams in progress.
     streams: AtomicU32,
-    /// Since when the client has accepted no bytes; 0 while it accepts them.
+    /// What ends the HTTP/2 stream of the request that was received last, until the stream begins.
+    next_stream: Mutex<Option<Arc<Notify>>>,
+    /// Since when the client has accepted too few of the bytes that wait for it; 0 while no bytes
+    /// wait.
     pub(super) stalled_since: AtomicU64,
     order: AtomicU8,
     order_given: Notify,
@@ -54,6 +60,7 @@ impl Slot {
             is_link: AtomicBool::new(false),
             idle_since: AtomicU64::new(accepted_at),
             streams: AtomicU32::new(0),
+            next_stream: Mutex::new(None),
             stalled_since: AtomicU64::new(0),
             order: AtomicU8::new(Order::Continue as u8),
             order_given: Notify::new(),
@@ -124,25 +131,62 @@ impl Slot {
     }
 
     pub fn note_idle(&self) {
-        let now = self.table.now.load(Ordering::Relaxed);
-        self.idle_since.store(now, Ordering::Relaxed);
+        self.idle_since.store(self.now(), Ordering::Relaxed);
     }
 
     pub fn note_busy(&self) {
         self.idle_since.store(0, Ordering::Relaxed);
     }
 
+    /// Announces the HTTP/2 stream of a request that was just received. A notification of the
+    /// result ends the stream.
+    pub fn announce_stream(&self) -> Arc<Notify> {
+        let end = Arc::new(Notify::new());
+        *self.next_stream.lock() = Some(Arc::clone(&end));
+        end
+    }
+
     pub fn begin_stream(self: &Arc<Self>) -> StreamGuard {
         self.streams.fetch_add(1, Ordering::Relaxed);
         self.note_busy();
-        StreamGuard(Arc::clone(self))
+        StreamGuard {
+            slot: Arc::clone(self),
+            end: self.next_stream.lock().take().unwrap_or_default(),
+        }
     }
 
+    /// Begins an answer, which is unread until the result is dropped.
+    pub fn begin_answer(
+        self: &Arc<Self>,
+        stream: Option<Arc<Notify>>,
+        payer: Option<UserId>,
+        hold: Option<Arc<AnswerHold>>,
+    ) -> Arc<UnreadAnswer> {
+        UnreadAnswer::begin(self, stream, payer, hold)
+    }
+
+    /// Counts the memory of unread answers.
+    pub fn answers(&self) -> &Arc<ByteBudget> {
+        &self.table.answers
+    }
+
+    pub(super) fn table(&self) -> &ConnectionTable {
+        &self.table
+    }
+
+    /// The time of the table, as of its last update.
+    pub(super) fn now(&self) -> u64 {
+        self.table.now.load(Ordering::Relaxed)
+    }
+
+    /// Orders the connection to end at once.
+    pub(super) fn close(&self) {
+        self.give(Order::Close);
+    }
+
+    /// Bytes begin to wait for the client, or the client has accepted enough of them.
     pub fn note_stalled(&self) {
-        if self.stalled_since.load(Ordering::Relaxed) == 0 {
-            let now = self.table.now.load(Ordering::Relaxed);
-            self.stalled_since.store(now, Ordering::Relaxed);
-        }
+        self.stalled_since.store(self.now(), Ordering::Relaxed);
     }
 
     pub fn note_unstalled(&self) {
@@ -197,12 +241,23 @@ fn set(flag: &AtomicBool) {
 }
 
 /// An HTTP/2 stream in progress.
-pub struct StreamGuard(Arc<Slot>);
+pub struct StreamGuard {
+    slot: Arc<Slot>,
+    /// Notified when the stream must end.
+    end: Arc<Notify>,
+}
+
+impl StreamGuard {
+    /// Waits until the stream must end.
+    pub async fn ended(&self) {
+        self.end.notified().await;
+    }
+}
 
 impl Drop for StreamGuard {
     fn drop(&mut self) {
-        if self.0.streams.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.0.note_idle();
+        if self.slot.streams.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.slot.note_idle();
         }
     }
 }

@@ -1,17 +1,20 @@
 //! Connections for tests.
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::{net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{ConnectionLimits, Connections, Registration};
+use crate::limits::ByteBudget;
 
 /// A table with the given limits.
 pub fn connections(total: usize, per_address: usize) -> Connections {
-    Connections::new(ConnectionLimits {
+    let limits = ConnectionLimits {
         total,
         per_address,
         head: Duration::from_secs(30),
+        stall: Duration::from_secs(30),
         trusted_proxies: vec!["10.0.0.0/8".parse().expect("a network")],
-    })
+    };
+    Connections::new(limits, Arc::new(ByteBudget::of_answers(1024 * 1024)))
 }
 
 /// The only connection of a new table.

@@ -12,7 +12,10 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 
-use crate::{http::error::ApiError, limits::Reservation};
+use crate::{
+    http::error::ApiError,
+    limits::{ByteBudget, Reservation},
+};
 
 #[derive(Debug)]
 pub struct CompleteBody {
@@ -36,7 +39,7 @@ pub async fn read_body<B>(
     body: B,
     max: usize,
     time_max: Duration,
-    reservation: Reservation<'_>,
+    reservation: Reservation<&ByteBudget>,
 ) -> Result<CompleteBody, ApiError>
 where
     B: HttpBody<Data = Bytes>,
@@ -80,7 +83,7 @@ async fn read_pieces<B>(
     mut body: Pin<&mut B>,
     mut first: Option<Frame<Bytes>>,
     max: usize,
-    mut reservation: Reservation<'_>,
+    mut reservation: Reservation<&ByteBudget>,
 ) -> Result<Bytes, ApiError>
 where
     B: HttpBody<Data = Bytes>,

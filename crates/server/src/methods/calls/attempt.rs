@@ -50,6 +50,11 @@ impl Routed {
 pub(super) trait Route {
     fn call(&self) -> &CallFacts<'_>;
 
+    /// Whether the caller may make a call now.
+    fn admit(&self) -> Result<(), RpcError> {
+        Ok(())
+    }
+
     /// Picks a provider that was not tried yet.
     fn pick(&self, tried: &[Arc<Provider>]) -> Result<Arc<Provider>, PickError>;
 
@@ -78,6 +83,9 @@ impl<R: Route> Drop for WaitingCaller<'_, R> {
 
 /// Tries one provider after another, as long as nothing was sent to a method server.
 pub(super) async fn try_providers(route: impl Route, reports: Option<&Reports>) -> Routed {
+    if let Err(error) = route.admit() {
+        return Routed::unsent(Err(error));
+    }
     let mut tried: Vec<Arc<Provider>> = Vec::new();
     loop {
         let provider = match route.pick(&tried) {
@@ -148,6 +156,10 @@ pub async fn await_answer(
         Answer::Unavailable => Ok(None),
         Answer::Interrupted => Err(RpcError::Interrupted),
         Answer::Cancelled { sent } => Err(timed_out(provider, sent)),
+        Answer::Unread { limit_bytes } => Err(RpcError::UnreadAnswers {
+            limit_bytes,
+            sent: true,
+        }),
     }
 }
 

@@ -143,6 +143,8 @@ fn limits(server: &config::Server) -> Limits {
             .filter(|&limit| limit > 0),
         head_max: Duration::from_secs_f64(server.head_seconds),
         unfinished_body_bytes_max: server.max_unfinished_body_bytes,
+        unread_answer_bytes_max: server.max_unread_answer_bytes,
+        answer_stall_max: Duration::from_secs_f64(server.answer_stall_seconds),
     }
 }
 

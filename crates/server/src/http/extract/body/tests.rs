@@ -5,7 +5,7 @@ use http::HeaderMap;
 use http_body_util::{Full, StreamBody};
 
 use super::*;
-use crate::limits::{Account, BodyBudget};
+use crate::limits::{Account, ByteBudget};
 
 const MAX: usize = 10;
 
@@ -14,7 +14,7 @@ where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let budget = BodyBudget::new(1024 * 1024);
+    let budget = ByteBudget::of_bodies(1024 * 1024);
     let reservation = budget.begin(Account::Connection(1));
     super::read_body(body, max, time_max, reservation).await
 }

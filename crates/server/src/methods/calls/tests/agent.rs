@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use super::Executions;
 use crate::{
     identity::Caller,
+    limits::ByteBudget,
     live::{Answer, Link, LinkSetup, LiveSpace},
 };
 
@@ -53,6 +54,7 @@ impl SimulatedAgent {
             learns_servers: false,
             moves_home: false,
             user_key: [7; 32],
+            answers: Arc::new(ByteBudget::of_answers(1_000_000)),
         });
         if let Some(old) = self.live.attach(Arc::clone(&link)) {
             old.closing().end(Goodbye::Reconnect);
