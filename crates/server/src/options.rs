@@ -153,6 +153,8 @@ pub struct Limits {
     pub unread_answer_bytes_max: usize,
     /// A client must accept at least 64 KiB of a waiting answer in this time.
     pub answer_stall_max: Duration,
+    /// Registrations of all spaces of an owner within a minute.
+    pub registrations_per_minute: usize,
     /// Calls a user may make per second; no limit when absent.
     pub calls_per_second: Option<u32>,
     /// Threads for long computations; at least 1.
@@ -171,6 +173,7 @@ impl Default for Limits {
             unfinished_body_bytes_max: 256 * 1024 * 1024,
             unread_answer_bytes_max: 512 * 1024 * 1024,
             answer_stall_max: Duration::from_secs(30),
+            registrations_per_minute: 120,
             calls_per_second: None,
             compute_threads: default_compute_threads(),
             compute_queue: 64,

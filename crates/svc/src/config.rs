@@ -65,6 +65,7 @@ sections! {
         max_unfinished_body_bytes: usize = "SVC_MAX_UNFINISHED_BODY_BYTES",
         max_unread_answer_bytes: usize = "SVC_MAX_UNREAD_ANSWER_BYTES",
         answer_stall_seconds: f64 = "SVC_ANSWER_STALL_SECONDS",
+        registrations_per_minute: usize = "SVC_REGISTRATIONS_PER_MINUTE",
         workers: usize = "SVC_WORKERS",
         compute_threads: usize = "SVC_COMPUTE_THREADS",
         compute_queue: usize = "SVC_COMPUTE_QUEUE",
@@ -265,6 +266,11 @@ impl Config {
                 UNREAD_ANSWER_BYTES_MIN,
             ),
             ("compute_queue", server.compute_queue, 1),
+            (
+                "registrations_per_minute",
+                server.registrations_per_minute,
+                1,
+            ),
             ("heartbeat_seconds", server.heartbeat_seconds as usize, 1),
         ] {
             if value < min {

@@ -151,7 +151,11 @@ impl Links {
     }
 
     async fn register(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, register: Register) {
-        let registered = match self.publisher.check(live, register).await {
+        let checked = match self.publisher.admit(live) {
+            Ok(()) => self.publisher.check(live, register).await,
+            Err(refused) => Err(refused),
+        };
+        let registered = match checked {
             Ok(checked) => self.publish(live, link, id, checked).await,
             Err(refused) => Err(refused),
         };

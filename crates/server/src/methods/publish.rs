@@ -1,7 +1,7 @@
 //! Publishes the registration of an agent: checks every rule, resolves groups, and accepts the
 //! whole registration or nothing (spec 2.1). The server must not rely on the agent's own check.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
 use svc_core::{
     CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId,
@@ -17,6 +17,7 @@ use super::registry::{Conflict, Definition, Publication, Registry};
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::Directory,
+    limits::{MinuteLimit, OverMinuteLimit},
     live::LiveSpace,
 };
 
@@ -28,6 +29,8 @@ pub struct Publisher {
     pub quotas: Quotas,
     /// Checks registrations, and parses large messages of agents.
     pub compute: FairPool,
+    /// Limits the registrations of an owner: each one may change the tools of all users.
+    pub pace: MinuteLimit,
 }
 
 /// A registration that is valid by itself. It may still conflict with other registrations.
@@ -56,6 +59,11 @@ pub enum RegistrationRejected {
     Ticket,
     #[error("a newer registration of the space is in effect at this server")]
     Outdated,
+    #[error(
+        "your spaces have made {} registrations within a minute, the most that `registrations_per_minute` allows",
+        .0.per_minute
+    )]
+    TooMany(OverMinuteLimit),
 }
 
 impl RegistrationRejected {
@@ -68,6 +76,12 @@ impl RegistrationRejected {
                 (422, "unknown_group")
             }
             Self::Store(_) | Self::Unchecked(_) => (503, "unavailable"),
+            // Agents keep their registration at the other servers of the zone when they get a 5xx.
+            Self::TooMany(over) => {
+                let seconds = over.retry_after.as_secs() + 1;
+                detail += &format!("\nhint: register again in {seconds} s");
+                (503, "too_many_registrations")
+            }
             Self::Ticket => (403, "ticket_invalid"),
             Self::Outdated => (409, "registration_outdated"),
             Self::Conflict(Conflict::Quota(exceeded)) => return Problem::quota_exceeded(exceeded),
@@ -104,6 +118,17 @@ impl CheckedPublication {
 }
 
 impl Publisher {
+    /// Counts a registration against the limit of the owner. The first registration of a space that
+    /// this server did not hold is not counted: after a restart of the server, all spaces of an
+    /// owner register again at the same time.
+    pub fn admit(&self, space: &LiveSpace) -> Result<(), RegistrationRejected> {
+        if space.take_first_registration() {
+            return Ok(());
+        }
+        let taken = self.pace.take(space.owner, Instant::now());
+        taken.map_err(RegistrationRejected::TooMany)
+    }
+
     /// Checks everything except conflicts with other registrations. Agents choose the schemas, so a
     /// check may take long. It runs on the compute pool and counts as work of the owner.
     pub async fn check(

@@ -21,6 +21,7 @@ use svc_server::{
     App, EventOptions, Limits, Options, Policy, ScriptOptions, Server,
     http::{listen::Peer, router},
     identity::PasswordPolicy,
+    limits::MinuteLimit,
     live::LiveSpace,
     methods::publish::Publisher,
 };
@@ -239,6 +240,7 @@ impl World {
             store: self.app.store.clone(),
             quotas: self.app.quotas,
             compute: self.app.compute.clone(),
+            pace: MinuteLimit::new(1),
         };
         let checked = publisher.check(&live, register).await;
         let published = publisher.publish(checked.expect("a valid registration"), |_| ());

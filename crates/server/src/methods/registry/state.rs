@@ -1,6 +1,7 @@
 //! The maps of the registry, and the operations that keep them consistent.
 
 mod limits;
+mod unchanged;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -103,6 +104,7 @@ impl State {
         }
         let (space, owner) = (&publication.space, publication.space.owner);
         let counters = self.counters_of(space.id, owner);
+        self.tools.is_frozen = self.is_unchanged(publication, place);
         self.withdraw(space.id);
         let timeout = Duration::from_secs(publication.server.timeout.into());
         let mut names = Vec::with_capacity(publication.methods.len());
@@ -128,6 +130,7 @@ impl State {
             names.push(definition.name.clone());
         }
         self.spaces.insert(space.id, (owner, names));
+        self.tools.is_frozen = false;
         Ok(conflicting)
     }
 

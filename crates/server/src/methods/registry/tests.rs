@@ -375,3 +375,30 @@ fn the_definitions_of_an_owner_have_a_limit_in_bytes() {
     registry.withdraw(one.id);
     assert_eq!(megabytes(&two, "b", 4), Ok(()));
 }
+
+#[test]
+fn an_unchanged_registration_keeps_the_tools_of_all_users() {
+    let (registry, one) = (Registry::default(), space(1, ANN));
+    let methods = [("a.b", "same", "shared"), ("a.c", "same", "private")];
+    let seen = || registry.tools_version(viewer(BOB, &[]));
+    let place = publish(&registry, &publication(&one, &methods, None)).expect("first");
+    let before = seen();
+    let again = |methods: &[_], place| {
+        let publication = Publication {
+            place,
+            generation: 2,
+            ..publication(&one, methods, None)
+        };
+        publish(&registry, &publication).expect("no conflict");
+        seen()
+    };
+    assert_eq!(again(&methods, Some(place)), before);
+    assert_eq!(picked(&registry, "a.b"), Ok(one.id));
+    // A later place may change which of two tools with one name is listed.
+    let moved = again(&methods, None);
+    assert_ne!(moved, before);
+    let changed = [("a.b", "other", "shared"), ("a.c", "same", "private")];
+    let changed = again(&changed, Some(place));
+    assert_ne!(changed, moved);
+    assert_ne!(again(&[("a.c", "same", "private")], Some(place)), changed);
+}

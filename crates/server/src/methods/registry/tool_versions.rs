@@ -18,6 +18,8 @@ pub struct ToolVersions {
     of_owner: HashMap<UserId, u64>,
     of_group: HashMap<GroupId, u64>,
     of_everyone: u64,
+    /// While methods are replaced by equal ones, nothing changes.
+    pub is_frozen: bool,
 }
 
 /// The version of the tools that one user sees.
@@ -32,7 +34,7 @@ pub struct ToolsVersion {
 impl ToolVersions {
     /// Records that a method was added or removed.
     pub fn changed(&mut self, owner: UserId, definition: &Definition) {
-        if definition.tool_name.is_none() {
+        if definition.tool_name.is_none() || self.is_frozen {
             return;
         }
         self.latest += 1;

@@ -144,6 +144,7 @@ fn limits(server: &config::Server) -> Limits {
         head_max: Duration::from_secs_f64(server.head_seconds),
         unfinished_body_bytes_max: server.max_unfinished_body_bytes,
         unread_answer_bytes_max: server.max_unread_answer_bytes,
+        registrations_per_minute: server.registrations_per_minute,
         answer_stall_max: Duration::from_secs_f64(server.answer_stall_seconds),
     }
 }

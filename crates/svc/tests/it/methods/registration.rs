@@ -305,3 +305,28 @@ async fn s2_1_warnings_are_shown_and_the_registration_succeeds() {
     assert_eq!(document["event_sinks"], json!(["later"]));
     assert_eq!(document["events"], json!(["custom.*"]));
 }
+
+#[tokio::test]
+async fn registrations_of_one_owner_are_limited_and_come_back_after_a_restart() {
+    let mut server = TestServer::builder()
+        .config("registrations_per_minute = 3")
+        .start()
+        .await;
+    let (ann, ben) = (server.user("ann").await, server.user("ben").await);
+    let space = ann.space("lab").await;
+    let agent = space.agent().await;
+    // The first registration of a space is not counted.
+    for _ in 0..4 {
+        agent.register(fixture().plain("echo")).await.expect(0);
+    }
+    let said = ["`registrations_per_minute`", "register again in"];
+    check_refused(&ann, &agent, fixture().plain("pid"), &said).await;
+    let _other = ben
+        .space("lab")
+        .await
+        .publish(fixture().plain("echo"))
+        .await;
+    server.restart().await;
+    space.wait_for_registration("active", 2 * SOON).await;
+    result(&ann.call("echo", json!({})).await);
+}
