@@ -20,7 +20,7 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use svc_testkit::{TestServer, raise_open_files_limit};
+use svc_testkit::{TestServer, peak_resident_mib, raise_open_files_limit, resident_mib};
 use tokio::time::sleep;
 
 use self::{
@@ -111,12 +111,15 @@ async fn measure(attack: Attack, window: Duration) -> anyhow::Result<Row> {
     // Warm-up: the first calls and logins are slower than the rest.
     victim.measure(WARM_UP).await;
     let (quiet, server_quiet) = timed(&server, victim.measure(window)).await?;
+    let (memory_before, disk_before) = (resident_mib(server.id()), disk_mib(&server)?);
     let attacker = Attacker::start(attack, &brief).await?;
     sleep(WARM_UP).await;
     let (begun, before) = (Instant::now(), attacker.cpu_time()?);
     let (attacked, server_attacked) = timed(&server, victim.measure(window)).await?;
     let cost = (attacker.cpu_time()? - before).as_secs_f64() / begun.elapsed().as_secs_f64();
     attacker.stop().await?;
+    let memory_mib = peak_resident_mib(server.id()).saturating_sub(memory_before);
+    let disk_mib = disk_mib(&server)?.saturating_sub(disk_before);
     let cores = cost + (server_attacked - server_quiet).max(0.0);
     let burner = Burner::start(cores)?;
     sleep(WARM_UP).await;
@@ -128,7 +131,18 @@ async fn measure(attack: Attack, window: Duration) -> anyhow::Result<Row> {
         quiet,
         attacked,
         control,
+        memory_mib,
+        disk_mib,
     })
+}
+
+/// The size of the server's data folder.
+fn disk_mib(server: &TestServer) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for file in std::fs::read_dir(server.data_dir())? {
+        bytes += file?.metadata()?.len();
+    }
+    Ok(bytes >> 20)
 }
 
 /// Returns the measurements, and the number of cores that the server used.

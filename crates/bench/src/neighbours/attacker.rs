@@ -20,6 +20,7 @@ use crate::calls::processes::cpu_times;
 
 /// User name of the attacker.
 const NAME: &str = "mallory";
+const SECOND_NAME: &str = "mallet";
 
 /// The inputs of the attacker's process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,8 +33,10 @@ pub struct Brief {
     pub victim: String,
     /// The address of a receiver that never responds.
     pub hanging_url: String,
-    /// The path of a source that the attacker owns, if the attack needs one.
-    pub source_path: Option<String>,
+    /// The token of another user, who helps the attacker.
+    pub second_token: String,
+    /// The path of a record that the attacker owns, if the attack needs one.
+    pub path: Option<String>,
 }
 
 impl Brief {
@@ -54,12 +57,10 @@ impl Brief {
             agent_tokens,
             victim: victim.user.name.clone(),
             hanging_url: format!("http://{}/", hanging.local_addr()?),
-            source_path: None,
+            second_token: server.user(SECOND_NAME).await.token.clone(),
+            path: None,
         };
-        if attack == Attack::BadSignatures {
-            brief.source_path = Some(attacks::make_source(&brief).await?);
-        }
-        attacks::prepare(attack, &brief).await?;
+        brief.path = attacks::prepare(attack, &brief).await?;
         Ok(brief)
     }
 

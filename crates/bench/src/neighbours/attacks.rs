@@ -1,19 +1,19 @@
 //! The attacks: what an ordinary user, or a client without a credential, can do to a server.
 //!
-//! Each attack runs at a fixed rate until its process ends. Only `registrations` waits for the
-//! answer to one request before it sends the next request. So a slow server gets as many requests
+//! Each attack runs at a fixed rate until its process ends. Only attacks with registrations wait for
+//! the answer to one request before they send the next request. So a slow server gets as many requests
 //! of the other attacks as a fast server, up to a limit of requests in flight.
 
 mod connections;
 mod links;
 mod requests;
+mod storage;
 
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::attacker::Brief;
-pub use requests::make_source;
 
 /// An attack that is not stopped ends after this time.
 const TIME_MAX: Duration = Duration::from_secs(300);
@@ -56,25 +56,43 @@ attacks! {
     HealthFlaps "health-flaps" "500 reports/s of a changed health",
     Emits "emits" "200 events/s of 64 KiB",
     BadSignatures "bad-signatures" "500 requests/s of 64 KiB with a bad signature to a source of the attacker's own",
+    DeepExpressions "deep-expressions" "5 previews/s of expressions with up to 16,000 nested operators, which must be refused",
+    UndeliveredReplays "undelivered-replays" "20 replays/s of undelivered events in a history of 50,000 events",
+    Comparisons "comparisons" "4 previews/s by two users that compare objects of 9,000 members 3,000 times",
+    JournalFlood "journal-flood" "5 batches/s of 1,000 calls without params to the victim's shared method",
+    UnreadAnswers "unread-answers" "10 connections/s that call a method with a result of 8 MiB and read nothing",
+    AuditFill "audit-fill" "200 changes/s of the 100 patterns of a sink",
+    ReceiverAnswers "receiver-answers" "4 events/s to 50 webhooks whose receiver answers with 16 KiB",
+    SharedRegistrations "shared-registrations" "registrations of 100 changed shared methods, each one after the answer to the one before",
 }
 
 impl Attack {
     /// The number of spaces that the attack needs.
     pub fn spaces(self) -> usize {
         match self {
-            Self::StuckMethods | Self::LargeBodies | Self::Registrations | Self::HealthFlaps => 1,
+            Self::StuckMethods
+            | Self::LargeBodies
+            | Self::Registrations
+            | Self::HealthFlaps
+            | Self::UnreadAnswers
+            | Self::SharedRegistrations => 1,
             _ => 0,
         }
     }
 }
 
-/// Creates the sinks or the events that the attack needs.
-pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
+/// Creates the records that the attack needs. Returns the path that the attack uses, if it depends
+/// on them.
+pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<Option<String>> {
     match attack {
-        Attack::StuckWebhooks => requests::make_stuck_webhooks(brief).await,
-        Attack::History => requests::fill_history(brief).await,
-        _ => Ok(()),
+        Attack::StuckWebhooks => requests::make_stuck_webhooks(brief).await?,
+        Attack::History => requests::fill_history(brief).await?,
+        Attack::BadSignatures => return requests::make_source(brief).await.map(Some),
+        Attack::UndeliveredReplays => return storage::fill_undelivered(brief).await.map(Some),
+        Attack::AuditFill => return storage::make_changing_sink(brief).await.map(Some),
+        _ => {}
     }
+    Ok(None)
 }
 
 /// Runs the attack. Sends on `ready` when the attack has begun.
@@ -85,6 +103,9 @@ pub async fn run(attack: Attack, brief: Brief, ready: oneshot::Sender<()>) -> an
             Attack::LargeBodies => links::large_bodies(&brief, ready).await,
             Attack::Registrations => links::registrations(&brief, ready).await,
             Attack::HealthFlaps => links::health_flaps(&brief, ready).await,
+            Attack::UnreadAnswers => links::unread_answers(&brief, ready).await,
+            Attack::SharedRegistrations => links::shared_registrations(&brief, ready).await,
+            Attack::ReceiverAnswers => storage::receiver_answers(&brief, ready).await,
             Attack::SilentConnections => connections::silent(&brief, ready).await,
             Attack::HalfRequests => connections::half_requests(&brief, ready).await,
             Attack::UnfinishedLogins => connections::unfinished_logins(&brief, ready).await,

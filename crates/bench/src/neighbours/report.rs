@@ -23,6 +23,9 @@ pub struct Row {
     pub quiet: Measured,
     pub attacked: Measured,
     pub control: Measured,
+    /// By how much the server grew during the attack.
+    pub memory_mib: u64,
+    pub disk_mib: u64,
 }
 
 impl Row {
@@ -72,6 +75,10 @@ pub fn print_row(row: &Row) {
             ratio(times(&row.attacked), times(&row.quiet)),
         );
     }
+    println!(
+        "  the server grew by {} MiB of memory (peak) and {} MiB on disk",
+        row.memory_mib, row.disk_mib
+    );
     for (when, measured) in [
         ("quiet", &row.quiet),
         ("attacked", &row.attacked),

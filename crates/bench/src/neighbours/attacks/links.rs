@@ -1,19 +1,30 @@
 //! Attacks by a malicious agent.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use anyhow::{Context, ensure};
+use bytes::Bytes;
 use serde_json::{Value, json};
 use svc_core::{Timestamp, registration::Registration, space::Health};
-use svc_link::Control;
+use svc_link::{Control, Frame, FrameKind};
 use svc_testkit::{RawLink, SimulatedAgents};
-use tokio::{sync::oneshot, time::interval};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpSocket, TcpStream},
+    sync::oneshot,
+    time::interval,
+};
 
+use super::requests::post;
 use crate::neighbours::attacker::Brief;
 
 const STUCK_METHODS: usize = 300;
 const LARGE_BYTES: usize = 4 * 1024 * 1024;
 const REGISTERED_METHODS: usize = 1_000;
+const SHARED_METHODS: usize = 100;
+/// Connections with an unread answer, and the size of an answer.
+const UNREAD: usize = 200;
+const UNREAD_BYTES: usize = 8 * 1024 * 1024;
 
 /// Opens a link, and registers methods if `registration` is given.
 async fn linked(brief: &Brief, registration: Option<Value>) -> anyhow::Result<RawLink> {
@@ -54,8 +65,8 @@ pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
             frame = raw.next() => {
                 let frame = frame.map_err(anyhow::Error::msg)?;
                 // Without answers to pings the server would end the link.
-                if frame.kind == svc_link::FrameKind::Ping {
-                    let pong = svc_link::Frame::empty(frame.id, svc_link::FrameKind::Pong);
+                if frame.kind == FrameKind::Ping {
+                    let pong = Frame::empty(frame.id, FrameKind::Pong);
                     raw.send(&[pong]).await.map_err(anyhow::Error::msg)?;
                 }
             }
@@ -114,6 +125,77 @@ pub async fn registrations(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
     Ok(())
 }
 
+/// Registers changed shared methods as fast as the server answers. Each change concerns the tools of
+/// all users.
+pub async fn shared_registrations(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
+    let mut raw = linked(brief, None).await?;
+    let mut ready = Some(ready);
+    for round in 0_usize.. {
+        let methods = (0..SHARED_METHODS).map(|n| {
+            json!({
+                "name": format!("shared.m{n}"), "local_name": "m", "scope": "shared",
+                "description": format!("Changed {round} times"), "mcp_tool": true,
+            })
+        });
+        raw.register(serde_json::from_value(registration(methods.collect()))?)
+            .await;
+        if let Some(ready) = ready.take() {
+            let _ = ready.send(());
+        }
+    }
+    Ok(())
+}
+
+/// Opens connections that call a method with a large result, and reads none of the answers. A new
+/// connection replaces the oldest one.
+pub async fn unread_answers(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
+    let method = json!({"name": "large", "local_name": "m", "description": "Returns many bytes"});
+    let mut raw = linked(brief, Some(registration(vec![method]))).await?;
+    let result = Bytes::from(json!("x".repeat(UNREAD_BYTES)).to_string());
+    let mut open = VecDeque::new();
+    let mut ticks = interval(Duration::from_millis(100));
+    let _ = ready.send(());
+    loop {
+        tokio::select! {
+            frame = raw.next() => {
+                let frame = frame.map_err(anyhow::Error::msg)?;
+                let answer = match frame.kind {
+                    FrameKind::Ping => Frame::empty(frame.id, FrameKind::Pong),
+                    FrameKind::Call | FrameKind::UserCall => Frame {
+                        id: frame.id,
+                        kind: FrameKind::Result,
+                        payload: result.clone(),
+                    },
+                    _ => continue,
+                };
+                raw.send(&[answer]).await.map_err(anyhow::Error::msg)?;
+            }
+            _ = ticks.tick() => {
+                if open.len() >= UNREAD {
+                    open.pop_front();
+                }
+                open.extend(call_and_wait(brief).await);
+            }
+        }
+    }
+}
+
+/// Sends a call on a new connection with a small receive buffer.
+async fn call_and_wait(brief: &Brief) -> anyhow::Result<TcpStream> {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "large"}).to_string();
+    let socket = TcpSocket::new_v4()?;
+    socket.set_recv_buffer_size(4_096)?;
+    let mut stream = socket.connect(brief.address).await?;
+    let head = format!(
+        "POST /api/methods/call HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{call}",
+        brief.address,
+        brief.token,
+        call.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    Ok(stream)
+}
+
 pub async fn health_flaps(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let mut raw = linked(brief, None).await?;
     let mut ticks = interval(Duration::from_millis(2));
@@ -132,14 +214,4 @@ pub async fn health_flaps(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::
         raw.tell(0, &report).await.map_err(anyhow::Error::msg)?;
     }
     Ok(())
-}
-
-async fn post(brief: &Brief, path: &str, body: String) {
-    let request = http::Request::post(path)
-        .header("content-type", "application/json")
-        .header("authorization", format!("Bearer {}", brief.token))
-        .body(bytes::Bytes::from(body).into());
-    if let Ok(request) = request {
-        let _ = brief.http().try_send(request).await;
-    }
 }

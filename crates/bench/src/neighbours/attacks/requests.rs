@@ -19,7 +19,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use super::Attack;
+use super::{Attack, storage};
 use crate::neighbours::{attacker::Brief, victim::METHOD};
 
 /// Maximum number of requests in flight. Without a limit, a server that does not answer would
@@ -43,7 +43,10 @@ struct AttackRequest {
     method: &'static str,
     path: String,
     headers: Vec<(&'static str, String)>,
-    body: Bytes,
+    /// The bodies of the requests, in turn.
+    bodies: Vec<Bytes>,
+    /// The token of every second request, if it differs.
+    second_token: Option<String>,
     /// The address from which the request is sent, if it must differ from the victim's.
     from: Option<IpAddr>,
 }
@@ -78,7 +81,7 @@ pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> a
     let mut ticks = interval(Duration::from_secs(1) / shot.per_second);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let _ = ready.send(());
-    loop {
+    for n in 0_usize.. {
         ticks.tick().await;
         let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
             continue;
@@ -86,10 +89,17 @@ pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> a
         let (shot, http, address) = (Arc::clone(&shot), brief.http(), brief.address);
         tokio::spawn(async move {
             let mut request = http::Request::builder().method(shot.method).uri(&shot.path);
+            let second = shot.second_token.as_ref().filter(|_| n % 2 == 1);
             for (name, value) in &shot.headers {
-                request = request.header(*name, value);
+                request = match second {
+                    Some(token) if *name == "authorization" => {
+                        request.header(*name, format!("Bearer {token}"))
+                    }
+                    _ => request.header(*name, value),
+                };
             }
-            if let Ok(request) = request.body(shot.body.clone().into()) {
+            let body = shot.bodies[n % shot.bodies.len()].clone();
+            if let Ok(request) = request.body(body.into()) {
                 let _ = match shot.from {
                     Some(from) => send_from(from, address, request).await.map(drop),
                     None => http.try_send(request).await.map(drop),
@@ -98,19 +108,23 @@ pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> a
             drop(permit);
         });
     }
+    Ok(())
 }
 
 fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
     let json = || ("content-type", "application/json".to_owned());
     let own = || ("authorization", format!("Bearer {}", brief.token));
     let call = "/api/methods/call".to_owned();
+    let preview = "/api/event-sinks/preview".to_owned();
+    let own_path = || brief.path.clone().unwrap_or_default();
     let target = format!("user.{}.{METHOD}", brief.victim);
     let post = |per_second, path: String, body: String| AttackRequest {
         per_second,
         method: "POST",
         path,
         headers: vec![json(), own()],
-        body: body.into(),
+        bodies: vec![body.into()],
+        second_token: None,
         from: None,
     };
     let get = |per_second, path: String, bearer: (&'static str, String)| AttackRequest {
@@ -118,7 +132,8 @@ fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
         method: "GET",
         path,
         headers: vec![bearer],
-        body: Bytes::new(),
+        bodies: vec![Bytes::new()],
+        second_token: None,
         from: None,
     };
     match attack {
@@ -145,8 +160,26 @@ fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
                 "[{{% for a in [{list}] %}}{{% for b in [{list}] %}}{{% if a == b %}}{{% endif %}}{{% endfor %}}{{% endfor %}}1]"
             );
             let body = json!({"type": "webhook", "body_template": template});
-            post(20, "/api/event-sinks/preview".to_owned(), body.to_string())
+            post(20, preview, body.to_string())
         }
+        Attack::DeepExpressions => AttackRequest {
+            bodies: storage::deep_expressions(),
+            ..post(5, preview, String::new())
+        },
+        Attack::Comparisons => AttackRequest {
+            second_token: Some(brief.second_token.clone()),
+            ..post(4, preview, storage::comparisons())
+        },
+        Attack::UndeliveredReplays => post(20, own_path(), storage::replay()),
+        Attack::JournalFlood => {
+            let item = json!({"jsonrpc": "2.0", "id": 1, "method": target});
+            post(5, call, json!(vec![item; 1_000]).to_string())
+        }
+        Attack::AuditFill => AttackRequest {
+            method: "PATCH",
+            bodies: storage::pattern_changes(),
+            ..post(200, own_path(), String::new())
+        },
         Attack::History => get(20, "/api/events?limit=500".to_owned(), own()),
         Attack::WrongPasswords => {
             let body = json!({"username": brief.victim, "password": "not the password"});
@@ -162,11 +195,10 @@ fn attack_request(attack: Attack, brief: &Brief) -> AttackRequest {
         }
         Attack::BadSignatures => {
             let signature = format!("sha256={}", "0".repeat(64));
-            let path = brief.source_path.clone().unwrap_or_default();
             let body = json!({"text": "x".repeat(EMIT_BYTES)});
             AttackRequest {
                 headers: vec![json(), ("x-hub-signature-256", signature)],
-                ..post(BAD_SIGNATURES_PER_SECOND, path, body.to_string())
+                ..post(BAD_SIGNATURES_PER_SECOND, own_path(), body.to_string())
             }
         }
         Attack::StuckWebhooks => post(
@@ -220,7 +252,18 @@ pub async fn make_source(brief: &Brief) -> anyhow::Result<String> {
     Ok(url[at..].to_owned())
 }
 
-async fn send(brief: &Brief, path: &str, body: &str, expected: u16) -> anyhow::Result<Answer> {
+/// Sends a request of the attacker; its answer does not matter.
+pub async fn post(brief: &Brief, path: &str, body: String) {
+    let request = http::Request::post(path)
+        .header("content-type", "application/json")
+        .header("authorization", format!("Bearer {}", brief.token))
+        .body(Bytes::from(body).into());
+    if let Ok(request) = request {
+        let _ = brief.http().try_send(request).await;
+    }
+}
+
+pub async fn send(brief: &Brief, path: &str, body: &str, expected: u16) -> anyhow::Result<Answer> {
     let bearer = format!("Bearer {}", brief.token);
     let headers = [
         ("content-type", "application/json"),
