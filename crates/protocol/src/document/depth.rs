@@ -60,7 +60,6 @@ fn closes(opened: TokenKind, closing: TokenKind) -> bool {
 mod tests {
     use serde_json::Value;
 
-    use super::*;
     use crate::document::read_toml;
 
     /// Keys inside inline tables inside keys: the parser's own limits permit thousands of levels.

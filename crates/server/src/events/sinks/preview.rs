@@ -179,8 +179,8 @@ impl SinksService {
             .await
             .map_err(SinkError::Internal)?;
         let work = move |_: &Cancelled| {
-            let filter = filter.map(|source| check::expression("filter", &source));
-            let key = key.map(|source| check::expression("key", &source));
+            let filter = filter.map(|source| programs::expression("filter", &source));
+            let key = key.map(|source| programs::expression("key", &source));
             let (filter, key) = (filter.transpose()?, key.transpose()?);
             Ok::<_, SinkError>(contexts.evaluate(&event, |scope| {
                 (

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use svc_core::{EventId, SinkId, event::sample};
-use svc_protocol::api::{SinkPatch, SinkType};
+use svc_protocol::api::{Members, SinkPatch, SinkType};
 use svc_template::{self as template, Scope, TemplateError, expression::Expression};
 use uuid::Uuid;
 
@@ -23,7 +22,7 @@ pub struct Programs {
 
 impl Programs {
     /// The filter and the key in a merge patch of the delivery policy.
-    pub fn in_policy_patch(patch: &Value) -> Self {
+    pub fn in_policy_patch(patch: &Members) -> Self {
         let text = |field| patch.get(field)?.as_str().map(str::to_owned);
         Self {
             template: None,
@@ -98,7 +97,7 @@ pub fn expression(field: &str, source: &str) -> Result<Expression, SinkError> {
 
 /// Checks a template by rendering sample events. The template must render JSON, and for a json-rpc
 /// sink a JSON object. Errors that depend on the data of an event appear only at its delivery.
-fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
+pub(super) fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
     let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
     if kind == SinkType::JsonRpc {

@@ -75,12 +75,22 @@ impl Scene {
         server.role("callers", &["use_methods"]).await;
         server.role("clients", &["use_mcp"]).await;
         let ann = server.user("ann").await;
-        let bob = server.user_with("bob", &["callers", "clients"], &["ops"]).await;
+        let bob = server
+            .user_with("bob", &["callers", "clients"], &["ops"])
+            .await;
         let space = ann.space("lab").await;
         let agent = space.publish(registration()).await;
         let echo = method("echo", "echo").shared().groups(&["ops"]).mcp_tool();
         let _echo = ann.space("echo").await.publish(fixture().with(echo)).await;
-        Self { server, admin, ann, bob, space, agent, _echo }
+        Self {
+            server,
+            admin,
+            ann,
+            bob,
+            space,
+            agent,
+            _echo,
+        }
     }
 
     /// Starts a call, and waits until the space works on it.
@@ -99,7 +109,10 @@ impl Scene {
             }
             Way::Script => ("/api/scripts/run", json!({"kind": "tool", "source": TOOL})),
             Way::Mcp => ("/mcp", tool("user_ann_hold", 1)),
-            Way::McpBatch => ("/mcp", json!([tool("user_ann_echo", 2), tool("user_ann_hold", 1)])),
+            Way::McpBatch => (
+                "/mcp",
+                json!([tool("user_ann_echo", 2), tool("user_ann_hold", 1)]),
+            ),
         };
         let bob = self.bob.clone();
         let waiting = tokio::spawn(async move { bob.post(path, body).await });
@@ -124,7 +137,10 @@ impl Scene {
             Loss::GroupDeleted => {
                 let groups = self.admin.list("/api/groups", "groups").await;
                 let id = groups[0]["id"].as_str().unwrap().to_owned();
-                self.admin.delete(&format!("/api/groups/{id}")).await.expect(204);
+                self.admin
+                    .delete(&format!("/api/groups/{id}"))
+                    .await
+                    .expect(204);
             }
             Loss::OwnerDeactivated => {
                 let ann = format!("/api/users/{}", self.ann.id);
@@ -143,7 +159,13 @@ impl Scene {
 #[tokio::test]
 async fn a_caller_who_loses_a_method_while_it_runs_does_not_get_its_result() {
     let scene = Scene::new().await;
-    for way in [Way::Single, Way::Batch, Way::Script, Way::Mcp, Way::McpBatch] {
+    for way in [
+        Way::Single,
+        Way::Batch,
+        Way::Script,
+        Way::Mcp,
+        Way::McpBatch,
+    ] {
         for loss in [Loss::Role, Loss::Group] {
             let waiting = scene.start(way).await;
             scene.lose(loss).await;
@@ -155,9 +177,17 @@ async fn a_caller_who_loses_a_method_while_it_runs_does_not_get_its_result() {
                 Way::Script => "not found",
                 Way::Mcp | Way::McpBatch => "-32602",
             };
-            let items = if matches!(way, Way::Batch | Way::McpBatch) { 2 } else { 1 };
+            let items = if matches!(way, Way::Batch | Way::McpBatch) {
+                2
+            } else {
+                1
+            };
             // The first item of a batch was answered before the loss, and waited for the other.
-            assert_eq!(text.matches(code).count(), items, "{way:?} {loss:?}: {text}");
+            assert_eq!(
+                text.matches(code).count(),
+                items,
+                "{way:?} {loss:?}: {text}"
+            );
             // The next call gets the same answer.
             let next = scene.bob.call("user.ann.echo", json!({})).await;
             assert_eq!(next["error"]["code"], -32601, "{way:?} {loss:?}: {next}");
@@ -165,7 +195,10 @@ async fn a_caller_who_loses_a_method_while_it_runs_does_not_get_its_result() {
         }
         let waiting = scene.start(way).await;
         // A change that does not concern bob.
-        scene.server.user_with(&format!("other{}", way as u8), &[], &[]).await;
+        scene
+            .server
+            .user_with(&format!("other{}", way as u8), &[], &[])
+            .await;
         let text = scene.finish(waiting).await.expect(200).text();
         assert!(text.contains("secret"), "{way:?}: {text}");
     }
@@ -220,6 +253,9 @@ async fn progress_is_not_reported_to_a_caller_who_lost_the_method() {
     scene.lose(Loss::Group).await;
     scene.space.write("go", "");
     let last = stream.next(SOON).await.expect("the answer").data;
-    assert!(last.contains("-32602") && !last.contains("secret"), "{last}");
+    assert!(
+        last.contains("-32602") && !last.contains("secret"),
+        "{last}"
+    );
     assert!(stream.next(SOON).await.is_none(), "the stream ends");
 }

@@ -18,7 +18,7 @@ use super::Fixture;
 use crate::events::lanes::{
     AttemptDetail,
     turn::{
-        self, DeliveryEnd, EndedDelivery, LaneNext, LaneProgress, Results, RunState,
+        self, DeliveryEnd, EndedDelivery, LaneNext, LaneProgress, PauseReason, Results, RunState,
         TransactionTime,
     },
     write::RecordCommand,
@@ -52,7 +52,7 @@ fn ends(name: &str) -> Vec<DeliveryEnd> {
         ],
         "dead" => vec![DeliveryEnd::Dead(failed()), DeliveryEnd::Delivered(done())],
         "pause" => vec![DeliveryEnd::Pause(
-            "the receiver is gone".to_owned(),
+            PauseReason::Failures("the receiver is gone".to_owned()),
             failed(),
         )],
         "untried" => vec![DeliveryEnd::Unattempted { wait }],

@@ -2,6 +2,7 @@ use serde_json::json;
 use svc_protocol::api::SinkPatch;
 
 use super::*;
+use crate::events::sinks::programs::body_template;
 
 fn new_sink(body: Value) -> NewSink {
     serde_json::from_value(body).expect("a new sink")

@@ -209,7 +209,8 @@ fn an_update_sends_only_the_given_options_and_null_for_empty_ones() {
 #[test]
 fn a_new_host_gets_a_given_or_a_new_secret() {
     let patch_with = |kind, secret: Option<Value>| {
-        let Some(super::super::Command::Update(args)) = parse(&["update", "s", "--url", "http://y/"])
+        let Some(super::super::Command::Update(args)) =
+            parse(&["update", "s", "--url", "http://y/"])
         else {
             panic!("refused");
         };
@@ -217,7 +218,10 @@ fn a_new_host_gets_a_given_or_a_new_secret() {
     };
     for secret in [json!("whsec_x"), Value::Null] {
         let patch = patch_with(SinkType::Webhook, Some(secret.clone())).expect("valid");
-        assert_eq!(patch["webhook"], json!({"url": "http://y/", "secret": secret}));
+        assert_eq!(
+            patch["webhook"],
+            json!({"url": "http://y/", "secret": secret})
+        );
     }
     assert!(patch_with(SinkType::JsonRpc, Some(Value::Null)).is_err());
     assert!(parse(&["update", "s", "--new-secret", "--secret-stdin"]).is_none());
