@@ -25,7 +25,8 @@ export function Field({ label, hideLabel, hint, error: own, optional, name, clas
   const form = useContext(FormContext);
   const text = typeof label === 'string' ? label : '';
   useEffect(() => form?.register({ id, label: text, name }), [form?.register, id, text, name]);
-  const error = own || (form?.refused?.id === id && withCode(form.refused.message));
+  const refused = form?.refused?.id === id ? withCode(form.refused.message) : null;
+  const error = own || refused;
   const described = cx(hint && `${id}-hint`, error && `${id}-error`) || undefined;
   return html`
     <div class=${cx('field', error && 'field-invalid', className)}>
@@ -34,7 +35,14 @@ export function Field({ label, hideLabel, hint, error: own, optional, name, clas
       </label>
       ${children({ id, 'aria-describedby': described, 'aria-invalid': error ? true : undefined })}
       ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
-      ${error && html`<p class="field-error" id=${`${id}-error`}><${Icon} name="alert" size=${14} /> ${error}</p>`}
+      ${
+        error &&
+        html`
+          <p class="field-error" id=${`${id}-error`} role=${refused ? 'alert' : undefined}>
+            <${Icon} name="alert" size=${14} /> ${error}
+          </p>
+        `
+      }
     </div>
   `;
 }

@@ -51,7 +51,7 @@ export function Form({
         ${
           refused &&
           html`
-            <p class="form-problem" role="alert">
+            <p class="form-problem">
               Not accepted:
               ${' '}<button type="button" class="text-button" onClick=${() => show(refused.id)}>
                 ${refused.label || 'see above'}
