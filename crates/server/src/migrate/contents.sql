@@ -30,7 +30,7 @@ INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, method, patterns, for
         '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0, 'webhook'),
     ('l2', 'sink', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2, 'webhook');
 INSERT INTO lane_declarations VALUES ('l1', 'sp1');
-INSERT INTO lane_feeds VALUES ('l1', 1, '{"kind":"deliveries","numbers":[1]}', '0');
+INSERT INTO lane_feeds VALUES ('l1', 1, '{"kind":"deliveries","numbers":[1]}', '0', 10, 2, 1);
 INSERT INTO event_numbers VALUES (1, 1000);
 INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0, 1,
     'http://a', 1);
