@@ -92,7 +92,7 @@ pub fn list(
         true => WINDOW,
         false => page.rows(),
     };
-    page.from_windows(tx, WINDOWS_MAX, |tx, before, _| {
+    page.read_windows(tx, WINDOWS_MAX, |tx, before, _| {
         let (sql, values) = window_sql(query, before, window);
         let rows = tx.query(&sql, &values)?;
         let last = match rows.last() {

@@ -131,7 +131,7 @@ impl PageRequest {
     /// Reads a page, newest first, from at most `windows` windows. `read` gets the id before which the
     /// window begins, and how many records are missing on the page. If few records match, the page
     /// may have fewer records than its limit, or none, and still have a cursor.
-    pub(super) fn from_windows<T: Record>(
+    pub(super) fn read_windows<T: Record>(
         self,
         tx: &mut Tx<'_>,
         windows: usize,

@@ -45,7 +45,7 @@ pub fn list(
         false => page.rows(),
     };
     let mut windows = 0;
-    page.from_windows(tx, WINDOWS_MAX, |tx, before, missing| {
+    page.read_windows(tx, WINDOWS_MAX, |tx, before, missing| {
         windows += 1;
         // The first window did not fill the page, so few of the newest events match.
         if windows == 2
