@@ -14,6 +14,8 @@ use crate::{
 
 pub enum OAuthFailure {
     Refused(OAuthError),
+    /// This server registers no apps. RFC 7591 defines no error for this.
+    Closed(OAuthError),
     /// The request has an unreadable body, or this server does not offer OAuth.
     InvalidRequest {
         status: StatusCode,
@@ -42,6 +44,12 @@ impl IntoResponse for OAuthFailure {
                 status,
                 description,
             } => (status, "invalid_request", description, None),
+            Self::Closed(error) => (
+                StatusCode::FORBIDDEN,
+                "access_denied",
+                error.to_string(),
+                None,
+            ),
             Self::Refused(error) => {
                 let description = error.to_string();
                 match error {

@@ -106,7 +106,15 @@ pub async fn register(
     let new: NewRegistration = document::read_json(&body).map_err(|error| {
         OAuthError::refused("invalid_client_metadata", format!("in the body: {error}"))
     })?;
-    let registered = app.oauth.register(new, address).await?;
+    let registered = app.oauth.register(new, address).await;
+    let registered = registered.map_err(|error| {
+        let is_closed =
+            matches!(&error, OAuthError::Refused { code, .. } if *code == "access_denied");
+        match is_closed {
+            true => OAuthFailure::Closed(error),
+            false => OAuthFailure::Refused(error),
+        }
+    })?;
     Ok(json(StatusCode::CREATED, &registered))
 }
 
