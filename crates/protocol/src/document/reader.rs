@@ -152,6 +152,14 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
+    // Types that hold any object would also accept null.
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.0 {
+            Node::Table(_) => self.deserialize_any(visitor),
+            _ => self.refuse(&visitor),
+        }
+    }
+
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.0 {
             Node::Date(_) => self.refuse(&visitor),
@@ -173,7 +181,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i128 u128 f32 f64 char bytes byte_buf unit unit_struct seq tuple tuple_struct map
+        i8 i16 i128 u128 f32 f64 char bytes byte_buf unit unit_struct seq tuple tuple_struct
         identifier ignored_any
     }
 }
