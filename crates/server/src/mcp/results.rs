@@ -81,8 +81,12 @@ impl ToolResult {
                 "Method interrupted: its method server or link ended during the call; the call may have had an effect"
                     .to_owned()
             }
-            RpcError::UnreadAnswers { limit_bytes, .. } => format!(
-                "Result dropped: your unread answers have reached the limit of {limit_bytes} bytes; read each answer, or make fewer calls at a time"
+            RpcError::UnreadAnswers { limit_bytes, sent } => format!(
+                "{}: your unread answers have reached the limit of {limit_bytes} bytes; read each answer, or make fewer calls at a time",
+                match sent {
+                    true => "Result dropped",
+                    false => "Method not called",
+                }
             ),
             error => error.message().to_owned(),
         };
