@@ -17,7 +17,10 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::Full;
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::TraceContext;
-use svc_protocol::{document, problem::Problem};
+use svc_protocol::{
+    document,
+    problem::{CHANGES_SETTING, Problem},
+};
 
 use crate::{
     error::Error,
@@ -25,6 +28,11 @@ use crate::{
     target::Target,
     transport::{Answer, Policy, Reply, Transport},
 };
+
+/// How often a change is sent again if the user makes too many changes per second, and the longest
+/// wait before that.
+const CHANGE_RETRIES: u32 = 10;
+const CHANGE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The credential that a client sends.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -184,15 +192,25 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a request; an answer other than 2xx is an error.
+    /// Sends a request; an answer other than 2xx is an error. If the user makes too many changes per
+    /// second, waits and sends the request again: the server did nothing.
     pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<Answer, Error> {
-        let headers = HeaderMap::new();
-        let answer = self.send_raw(method, path, headers, body, None).await?;
+        for _ in 0..CHANGE_RETRIES {
+            let sending = self.send_raw(method.clone(), path, HeaderMap::new(), body.clone(), None);
+            let answer = sending.await?;
+            match wait_for_change(&answer) {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return self.check_status(answer),
+            }
+        }
+        let answer = self
+            .send_raw(method, path, HeaderMap::new(), body, None)
+            .await?;
         self.check_status(answer)
     }
 
@@ -259,6 +277,18 @@ impl Client {
                 .unexpected(format!("status {status} without a problem document")),
         }
     }
+}
+
+/// How long to wait if the answer says that the user makes too many changes per second.
+fn wait_for_change(answer: &Answer) -> Option<Duration> {
+    if answer.status != StatusCode::TOO_MANY_REQUESTS {
+        return None;
+    }
+    let problem: Problem = serde_json::from_slice(&answer.body).ok()?;
+    let setting = problem.exceeded?.setting;
+    let seconds = answer.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    let wait = Duration::from_secs(seconds.parse().ok()?);
+    (setting == CHANGES_SETTING && wait <= CHANGE_WAIT_MAX).then_some(wait)
 }
 
 fn put_trace(headers: &mut HeaderMap, trace: &TraceContext) {

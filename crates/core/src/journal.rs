@@ -6,6 +6,7 @@
 
 mod block;
 pub(crate) mod bytes;
+mod fair;
 mod level;
 mod payload;
 mod redaction;
@@ -15,6 +16,7 @@ mod tiers;
 mod tests;
 
 pub use block::{BlockError, decode, encode};
+pub use fair::{Candidate, choose_kept, choose_survivors};
 pub use level::{JournalLevel, MethodJournal};
 pub use payload::{
     CallPayload, PAYLOAD_BLOCK_BYTES, PAYLOAD_ROW_BYTES, Payload, PayloadOmission, decode_payloads,

@@ -101,9 +101,13 @@ quotas! {
     /// Methods that all spaces of the user publish on one server.
     Methods methods = 20_000, "methods",
         "register fewer methods, or unregister those of another space first";
-    /// Bytes of the user's stored events, except events that only global sinks still need.
+    /// Bytes of the user's stored events, and of the answers and errors of their deliveries, except
+    /// events that only global sinks still need.
     EventBytes event_bytes = 1 << 30, "bytes of stored events",
         "try again when some of them are delivered";
+    /// Bytes of audit entries about the user's own changes, within a day (UTC).
+    AuditBytes audit_bytes = 10 << 20, "bytes of audit entries today",
+        "wait until midnight UTC";
     /// Streams (of events, of calls, of MCP) that are open at the same time.
     Streams streams = 50, "open streams", "close a stream first";
 }

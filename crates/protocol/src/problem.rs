@@ -13,6 +13,9 @@ pub const DATABASE_UNAVAILABLE: &str = "database_unavailable";
 /// The error code of a server whose disk is full. Clients may repeat the request.
 pub const DISK_FULL: &str = "disk_full";
 
+/// The setting in the problem of a user who makes too many changes per second.
+pub const CHANGES_SETTING: &str = "server.changes_per_second";
+
 /// Whether a code reports an outage of the server's database. After the outage, the same request
 /// may succeed.
 pub fn is_database_outage(code: &str) -> bool {
@@ -54,11 +57,11 @@ impl Problem {
         }
     }
 
-    /// A problem with the code `quota_exceeded`. The status is 409; for streams it is 429, because
-    /// a later attempt may succeed.
+    /// A problem with the code `quota_exceeded`. The status is 409; for streams and audit entries
+    /// it is 429, because a later attempt may succeed.
     pub fn quota_exceeded(exceeded: &QuotaExceeded) -> Self {
         let (status, title) = match exceeded.quota {
-            Quota::Streams => (429, "Too Many Requests"),
+            Quota::Streams | Quota::AuditBytes => (429, "Too Many Requests"),
             _ => (409, "Conflict"),
         };
         Self::new(status, QuotaExceeded::CODE, title, exceeded.to_string())

@@ -19,7 +19,7 @@ use crate::{
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     journal::Journal,
-    limits::ByteBudget,
+    limits::{ByteBudget, RateLimit},
     links::Links,
     mcp::Mcp,
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
@@ -125,6 +125,8 @@ pub struct Parts {
     pub loopback_only: bool,
     /// Host names that a loopback listener accepts.
     pub allowed_hosts: AllowedHosts,
+    /// Limits the requests of a user that change something.
+    pub changes: Arc<RateLimit>,
     /// Memory for bodies that are still arriving.
     pub bodies: ByteBudget,
     /// Memory for answers that are not read yet.

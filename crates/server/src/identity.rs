@@ -7,6 +7,7 @@
 
 mod access;
 mod audit;
+mod audit_budget;
 mod authority;
 mod caller;
 mod change;
@@ -44,6 +45,7 @@ use svc_core::Quotas;
 use svc_store::{Store, StoreError};
 use tokio_util::task::TaskTracker;
 
+pub use audit::difference;
 pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
 pub use change::AffectedRecords;

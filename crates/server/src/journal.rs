@@ -25,8 +25,9 @@ use self::payloads::{AcceptedBytes, WaitingPayload};
 use crate::{metrics::Metrics, random_key::RandomKeyMap};
 
 /// The maximum number of waiting rows of all owners together.
-const WAITING_MAX: usize = 65_536;
+const WAITING_MAX: usize = 131_072;
 /// The maximum number of waiting rows of one owner, so that one owner cannot fill the whole queue.
+/// One caller gets at most half of what the owner's other callers leave.
 const WAITING_OF_OWNER_MAX: usize = WAITING_MAX / 4;
 /// Rows are written every second, and at once when one owner has this many waiting rows.
 const WRITE_AT: usize = 4_096;
@@ -88,6 +89,32 @@ struct Waiting {
 struct WaitingCalls {
     rows: Vec<CallRow>,
     payloads: Vec<(Id, WaitingPayload)>,
+    /// Rows of each caller. Counted only while many rows wait.
+    by_caller: Option<RandomKeyMap<UserId, usize>>,
+}
+
+impl WaitingCalls {
+    /// Whether a row of this caller may be added. A caller has at most half of what the other
+    /// callers leave, so a flood of one caller drops no rows of others.
+    fn may_add(&mut self, caller: UserId) -> bool {
+        let count = self.rows.len();
+        // Below half, every caller is within the limit.
+        if count < WAITING_OF_OWNER_MAX / 2 {
+            return true;
+        }
+        let by_caller = self.by_caller.get_or_insert_with(|| {
+            let mut by_caller = RandomKeyMap::default();
+            for row in &self.rows {
+                *by_caller.entry(row.caller).or_default() += 1;
+            }
+            by_caller
+        });
+        let own = by_caller.entry(caller).or_default();
+        let may_add = count < WAITING_OF_OWNER_MAX
+            && *own < (WAITING_OF_OWNER_MAX - (count - *own)).div_ceil(2);
+        *own += usize::from(may_add);
+        may_add
+    }
 }
 
 impl Journal {
@@ -131,17 +158,17 @@ impl Journal {
         let is_full = waiting.total >= WAITING_MAX;
         let calls = waiting.calls.entry(owner).or_default();
         let count = calls.rows.len();
-        if is_full || count >= WAITING_OF_OWNER_MAX {
+        if is_full || !calls.may_add(row.caller) {
             *waiting.dropped.entry(owner).or_default() += 1;
             drop(waiting);
             self.metrics.journal.count_dropped(1);
             return None;
         }
-        let id = row.id();
+        let (id, caller) = (row.id(), row.caller);
         calls.rows.push(row);
         if let Some(mut payload) = payload {
             let bytes = payload.bytes();
-            if bytes > 0 && !waiting.accepted.accept(owner, bytes) {
+            if bytes > 0 && !waiting.accepted.accept((owner, caller), bytes) {
                 payload.omit();
                 self.metrics.journal.count_dropped_payload();
             }

@@ -302,7 +302,9 @@ pub fn stop(
             spaces::set_state(tx, space, NewState::Stopped { reason }, at)?;
             if reason == StopReason::LinkLost {
                 let detail = serde_json::json!({"reason": reason});
-                append(tx, audit::SYSTEM, "space.stopped", space, detail)?;
+                let target = ("space", space.to_string());
+                let entry = Entry::by_system(at, "space.stopped", target, detail);
+                audit::append_for(tx, &row.owner_id.to_string(), &entry)?;
             }
             announce(tx, &row, &Transition::Stopped { at }, actor)
         }

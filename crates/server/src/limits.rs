@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | calls of a user per second | [`RateLimit`] | `calls_per_second`, none by default |
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
+//! | requests of a user that change something, per second | [`RateLimit`] | `changes_per_second`, 20 by default, with a burst of `changes_burst` |
 //! | tests of sinks by a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
 //! | registrations of a user's spaces per minute | [`MinuteLimit`] | `registrations_per_minute`, 120 by default |
@@ -16,8 +17,8 @@
 //!
 //! On a single server, all counters are in memory, and a restart resets them. In a zone (servers
 //! that share a database), failed logins are also counted in the database. Twice a second, the
-//! servers exchange their use of the limits on calls, emits, tests of sinks, script runs and open
-//! streams (`zone::limits`). The budgets for bytes are not exchanged: they protect the memory of one
+//! servers exchange their use of the limits on calls, emits, changes, tests of sinks, script runs
+//! and open streams (`zone::limits`). The budgets for bytes are not exchanged: they protect the memory of one
 //! server. Each server counts the other limits separately.
 //!
 //! Limits on the number of a user's records (spaces, sinks, scripts) and open streams are quotas:

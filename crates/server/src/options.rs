@@ -157,6 +157,9 @@ pub struct Limits {
     pub registrations_per_minute: usize,
     /// Calls a user may make per second; no limit when absent.
     pub calls_per_second: Option<u32>,
+    /// Requests that change something, which a user may make per second, and at once after a pause.
+    pub changes_per_second: u32,
+    pub changes_burst: u32,
     /// Threads for long computations; at least 1.
     pub compute_threads: usize,
     /// Long computations that one user may have waiting or running.
@@ -175,6 +178,8 @@ impl Default for Limits {
             answer_stall_max: Duration::from_secs(30),
             registrations_per_minute: 120,
             calls_per_second: None,
+            changes_per_second: 20,
+            changes_burst: 100,
             compute_threads: default_compute_threads(),
             compute_queue: 64,
         }

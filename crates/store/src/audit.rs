@@ -1,9 +1,20 @@
 //! The audit log. An entry is written in the transaction of the change it records, and holds no
 //! secrets.
+//!
+//! What one user can add to the log is bounded. The transaction of a user's change counts the
+//! entries that it wrote ([`usage`], [`Tx::take_audited`]). Entries of the server about the records
+//! of an owner are merged beyond a number of bytes per day ([`append_for`]).
+
+mod detail;
+#[cfg(test)]
+mod tests;
+pub mod usage;
 
 use std::time::Duration;
 
+pub use detail::DETAIL_BYTES_MAX;
 use serde_json::Value as JsonValue;
+use sha2::{Digest, Sha256};
 use svc_core::{Id, Timestamp};
 use svc_protocol::api::{AuditEntry, AuditQuery};
 use uuid::Uuid;
@@ -14,15 +25,24 @@ use super::{
     events::{first_id_at, just_before},
     page::{Page, PageRequest, SizedWindow},
     record::record,
-    sql::{Tx, values},
+    sql::{Tx, WrittenEntry, values},
     value::Value,
 };
 
 /// The actor of changes that no user made.
 pub const SYSTEM: &str = "system";
 
-/// How far the time in an entry's id may be before the entry's time: a clock may be set back.
-const ID_BEFORE: Duration = Duration::from_secs(60);
+/// Single entries of the server about records of one owner take at most this many bytes per day.
+/// Further entries are merged: one for each target (or group of targets), action and
+/// [`MERGE_PERIOD`].
+pub const SYSTEM_BYTES_PER_DAY: u64 = 10 * 1024 * 1024;
+const MERGE_PERIOD: Duration = Duration::from_secs(60 * 60);
+/// Bytes counted for an entry in addition to its texts: its other columns and its index entries.
+const OVERHEAD: usize = 256;
+
+/// How far the time in an entry's id may be before the entry's time: a clock may be set back, and
+/// the id of a merged entry has the start of its period.
+const ID_BEFORE: Duration = Duration::from_secs(MERGE_PERIOD.as_secs() + 60);
 /// How far the time in the id may be after the entry's time: the write may have waited.
 const ID_AFTER: Duration = Duration::from_secs(10 * 60);
 
@@ -63,9 +83,18 @@ impl Entry {
     }
 }
 
-record! { AuditEntry in "audit": id, at, actor, action, target_type, target_id, detail }
+record! { AuditEntry in "audit": id, at, actor, action, target_type, target_id, detail,
+count as "occurrences" }
 
+/// Writes an entry. A large detail is cut.
 pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
+    let detail = detail::shorten(&entry.detail);
+    tx.note_audited(WrittenEntry {
+        action: entry.action,
+        target_type: entry.target_type,
+        target_id: entry.target_id.clone(),
+        bytes: size_of(entry, &detail),
+    });
     tx.send(
         "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -76,9 +105,82 @@ pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
             entry.action,
             entry.target_type,
             &entry.target_id,
-            &entry.detail
+            detail
         ],
     )
+}
+
+/// Writes an entry that no request of a caller is refused for. `owner_key` names the user who may
+/// cause many such entries: the key of a user's lanes and spaces, or `global`. The first entries of
+/// a day are single. After [`SYSTEM_BYTES_PER_DAY`], entries with the same action and target within
+/// [`MERGE_PERIOD`] become one entry, which counts them and has the newest detail. So every entry
+/// leaves a trace, and an owner cannot fill the disk with them.
+pub fn append_for(tx: &mut Tx<'_>, owner_key: &str, entry: &Entry) -> Result<(), StoreError> {
+    append_grouped(tx, owner_key, &entry.target_id, entry)
+}
+
+/// Like [`append_for`], for entries that each have a target of their own: those of one owner and
+/// action are merged.
+pub fn append_by_action(tx: &mut Tx<'_>, owner_key: &str, entry: &Entry) -> Result<(), StoreError> {
+    append_grouped(tx, owner_key, "", entry)
+}
+
+fn append_grouped(
+    tx: &mut Tx<'_>,
+    owner_key: &str,
+    group: &str,
+    entry: &Entry,
+) -> Result<(), StoreError> {
+    let detail = detail::shorten(&entry.detail);
+    let key = format!("system {owner_key}");
+    let bytes = size_of(entry, &detail);
+    tx.send(usage::ADD, values![&key, usage::day_of(entry.at), bytes])?;
+    // One statement, without waiting for the counter: an emit may drop many events.
+    tx.send(
+        "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail)
+         SELECT CASE WHEN bytes <= CAST(?9 AS BIGINT)
+                 THEN CAST(?1 AS TEXT) ELSE CAST(?2 AS TEXT) END,
+             CAST(?3 AS BIGINT), CAST(?4 AS TEXT), CAST(?5 AS TEXT), CAST(?6 AS TEXT),
+             CAST(?7 AS TEXT), CAST(?8 AS TEXT)
+         FROM audit_usage WHERE owner_key = ?10
+         ON CONFLICT (id) DO UPDATE SET occurrences = audit.occurrences + 1,
+             at = excluded.at, target_id = excluded.target_id, detail = excluded.detail",
+        values![
+            Id(Uuid::now_v7()),
+            merged_id(owner_key, group, entry),
+            entry.at,
+            &entry.actor,
+            entry.action,
+            entry.target_type,
+            &entry.target_id,
+            detail,
+            SYSTEM_BYTES_PER_DAY,
+            &key
+        ],
+    )
+}
+
+fn size_of(entry: &Entry, detail: &str) -> u64 {
+    (OVERHEAD + entry.actor.len() + entry.target_id.len() + detail.len()) as u64
+}
+
+/// The id of the entry that stands for all entries of a group in a period: a UUIDv7 of the
+/// start of the period and a hash. All servers of a zone compute the same id.
+fn merged_id(owner_key: &str, group: &str, entry: &Entry) -> Id {
+    let mut hash = Sha256::new();
+    for part in [owner_key, entry.action, entry.target_type, group] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let mut tail = [0; 16];
+    tail.copy_from_slice(&hash.finalize()[..16]);
+    let tail = u128::from_le_bytes(tail) & !(u128::from(u64::MAX) << 80);
+    let period = i64::try_from(MERGE_PERIOD.as_millis()).unwrap_or(i64::MAX);
+    let start = Timestamp(entry.at.0 - entry.at.0.rem_euclid(period));
+    let mut id = first_id_at(start).0.as_u128() | tail;
+    id = id & !(0xf << 76) | 0x7 << 76;
+    id = id & !(0b11 << 62) | 0b10 << 62;
+    Id(Uuid::from_u128(id))
 }
 
 /// Lists the entries that match a query, newest first. If few entries match, a page may have fewer

@@ -36,9 +36,11 @@ struct BlockHead {
     owner_id: UserId,
     last_at: Timestamp,
     row_count: usize,
+    /// Whether the block holds rows that were kept when their blocks were removed.
+    kept: bool,
 }
 
-row! { BlockHead: id, owner_id, last_at, row_count }
+row! { BlockHead: id, owner_id, last_at, row_count, kept }
 
 /// Writes calls of one owner's methods. If the owner was deleted, discards the calls. Returns
 /// whether the owner exists.
@@ -48,22 +50,27 @@ pub fn append(tx: &mut Tx<'_>, owner: UserId, mut rows: Vec<CallRow>) -> Result<
     }
     rows.sort_unstable_by_key(CallRow::id);
     for rows in rows.chunks(BLOCK_ROWS_MAX) {
-        insert_block(tx, owner, rows)?;
+        insert_block(tx, owner, rows, false)?;
     }
     Ok(true)
 }
 
 /// Inserts rows, which are in the order of their ids, as one block.
-fn insert_block(tx: &mut Tx<'_>, owner: UserId, rows: &[CallRow]) -> Result<(), StoreError> {
+fn insert_block(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    rows: &[CallRow],
+    kept: bool,
+) -> Result<(), StoreError> {
     let times = rows.iter().map(|row| row.at);
     let (Some(first_at), Some(last_at)) = (times.clone().min(), times.max()) else {
         return Ok(());
     };
     let id = Id(Uuid::now_v7());
     tx.send(
-        "INSERT INTO call_blocks (id, owner_id, first_at, last_at, row_count, data)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        values![id, owner, first_at, last_at, rows.len(), encode(rows)],
+        "INSERT INTO call_blocks (id, owner_id, first_at, last_at, row_count, data, kept)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        values![id, owner, first_at, last_at, rows.len(), encode(rows), kept],
     )?;
     let mut callers = HashSet::new();
     for row in rows {

@@ -1,8 +1,8 @@
 //! Waiting and finished deliveries, and their attempts. A delivery belongs to a lane: the queue of
 //! one sink or of one subscribed method.
 
-pub(crate) mod exchanges;
 mod resends;
+pub(crate) mod texts;
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ impl FromRow for QueueHead {
 
 as_json!(Box<Exchange>);
 
-row! { Attempt: at, status, ms, error, output, exchange }
+row! { Attempt: at, status, ms, error, output, output_omitted, exchange }
 row! { LastDelivery: n, event_id, event_type, state, at as "finished_at", error }
 
 /// Inserts a delivery with the number that its lane assigned.
@@ -200,30 +200,30 @@ pub fn reset_failures(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<(), Store
     )
 }
 
-/// Records a further attempt of a delivery.
+/// Records a further attempt of a delivery, and counts its texts for the owner of the lane. Without
+/// `has_room`, the owner has used up the stored bytes, and the texts are not stored.
 pub fn insert_attempt(
     tx: &mut Tx<'_>,
-    lane: LaneId,
-    n: u64,
+    (lane, n): (LaneId, u64),
     attempt: &Attempt,
+    has_room: bool,
 ) -> Result<(), StoreError> {
-    let exchange = attempt.exchange.as_deref().map(exchanges::to_text);
-    if let Some(exchange) = &exchange {
-        exchanges::count(tx, lane, n, exchange.len())?;
-    }
+    let texts = texts::count(tx, (lane, n), attempt, has_room)?;
     tx.send(
-        "INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output, exchange)
+        "INSERT INTO attempts
+             (lane_id, n, attempt, at, status, ms, error, output, exchange, output_omitted)
          VALUES (?1, ?2, (SELECT COALESCE(MAX(attempt), 0) + 1 FROM attempts
-             WHERE lane_id = ?1 AND n = ?2), ?3, ?4, ?5, ?6, ?7, ?8)",
+             WHERE lane_id = ?1 AND n = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         values![
             lane,
             n,
             attempt.at,
             attempt.status,
             attempt.ms,
-            &attempt.error,
-            &attempt.output,
-            exchange
+            texts.error.map(str::to_owned),
+            texts.output.map(str::to_owned),
+            texts.exchange,
+            texts.omitted
         ],
     )
 }
@@ -335,7 +335,7 @@ pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, Store
 
 /// Removes at most `limit` deliveries that ended before a time. Returns how many were removed.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    exchanges::count_removed(
+    texts::count_removed(
         tx,
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
              SELECT lane_id, n FROM deliveries
@@ -348,7 +348,7 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
 /// Removes at most `limit` finished deliveries that are not among the newest `keep` of their lane.
 /// Returns how many were removed.
 pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, StoreError> {
-    exchanges::count_removed(
+    texts::count_removed(
         tx,
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
              SELECT d.lane_id, d.n FROM lanes l JOIN deliveries d
@@ -374,7 +374,8 @@ fn with_attempts(
     let exchange = exchange_column(with_exchanges);
     for row in tx.query(
         &format!(
-            "SELECT n, at, status, ms, error, output, {exchange} AS exchange FROM attempts
+            "SELECT n, at, status, ms, error, output, output_omitted, {exchange} AS exchange
+             FROM attempts
              WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt"
         ),
         values![lane, oldest.get::<u64>("n")?, newest.get::<u64>("n")?],

@@ -143,6 +143,11 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
+/// The id of the lane's owner, or `global`.
+pub fn find_owner_key(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<String>, StoreError> {
+    tx.find("SELECT owner_key FROM lanes WHERE id = ?1", values![lane])
+}
+
 /// Records that the first `dropped` events that a lane dropped were replayed. Events that it drops
 /// later still count as [`LaneRow::lost`].
 pub fn set_recovered(tx: &mut Tx<'_>, lane: LaneId, dropped: u64) -> Result<(), StoreError> {

@@ -83,7 +83,7 @@ pub use migrations::{NewerSchema, SCHEMA_VERSION, find_newer_schema};
 pub use outage::FailingWrites;
 pub use page::{InvalidPage, PAGE_DEFAULT, PAGE_MAX, Page, PageRequest};
 pub use postgres::{AddressError, DatabaseUrl, ProvingError, ProvingSchema};
-pub use sql::Tx;
+pub use sql::{Tx, WrittenEntry};
 pub use user_permits::{UserPermit, UserPermits};
 pub use value::Hash;
 

@@ -54,7 +54,8 @@ const STEPS: &[(&str, &str)] = steps![
     "0032_event_traces",
     "0033_last_seen",
     "0034_call_stats",
-    "0041_feed_progress",
+    "0035_feed_progress",
+    "0036_bounded_use",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

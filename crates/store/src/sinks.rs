@@ -186,7 +186,7 @@ pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
     let lane = lanes::find_by_sink(tx, id)?;
     let queued = lane.as_ref().map_or(0, |lane| lane.depth);
     if let Some(lane) = &lane {
-        deliveries::exchanges::remove_of_lane(tx, lane.id)?;
+        deliveries::texts::remove_of_lane(tx, lane.id)?;
     }
     lanes::keep_drops(tx, lane.map_or(0, |lane| lane.dropped))?;
     tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;

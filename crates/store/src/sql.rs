@@ -26,6 +26,17 @@ pub(super) use values;
 pub struct Tx<'c> {
     connection: &'c dyn Connection,
     failed: Option<StoreError>,
+    /// The audit entries that this transaction wrote, since they were last taken.
+    audited: Vec<WrittenEntry>,
+}
+
+/// An audit entry that a transaction wrote.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WrittenEntry {
+    pub action: &'static str,
+    pub target_type: &'static str,
+    pub target_id: String,
+    pub bytes: u64,
 }
 
 impl<'c> Tx<'c> {
@@ -33,7 +44,17 @@ impl<'c> Tx<'c> {
         Self {
             connection,
             failed: None,
+            audited: Vec::new(),
         }
+    }
+
+    pub(crate) fn note_audited(&mut self, entry: WrittenEntry) {
+        self.audited.push(entry);
+    }
+
+    /// The audit entries that this transaction wrote since the last call.
+    pub fn take_audited(&mut self) -> Vec<WrittenEntry> {
+        std::mem::take(&mut self.audited)
     }
 
     pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {

@@ -204,5 +204,9 @@ pub fn delete(tx: &mut Tx<'_>, id: UserId) -> Result<(), StoreError> {
         values![id],
     )?;
     method_stats::delete_calls_of(tx, id)?;
+    tx.execute(
+        "DELETE FROM audit_usage WHERE owner_key IN (?1, ?2)",
+        values![id.to_string(), format!("system {id}")],
+    )?;
     tx.execute("DELETE FROM users WHERE id = ?1", values![id])
 }

@@ -75,6 +75,8 @@ sections! {
         heartbeat_seconds: u32 = "SVC_HEARTBEAT_SECONDS",
         drain_seconds: f64 = "SVC_DRAIN_SECONDS",
         shutdown_delay_seconds: f64 = "SVC_SHUTDOWN_DELAY_SECONDS",
+        changes_per_second: u32 = "SVC_CHANGES_PER_SECOND",
+        changes_burst: u32 = "SVC_CHANGES_BURST",
         login_limit: u32 = "SVC_LOGIN_LIMIT",
         login_wait_max_seconds: u32 = "SVC_LOGIN_WAIT_MAX_SECONDS",
         audit_retention_days: u32 = "SVC_AUDIT_RETENTION_DAYS",
@@ -158,6 +160,7 @@ sections! {
         schedules: u64 = "SVC_QUOTA_SCHEDULES",
         methods: u64 = "SVC_QUOTA_METHODS",
         event_bytes: u64 = "SVC_QUOTA_EVENT_BYTES",
+        audit_bytes: u64 = "SVC_QUOTA_AUDIT_BYTES",
         streams: u64 = "SVC_QUOTA_STREAMS",
     } optional {}
     agent: Agent as WrittenAgent {
@@ -285,6 +288,12 @@ impl Config {
                     .hint("remove it for no limit"),
             );
         }
+        check_range(
+            "`changes_per_second`",
+            server.changes_per_second,
+            1..=1_000_000,
+        )?;
+        check_range("`changes_burst`", server.changes_burst, 1..=10_000_000)?;
         check_range(
             "`timeout_seconds` of scripts",
             scripts.timeout_seconds,

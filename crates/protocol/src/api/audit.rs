@@ -15,8 +15,20 @@ pub struct AuditEntry {
     pub action: String,
     pub target_type: String,
     pub target_id: String,
-    /// Depends on the action.
+    /// Depends on the action. At most 2 KiB: larger members are cut, and `cut` is then true.
     pub detail: Value,
+    /// The number of equal entries that this entry stands for, if they are more than one. `at` and
+    /// `detail` are those of the newest.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 /// Query parameters of `GET /api/audit`. An entry must match all parameters that are given.

@@ -343,8 +343,13 @@ pub struct Attempt {
     pub status: Option<u16>,
     pub ms: u64,
     pub error: Option<String>,
-    /// The beginning of the receiver's response, or of a script's output.
+    /// The beginning of the receiver's response, or of a script's output. At most 1 KiB of a
+    /// successful attempt.
     pub output: Option<String>,
+    /// Whether the output, the exchange, most of the error and earlier attempts were not kept,
+    /// because the owner's quota `event_bytes` is used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub output_omitted: bool,
     /// The request and the head of the response, of a webhook with `keep_exchanges`. Listed only on
     /// request (`?exchanges=true`).
     #[serde(default, skip_serializing_if = "Option::is_none")]

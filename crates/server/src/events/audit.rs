@@ -5,7 +5,7 @@ use svc_store::{
     StoreError, Tx,
     audit::{self, Entry},
     events::LostEvents,
-    lanes::Receiver,
+    lanes::{self, Receiver},
 };
 
 pub(super) const SUBSCRIPTION: &str = "method_subscription";
@@ -41,7 +41,8 @@ pub(super) fn audit_lost(
         });
         let target = (target_type, target_id);
         let entry = Entry::by_system(svc_clock::now(), "event_sink.lost", target, detail);
-        audit::append(tx, &entry)?;
+        let owner = lanes::find_owner_key(tx, lost.lane)?.unwrap_or_default();
+        audit::append_for(tx, &owner, &entry)?;
     }
     Ok(())
 }

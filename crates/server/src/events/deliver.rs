@@ -14,11 +14,10 @@ pub mod webhook;
 use std::{sync::Arc, time::Instant};
 
 use svc_client::TlsSettings;
-use svc_core::{Quota, Quotas, Timestamp, UserId, event::Event};
+use svc_core::{Timestamp, UserId, event::Event};
 use svc_store::{
-    Store, events,
+    Store,
     sinks::{SinkConfig, SinkRow},
-    users,
 };
 use tracing::debug;
 
@@ -50,10 +49,6 @@ pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
-    /// The quota `event_bytes` also limits the exchanges (requests and answers) that are stored for
-    /// a user's sinks. Half of `server_event_bytes` limits those of global sinks.
-    pub quotas: Quotas,
-    pub server_event_bytes: u64,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
     /// The last reported reason why the deliveries of each sink are withheld.
@@ -234,33 +229,9 @@ impl Deliverers {
             secrets: &secrets,
             now,
             lane,
-            keep_exchange: self.can_keep_exchange(sink).await,
+            keep_exchange: sink.policy.keep_exchanges,
         };
         Ok(self.webhook.send(request).await)
-    }
-
-    /// Whether to store the exchange of an attempt: its request and the answer. The sink's policy
-    /// must have `keep_exchanges`, and the owner's quota of event bytes must not be used up. For a
-    /// global sink, the limit is half of `server_event_bytes`.
-    async fn can_keep_exchange(&self, sink: &SinkRow) -> bool {
-        if !sink.policy.keep_exchanges {
-            return false;
-        }
-        let owner = (!sink.is_global()).then_some(sink.owner_id);
-        let (quotas, server) = (self.quotas, self.server_event_bytes / 2);
-        let reading = self.store.read(move |tx| {
-            let limit = match owner {
-                Some(owner) => {
-                    let overrides = users::find(tx, owner)?.map(|user| user.quotas);
-                    let quotas = quotas.with(&overrides.unwrap_or_default());
-                    quotas.get(Quota::EventBytes)
-                }
-                None => server,
-            };
-            Ok(events::usage::bytes_of(tx, owner)? < limit)
-        });
-        // If the read fails, the attempt is made without storing its exchange.
-        reading.await.unwrap_or(false)
     }
 
     /// The signing secrets: the current one, then the previous one while it is still valid.

@@ -263,7 +263,8 @@ impl LaneInDispatch {
         } else {
             lane.dropping = true;
             change.dropped += 1;
-            report_drop(tx, &candidate.receiver, DroppedEvent::of(event))?;
+            let receiver = (&*lane.owner_key, &candidate.receiver);
+            report_drop(tx, receiver, DroppedEvent::of(event))?;
             result.dropped += 1;
         }
         Ok(())
@@ -275,11 +276,11 @@ impl LaneInDispatch {
 pub(super) fn drop_event(
     tx: &mut Tx<'_>,
     lane: LaneId,
-    receiver: &Receiver,
+    (owner_key, receiver): (&str, &Receiver),
     event: DroppedEvent<'_>,
 ) -> Result<Vec<Arc<Event>>, StoreError> {
     let is_first = lanes::count_drop(tx, lane)?;
-    report_drop(tx, receiver, event)?;
+    report_drop(tx, (owner_key, receiver), event)?;
     let about = match is_first {
         true => dropping_event(tx, receiver, event)?,
         false => None,
@@ -292,10 +293,11 @@ pub(super) fn drop_event(
     Ok(raised)
 }
 
-/// Logs and audits a dropped event.
+/// Logs and audits a dropped event. If a lane's owner causes very many drops, several drops of a
+/// lane share one entry, which counts them.
 fn report_drop(
     tx: &mut Tx<'_>,
-    receiver: &Receiver,
+    (owner_key, receiver): (&str, &Receiver),
     event: DroppedEvent<'_>,
 ) -> Result<(), StoreError> {
     let (target_type, target_id) = target_of(receiver);
@@ -310,7 +312,7 @@ fn report_drop(
     });
     let target = (target_type, target_id);
     let entry = audit::Entry::by_system(event.ts, "event_sink.dropped", target, detail);
-    audit::append(tx, &entry)
+    audit::append_for(tx, owner_key, &entry)
 }
 
 /// The event about a sink that begins to drop events, if the sink has `notify`. `None` if the

@@ -74,12 +74,21 @@ pub enum EmitServiceError {
 }
 
 /// How many bytes of events may be stored.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StorageLimits {
     /// The quota `event_bytes` limits each user.
     pub quotas: Quotas,
     /// The maximum bytes of all events that only global sinks still need.
     pub server_bytes: u64,
+}
+
+impl Default for StorageLimits {
+    fn default() -> Self {
+        Self {
+            quotas: Quotas::default(),
+            server_bytes: 4 << 30,
+        }
+    }
 }
 
 /// The number of lanes that may queue or drop an event at no extra cost. The cost of an emit counts

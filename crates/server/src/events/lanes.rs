@@ -37,6 +37,8 @@ use svc_core::{
 use svc_protocol::api::{Attempt, Exchange, SinkType};
 use svc_store::sinks::SinkRow;
 
+use super::emit::StorageLimits;
+
 pub use self::{
     engine::Engine,
     retention::{Pruned, Retention, prune},
@@ -150,6 +152,7 @@ impl AttemptDetail {
             ms: self.ms,
             error: self.error,
             output: self.output,
+            output_omitted: false,
             exchange: self.exchange,
         }
     }
@@ -209,6 +212,8 @@ pub struct LanePolicy {
     /// How long deliveries in flight may continue when the server stops.
     pub drain: Duration,
     pub retention: Retention,
+    /// Limits of the texts of attempts that are stored for an owner.
+    pub storage: StorageLimits,
 }
 
 impl Default for LanePolicy {
@@ -222,6 +227,7 @@ impl Default for LanePolicy {
             slots: Slots::default(),
             drain: Duration::from_secs(5),
             retention: Retention::default(),
+            storage: StorageLimits::default(),
         }
     }
 }

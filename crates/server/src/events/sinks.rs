@@ -44,7 +44,7 @@ use self::{
 };
 use super::{deliver::Deliverers, hub::Hub, secrets, sink_secrets::origin_of};
 use crate::{
-    identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
+    identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink, difference},
     limits::MinuteLimit,
 };
 
@@ -197,7 +197,8 @@ impl SinksService {
                 sinks::update(tx, &after)?;
                 sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if is_edited(&before, &after) {
-                    let updated = entry(caller, "event_sink.updated", &after, describe(&after));
+                    let detail = difference(&describe(&before), describe(&after));
+                    let updated = entry(caller, "event_sink.updated", &after, detail);
                     audit::append(tx, &updated)?;
                 }
                 if before.active != after.active {

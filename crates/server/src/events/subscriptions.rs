@@ -49,7 +49,7 @@ fn audit_removed(
             "owner_id": removed.owner_id, "space_id": space, "queued": removed.queued,
         });
         let entry = Entry::by_system(svc_clock::now(), action, target, detail);
-        audit::append(tx, &entry)?;
+        audit::append_for(tx, &removed.owner_id.to_string(), &entry)?;
     }
     Ok(())
 }

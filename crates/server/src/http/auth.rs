@@ -13,6 +13,7 @@
 //! the answer is sent. Changes are also checked in their transaction (`identity::authority`).
 
 mod admit;
+mod changes;
 mod identify;
 mod last_token;
 mod origin;
@@ -31,7 +32,7 @@ use self::{
     identify::{catch_up, identify, presents_agent_token},
     origin::reject_foreign_write,
 };
-pub use self::{last_token::LastToken, origin::is_direct_loopback};
+pub use self::{changes::is_limited, last_token::LastToken, origin::is_direct_loopback};
 use super::{
     answers::Payer,
     connections::Slot,
@@ -217,6 +218,11 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
+    if let Some(caller) = &caller
+        && let Err(error) = changes::count(&gate, caller, rule, &request)
+    {
+        return error.into_response();
+    }
     // A link checks its agent itself: the agent of a stopped space is refused over the link.
     let is_link = matches!(rule, Some((Needs::Agent, _)));
     let is_checked = !is_link && returns_data(&request);
@@ -275,6 +281,12 @@ fn is_cancellable(request: &Request) -> bool {
 /// in the meantime does not get data. All other requests get their answer, because a request may
 /// revoke its own credential.
 fn returns_data(request: &Request) -> bool {
+    let path = request.extensions().get::<MatchedPath>();
+    is_cancellable(request) || path.is_some_and(|path| is_post_that_returns_data(path.as_str()))
+}
+
+/// Whether a `POST` with this path, as written in the table, only returns data.
+fn is_post_that_returns_data(path: &str) -> bool {
     const POSTS: [&str; 6] = [
         "/api/scripts/{id}/run",
         "/api/scripts/run",
@@ -283,8 +295,7 @@ fn returns_data(request: &Request) -> bool {
         "/api/event-sinks/{id}/test",
         "/api/event-sinks/preview",
     ];
-    let path = request.extensions().get::<MatchedPath>();
-    is_cancellable(request) || path.is_some_and(|path| POSTS.contains(&path.as_str()))
+    POSTS.contains(&path)
 }
 
 fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Caller>, ApiError> {

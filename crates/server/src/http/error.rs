@@ -8,10 +8,10 @@ use std::{borrow::Cow, time::Duration};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{
-    event::EmitError, json_text::JsonTextError, pattern::PatternError, quota::QuotaExceeded,
+    Quota, event::EmitError, json_text::JsonTextError, pattern::PatternError, quota::QuotaExceeded,
 };
 use svc_protocol::problem::{CONTENT_TYPE, DATABASE_UNAVAILABLE, DISK_FULL, Problem};
-use svc_store::{InvalidPage, StoreError};
+use svc_store::{InvalidPage, StoreError, audit::usage::DAY_MS};
 
 use super::failures;
 use crate::{
@@ -107,6 +107,12 @@ impl ApiError {
         self
     }
 
+    /// Names the limit that was exceeded, and the setting that defines it.
+    pub fn with_limit(mut self, limit: u64, setting: &str) -> Self {
+        self.problem = Box::new(self.problem.with_limit(limit, setting));
+        self
+    }
+
     pub fn status(&self) -> u16 {
         self.problem.status
     }
@@ -160,13 +166,16 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// The code is `quota_exceeded`, with `limit` and `setting`. The status is 429 for streams, and 409
-/// for all other quotas.
+/// The code is `quota_exceeded`, with `limit` and `setting`. The status is 429 for streams and for
+/// audit entries, and 409 for all other quotas.
 impl From<QuotaExceeded> for ApiError {
     fn from(exceeded: QuotaExceeded) -> Self {
+        let day_left = || DAY_MS - svc_clock::now().0.rem_euclid(DAY_MS);
         Self {
             problem: Box::new(Problem::quota_exceeded(&exceeded)),
-            retry_after: None,
+            // Audit entries are counted by day.
+            retry_after: (exceeded.quota == Quota::AuditBytes)
+                .then(|| day_left().unsigned_abs() / 1_000 + 1),
             challenge: None,
         }
     }

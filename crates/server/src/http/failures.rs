@@ -9,7 +9,7 @@ macro_rules! failures {
 
         /// Whether the list below contains this code with this status.
         pub fn is_known(status: u16, code: &str) -> bool {
-            matches!((status, code), $(($status, $code))|*)
+            [$(($status, $code)),*].contains(&(status, code))
         }
     };
 }
@@ -54,6 +54,7 @@ failures! {
     CONFLICT = 409 "conflict", "The state of the record does not allow this";
     QUOTA_EXCEEDED = 409 "quota_exceeded", "The user's quota is used up; see `limit` and `setting`";
     TOO_MANY_STREAMS = 429 "quota_exceeded", "The user has too many open streams; see `limit` and `setting`";
+    AUDIT_USED_UP = 429 "quota_exceeded", "The user has used up today's bytes of audit entries; see `limit` and `setting`";
     EXCEEDS_OWN_POWER = 403 "exceeds_own_power", "The caller lacks a permission of the user concerned";
 
     // Identity.
@@ -165,6 +166,9 @@ pub const OF_CALLER: &[Failure] = &[
     SPACE_STOPPED, PERMISSION_DENIED, INTERNAL, DATABASE_UNAVAILABLE, DISK_FULL,
     TOO_MANY_UNREAD_ANSWERS,
 ];
+
+/// Failures of every request that changes something, except those of administrators.
+pub const OF_CHANGE: &[Failure] = &[RATE_LIMITED, AUDIT_USED_UP];
 
 /// Failures of every request with a body.
 #[rustfmt::skip]

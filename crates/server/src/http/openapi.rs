@@ -19,6 +19,7 @@ use svc_protocol::problem::{self, Problem};
 
 use self::components::{COMPONENTS, OF_REQUESTS};
 use super::{
+    auth::is_limited,
     cookies,
     describe::{Content, JSON, Operation, SchemaOf},
     extract::JsonBytes,
@@ -108,6 +109,9 @@ impl Document {
         failures.extend(own);
         if !matches!(route.needs, Needs::Nothing) {
             failures.extend(failures::OF_CALLER);
+            if is_limited(&route.method, Some(route.needs), route.path) {
+                failures.extend(failures::OF_CHANGE);
+            }
         } else if route.method == Method::POST {
             failures.insert(failures::FOREIGN_ORIGIN);
         }

@@ -65,3 +65,30 @@ impl Identity {
         }
     }
 }
+
+/// The detail of an entry about a change: the name, and the members that the change set. A member
+/// that the change removed is null.
+pub fn difference(before: &Value, mut after: Value) -> Value {
+    if let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) {
+        for name in before.keys() {
+            after.entry(name).or_insert(Value::Null);
+        }
+        after.retain(|name, value| name == "name" || before.get(name) != Some(&*value));
+    }
+    after
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_about_a_change_has_the_changed_members_only() {
+        let before = json!({"name": "a", "patterns": ["x", "y"], "url": "u", "ca": true});
+        let after = json!({"name": "a", "patterns": ["x", "y"], "url": "v", "http2": true});
+        let expected = json!({"name": "a", "url": "v", "http2": true, "ca": null});
+        assert_eq!(difference(&before, after), expected);
+    }
+}

@@ -5,16 +5,17 @@
 //! administrator may have deactivated the user, revoked the credential or removed a role. So every
 //! change that a caller requests through the API, except an emit, runs in [`Identity::change_as`]
 //! or [`CallerWriter::write`], which read the caller from the database inside the transaction. The
-//! closure must check the caller that it gets as an argument, never the caller of the request.
+//! closure must check the caller that it gets as an argument, never the caller of the request. Both
+//! also charge the audit entries of the change to the caller ([`audit_budget`]).
 
 use std::sync::Arc;
 
 use svc_clock::Clock;
-use svc_core::Timestamp;
+use svc_core::{Quotas, Timestamp};
 use svc_store::{Store, StoreError, Tx, agent_tokens, oauth, sessions, tokens, users};
 
 use super::{
-    Identity,
+    Identity, audit_budget,
     caller::{Caller, Credential, User},
     change::AffectedRecords,
     directory::AccessDenied,
@@ -32,17 +33,20 @@ impl Identity {
         T: Send + 'static,
         E: From<StoreError> + From<IdentityError> + Send + 'static,
     {
-        let (caller, clock) = (caller.clone(), self.clock.clone());
+        let (caller, clock, quotas) = (caller.clone(), self.clock.clone(), self.quotas);
         self.change(move |tx| {
-            let caller = resolve(tx, &caller, clock.now())?;
-            work(tx, &caller)
+            let now = clock.now();
+            let caller = resolve(tx, &caller, now)?;
+            let done = work(tx, &caller)?;
+            audit_budget::charge(tx, &caller, &quotas, now)?;
+            Ok::<_, E>(done)
         })
         .await
     }
 
     /// The writer for services whose records are not in the directory.
     pub fn writer(&self) -> CallerWriter {
-        CallerWriter::new(self.store.clone(), self.clock.clone())
+        CallerWriter::new(self.store.clone(), self.clock.clone(), self.quotas)
     }
 }
 
@@ -51,11 +55,17 @@ impl Identity {
 pub struct CallerWriter {
     store: Store,
     clock: Clock,
+    /// The quotas of users without overrides.
+    quotas: Quotas,
 }
 
 impl CallerWriter {
-    pub fn new(store: Store, clock: Clock) -> Self {
-        Self { store, clock }
+    pub fn new(store: Store, clock: Clock, quotas: Quotas) -> Self {
+        Self {
+            store,
+            clock,
+            quotas,
+        }
     }
 
     /// Runs a transaction on behalf of a caller.
@@ -68,10 +78,13 @@ impl CallerWriter {
         T: Send + 'static,
         E: From<StoreError> + From<IdentityError> + Send + 'static,
     {
-        let (caller, clock) = (caller.clone(), self.clock.clone());
+        let (caller, clock, quotas) = (caller.clone(), self.clock.clone(), self.quotas);
         let writing = move |tx: &mut Tx<'_>| {
-            let caller = resolve(tx, &caller, clock.now())?;
-            work(tx, &caller)
+            let now = clock.now();
+            let caller = resolve(tx, &caller, now)?;
+            let done = work(tx, &caller)?;
+            audit_budget::charge(tx, &caller, &quotas, now)?;
+            Ok::<_, E>(done)
         };
         self.store.try_write(writing).await
     }

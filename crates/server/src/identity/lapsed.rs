@@ -90,5 +90,6 @@ fn record(
         "reason": "the user who made it may no longer make it for this space",
     });
     let target = ("space", set.space.to_string());
-    audit::append(tx, &Entry::by_system(at, action, target, detail))
+    let entry = Entry::by_system(at, action, target, detail);
+    audit::append_for(tx, &set.owner.to_string(), &entry)
 }

@@ -150,8 +150,9 @@ impl Identity {
         Ok(self.login_limit.succeed(&user.username, address).await?)
     }
 
-    /// Records a failed login in the audit log. The login limit bounds the number of entries. The
-    /// name is recorded only if the user exists: people type passwords into the wrong field.
+    /// Records a failed login in the audit log. The login limit bounds the number of entries, and
+    /// many entries of a day are merged. The name is recorded only if the user exists: people type
+    /// passwords into the wrong field.
     async fn note_failed_login(
         &self,
         username: &str,
@@ -171,7 +172,7 @@ impl Identity {
         );
         Ok(self
             .store
-            .write(move |tx| audit::append(tx, &entry))
+            .write(move |tx| audit::append_for(tx, "logins", &entry))
             .await?)
     }
 
@@ -212,7 +213,8 @@ impl Identity {
             sessions::insert(tx, &session)?;
             users::set_last_seen(tx, session.user_id, session.created_at)?;
             sessions::delete_oldest_of_user(tx, user.id, keep)?;
-            audit::append(tx, &entry)?;
+            // A login is never refused because of its entry: entries beyond a limit are merged.
+            audit::append_by_action(tx, &user.id.to_string(), &entry)?;
             Ok(((), AffectedRecords::user(user.id)))
         })
         .await?;

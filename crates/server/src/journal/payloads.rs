@@ -128,19 +128,25 @@ pub(super) struct AcceptedBytes {
     since: Option<Instant>,
     total: usize,
     by_owner: HashMap<UserId, usize>,
+    /// By owner and caller.
+    by_caller: HashMap<(UserId, UserId), usize>,
 }
 
 impl AcceptedBytes {
-    /// Counts bytes of an owner. Returns false, and counts nothing, if the owner would have more
-    /// than half of the bytes that the other owners leave free. So no owner takes all bytes, and
-    /// bytes are almost always free for an owner who sends little.
-    pub(super) fn accept(&mut self, owner: UserId, bytes: usize) -> bool {
-        let own = self.by_owner.entry(owner).or_default();
-        let of_others = self.total - *own;
-        if *own + bytes > (ACCEPTED_MAX - of_others) / 2 {
+    /// Counts bytes of an owner's caller. Returns false, and counts nothing, if the owner would have
+    /// more than half of the bytes that the other owners leave free, or the caller more than half of
+    /// the bytes that the owner's other callers leave free. So nobody takes all bytes, and bytes are
+    /// almost always free for an owner or a caller who sends little.
+    pub(super) fn accept(&mut self, (owner, caller): (UserId, UserId), bytes: usize) -> bool {
+        let of_owner = self.by_owner.entry(owner).or_default();
+        let of_caller = self.by_caller.entry((owner, caller)).or_default();
+        let owner_max = (ACCEPTED_MAX - (self.total - *of_owner)) / 2;
+        let caller_max = owner_max.saturating_sub(*of_owner - *of_caller) / 2;
+        if *of_owner + bytes > owner_max || *of_caller + bytes > caller_max {
             return false;
         }
-        *own += bytes;
+        *of_owner += bytes;
+        *of_caller += bytes;
         self.total += bytes;
         true
     }
@@ -169,13 +175,27 @@ mod tests {
         let mut accepted = AcceptedBytes::default();
         let owner = |number: u128| UserId(Uuid::from_u128(number));
         let mut flood = |number: u128| {
-            let accept = |_: &usize| accepted.accept(owner(number), payload);
+            let accept = |_: &usize| accepted.accept((owner(number), owner(99)), payload);
             (0..1_000).take_while(accept).count()
         };
-        let counts: Vec<_> = (1..=8).map(&mut flood).collect();
-        assert_eq!(counts, [256, 128, 64, 32, 16, 8, 4, 2]);
-        assert!(accepted.accept(owner(9), 16 * 1024));
-        assert!(!accepted.accept(owner(1), 1));
+        let counts: Vec<_> = (1..=4).map(&mut flood).collect();
+        assert_eq!(counts, [128, 96, 72, 54]);
+        assert!(accepted.accept((owner(9), owner(9)), 16 * 1024));
+        assert!(!accepted.accept((owner(1), owner(99)), 64 * 1024));
+    }
+
+    #[test]
+    fn callers_that_flood_leave_bytes_for_the_owners_next_caller() {
+        let payload = 32 * 1024;
+        let mut accepted = AcceptedBytes::default();
+        let user = |number: u128| UserId(Uuid::from_u128(number));
+        let mut flood = |caller: u128| {
+            let accept = |_: &usize| accepted.accept((user(1), user(caller)), payload);
+            (0..1_000).take_while(accept).count()
+        };
+        let counts: Vec<_> = (2..=7).map(&mut flood).collect();
+        assert_eq!(counts, [128, 64, 32, 16, 8, 4]);
+        assert!(accepted.accept((user(1), user(8)), payload));
     }
 
     #[test]
@@ -184,7 +204,7 @@ mod tests {
         let (mut accepted, now) = (AcceptedBytes::default(), Instant::now());
         let mut accept_after = |millis: u64| {
             accepted.renew(now + Duration::from_millis(millis));
-            accepted.accept(owner, ACCEPTED_MAX / 2)
+            accepted.accept((owner, owner), ACCEPTED_MAX / 4)
         };
         let found = [0, 999, 1_000, 1_999, 2_100].map(&mut accept_after);
         assert_eq!(found, [true, false, true, false, true]);

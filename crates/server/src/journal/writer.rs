@@ -21,7 +21,7 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(10);
 /// How often dropped rows are reported in the log.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 /// Steps of maintenance for one owner in one pass. A later pass continues.
-const STEPS_MAX: usize = 8;
+const STEPS_MAX: usize = 16;
 
 /// The calls of one owner, ready to be written.
 type FinishedCalls = (UserId, Vec<CallRow>, Vec<CallPayload>);

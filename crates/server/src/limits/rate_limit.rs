@@ -1,4 +1,5 @@
-//! Limits the requests of a user per second: a token bucket per user.
+//! Limits the requests of a user per second: a token bucket per user. A full bucket holds the tokens
+//! of one second, or of more seconds for a limit with a larger burst.
 //!
 //! In a zone, the limit applies to all servers together. Each server reports the use of its busy
 //! users and reads the reports of the others ([`RateLimit::report`], [`RateLimit::follow`]). From
@@ -36,14 +37,18 @@ const SERVERS_MAX: usize = 256;
 pub struct RateLimit {
     /// `None`: no limit.
     per_second: Option<u32>,
+    /// A full bucket holds the tokens of this many seconds.
+    seconds: f64,
     buckets: Mutex<Buckets>,
 }
 
 struct Buckets {
     users: RandomKeyMap<UserId, Bucket>,
-    /// The capacity of every bucket, and the tokens per second of a new bucket. This is the limit,
-    /// or this server's equal part of the limit while the use at other servers cannot be read.
+    /// The tokens per second of a new bucket. This is the limit, or this server's equal part of the
+    /// limit while the use at other servers cannot be read.
     whole: f64,
+    /// The capacity of every bucket: the tokens of `RateLimit::seconds`.
+    capacity: f64,
 }
 
 struct Bucket {
@@ -91,33 +96,55 @@ pub struct RateUse {
 
 impl RateLimit {
     pub fn new(per_second: Option<u32>) -> Self {
+        Self::with_capacity(per_second, 1.0)
+    }
+
+    /// A limit that permits `burst` requests at once, after a pause.
+    pub fn with_burst(per_second: u32, burst: u32) -> Self {
+        let seconds = f64::from(burst) / f64::from(per_second.max(1));
+        Self::with_capacity(Some(per_second), seconds.max(1.0))
+    }
+
+    fn with_capacity(per_second: Option<u32>, seconds: f64) -> Self {
+        let whole = per_second.map_or(0.0, f64::from);
         Self {
             per_second,
+            seconds,
             buckets: Mutex::new(Buckets {
                 users: RandomKeyMap::default(),
-                whole: per_second.map_or(0.0, f64::from),
+                whole,
+                capacity: whole * seconds,
             }),
         }
     }
 
-    /// Takes `calls` tokens from the user's bucket, or none. A bucket holds the tokens of one
-    /// second. A larger batch is accepted if the bucket is full. The level is then negative until
+    /// The requests per second; `None` without a limit.
+    pub fn per_second(&self) -> Option<u32> {
+        self.per_second
+    }
+
+    /// Takes `calls` tokens from the user's bucket, or none. A larger batch than a bucket holds is
+    /// accepted if the bucket is full. The level is then negative until
     /// the missing tokens have been refilled.
     pub fn take(&self, user: UserId, calls: usize, now: Instant) -> Result<(), OverLimit> {
         if self.per_second.is_none() {
             return Ok(());
         }
         let mut buckets = self.buckets.lock();
-        let Buckets { users, whole } = &mut *buckets;
+        let Buckets {
+            users,
+            whole,
+            capacity,
+        } = &mut *buckets;
         if users.len() >= BUCKETS_MAX {
-            users.retain(|_, bucket| bucket.level(*whole, now) < *whole);
+            users.retain(|_, bucket| bucket.level(*capacity, now) < *capacity);
         }
         let bucket = users
             .entry(user)
-            .or_insert_with(|| Bucket::new(*whole, now));
-        bucket.fill(*whole, now);
+            .or_insert_with(|| Bucket::new((*whole, *capacity), now));
+        bucket.fill(*capacity, now);
         bucket.requested += calls as u64;
-        let wanted = (calls as f64).min(*whole);
+        let wanted = (calls as f64).min(*capacity);
         if bucket.tokens < wanted {
             let wait = (wanted - bucket.tokens) / bucket.rate;
             return Err(OverLimit {
@@ -133,9 +160,9 @@ impl RateLimit {
     /// The level may become negative.
     pub fn charge(&self, user: UserId, more: usize, now: Instant) {
         let mut buckets = self.buckets.lock();
-        let whole = buckets.whole;
+        let capacity = buckets.capacity;
         if let Some(bucket) = buckets.users.get_mut(&user) {
-            bucket.fill(whole, now);
+            bucket.fill(capacity, now);
             bucket.tokens -= more as f64;
             bucket.taken += more as u64;
             bucket.requested += more as u64;
@@ -184,9 +211,10 @@ impl RateLimit {
         }
         let mut buckets = self.buckets.lock();
         buckets.whole = per_second;
+        buckets.capacity = per_second * self.seconds;
         for (user, bucket) in &mut buckets.users {
             let others = by_user.get(user).map_or(&[][..], Vec::as_slice);
-            bucket.follow(others, per_second, elapsed, now);
+            bucket.follow(others, (per_second, self.seconds), elapsed, now);
         }
     }
 
@@ -198,9 +226,10 @@ impl RateLimit {
         };
         let part = per_second / f64::from(servers.max(1));
         let mut buckets = self.buckets.lock();
-        buckets.whole = part;
+        let capacity = part * self.seconds;
+        (buckets.whole, buckets.capacity) = (part, capacity);
         for bucket in buckets.users.values_mut() {
-            bucket.fill(part, now);
+            bucket.fill(capacity, now);
             bucket.rate = part;
             bucket.sharing = Sharing::Divided;
         }
@@ -208,9 +237,9 @@ impl RateLimit {
 }
 
 impl Bucket {
-    fn new(whole: f64, now: Instant) -> Self {
+    fn new((whole, capacity): (f64, f64), now: Instant) -> Self {
         Self {
-            tokens: whole,
+            tokens: capacity,
             filled: now,
             rate: whole,
             taken: 0,
@@ -221,13 +250,13 @@ impl Bucket {
         }
     }
 
-    fn level(&self, whole: f64, now: Instant) -> f64 {
+    fn level(&self, capacity: f64, now: Instant) -> f64 {
         let gained = now.saturating_duration_since(self.filled).as_secs_f64() * self.rate;
-        (self.tokens + gained).min(whole)
+        (self.tokens + gained).min(capacity)
     }
 
-    fn fill(&mut self, whole: f64, now: Instant) {
-        self.tokens = self.level(whole, now);
+    fn fill(&mut self, capacity: f64, now: Instant) {
+        self.tokens = self.level(capacity, now);
         self.filled = now;
     }
 
@@ -235,7 +264,7 @@ impl Bucket {
     fn follow(
         &mut self,
         others: &[(ServerId, RateUse)],
-        per_second: f64,
+        (per_second, burst): (f64, f64),
         elapsed: Duration,
         now: Instant,
     ) {
@@ -243,16 +272,16 @@ impl Bucket {
         if others.is_empty() && is_whole {
             return;
         }
-        let seconds = elapsed.as_secs_f64();
+        let (seconds, capacity) = (elapsed.as_secs_f64(), per_second * burst);
         let level = match self.sharing {
             // A bucket that was alone had the level of the zone. After a division, the level of
             // the zone is unknown, so the level of this server's part is used.
-            Sharing::Alone | Sharing::Divided => self.level(per_second, now),
+            Sharing::Alone | Sharing::Divided => self.level(capacity, now),
             Sharing::Zone { level, taken } => {
                 level + per_second * seconds - self.taken.saturating_sub(taken) as f64
             }
         };
-        let used_max = per_second * (1.0 + seconds);
+        let used_max = per_second * (burst + seconds);
         let mut used = 0.0;
         for (server, other) in others {
             let taken = match self.count(*server, other.taken) {
@@ -268,7 +297,7 @@ impl Bucket {
             // Each server used at most its own part, so there is nothing to subtract.
             used = 0.0;
         }
-        let level = (level - used).clamp(-DEBT_MAX * per_second, per_second);
+        let level = (level - used).clamp(-DEBT_MAX * per_second, capacity);
         (self.rate, self.sharing) = match others.is_empty() {
             true => (per_second, Sharing::Alone),
             false => {

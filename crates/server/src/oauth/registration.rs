@@ -74,7 +74,7 @@ impl OAuth {
             .write(move |tx| {
                 rows::clients::insert(tx, &stored)?;
                 rows::clients::delete_oldest_unused(tx, UNUSED_MAX)?;
-                audit::append(tx, &entry)
+                audit::append_by_action(tx, "registrations", &entry)
             })
             .await?;
         Ok(Registered {

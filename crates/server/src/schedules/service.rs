@@ -24,7 +24,7 @@ use super::{Schedules, error::ScheduleServiceError, runs::run_event};
 use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::Cancelled,
-    identity::{Caller, check_one_more},
+    identity::{Caller, check_one_more, difference},
 };
 
 type Result<T> = std::result::Result<T, ScheduleServiceError>;
@@ -118,7 +118,8 @@ impl Schedules {
                 }
                 check_name_free(tx, &after)?;
                 schedules::update(tx, &after)?;
-                finish(tx, caller, "schedule.updated", &after, describe(&after))?;
+                let detail = difference(&describe(&stored), describe(&after));
+                finish(tx, caller, "schedule.updated", &after, detail)?;
                 Ok(Some(after))
             });
             if let Some(after) = written.await? {

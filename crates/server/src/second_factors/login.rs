@@ -234,7 +234,7 @@ fn try_code(
     };
     if matches!(checked, Try::Wrong) {
         rows::totp::count_wrong_code(tx, user.id)?;
-        audit::append(tx, failed)?;
+        audit::append_for(tx, &user.id.to_string(), failed)?;
     }
     Ok(checked)
 }

@@ -218,7 +218,10 @@ impl SecondFactors {
         let entry = self
             .identity
             .entry_by(&user.username, action, ("user", user.id), detail);
-        let writing = self.store.write(move |tx| audit::append(tx, &entry));
+        let owner = user.id.to_string();
+        let writing = self
+            .store
+            .write(move |tx| audit::append_for(tx, &owner, &entry));
         Ok(writing.await?)
     }
 

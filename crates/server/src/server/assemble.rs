@@ -139,6 +139,10 @@ pub fn assemble(
         hub: base.hub,
         clock,
         limits: options.limits,
+        changes: Arc::new(RateLimit::with_burst(
+            options.limits.changes_per_second,
+            options.limits.changes_burst,
+        )),
         quotas: options.quotas,
         web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),

@@ -67,6 +67,7 @@ fn zone_handles(app: &App) -> ZoneHandles {
         limits: ZoneLimits {
             calls: app.calls.rate_limit.clone(),
             emits: app.events.rate_limit().clone(),
+            changes: app.changes.clone(),
             sink_tests: app.event_sinks.tests.clone(),
             script_runs: app.scripts.runs.clone(),
             streams: app.history.streams.clone(),

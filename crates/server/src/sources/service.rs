@@ -27,7 +27,7 @@ use uuid::Uuid;
 use super::{Sources, error::SourceError, settings};
 use crate::{
     events::secrets,
-    identity::{Caller, Secret, check_one_more},
+    identity::{Caller, Secret, check_one_more, difference},
 };
 
 /// How long the old secret stays valid after a rotation, unless the request sets another time.
@@ -119,7 +119,8 @@ impl Sources {
                 let after = settings::patched(&before, patch)?;
                 check_name_free(tx, &after)?;
                 sources::update(tx, &after)?;
-                finish(tx, caller, "source.updated", &after, describe(&after))?;
+                let detail = difference(&describe(&before), describe(&after));
+                finish(tx, caller, "source.updated", &after, detail)?;
                 Ok::<_, SourceError>(after)
             })
             .await?;

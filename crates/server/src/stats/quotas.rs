@@ -2,7 +2,9 @@
 
 use svc_core::{Quota, UserId};
 use svc_protocol::api::{QuotaUse, QuotaUses};
-use svc_store::{StoreError, Tx, events::usage, schedules, scripts, sinks, sources, tokens, users};
+use svc_store::{
+    StoreError, Tx, audit, events::usage, schedules, scripts, sinks, sources, tokens, users,
+};
 
 use super::{Overview, StatsError};
 use crate::identity::{Caller, IdentityError};
@@ -61,6 +63,7 @@ fn count_stored(tx: &mut Tx<'_>, user: UserId, quota: Quota) -> Result<Option<u6
         Quota::Sources => sources::count(tx, user)?,
         Quota::Schedules => schedules::count(tx, user)?,
         Quota::EventBytes => usage::bytes_of(tx, Some(user))?,
+        Quota::AuditBytes => audit::usage::bytes_on_day(tx, user, svc_clock::now())?,
         Quota::Methods | Quota::Streams => return Ok(None),
     }))
 }

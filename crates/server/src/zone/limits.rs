@@ -2,8 +2,8 @@
 //! server writes a report about its busy users and reads the reports of the others.
 //!
 //! A server without busy users writes one empty report, and then no report until a user is busy
-//! again. While the database is unavailable, each server allows an equal part of the rates of calls
-//! and emits.
+//! again. While the database is unavailable, each server allows an equal part of the rates of calls,
+//! emits and changes.
 
 use std::{
     sync::Arc,
@@ -32,6 +32,7 @@ const REPORT_VALID: Duration = Duration::from_secs(3);
 pub struct ZoneLimits {
     pub calls: Arc<RateLimit>,
     pub emits: Arc<RateLimit>,
+    pub changes: Arc<RateLimit>,
     pub sink_tests: Arc<MinuteLimit>,
     pub script_runs: Arc<MinuteLimit>,
     pub streams: Streams,
@@ -43,6 +44,7 @@ pub struct ZoneLimits {
 struct Report {
     calls: Vec<RateUse>,
     emits: Vec<RateUse>,
+    changes: Vec<RateUse>,
     sink_tests: Vec<CountUse>,
     script_runs: Vec<CountUse>,
     streams: Vec<CountUse>,
@@ -155,6 +157,7 @@ impl ZoneLimits {
         Report {
             calls: self.calls.report(elapsed, servers),
             emits: self.emits.report(elapsed, servers),
+            changes: self.changes.report(elapsed, servers),
             sink_tests: self.sink_tests.report(now),
             script_runs: self.script_runs.report(now),
             streams: self.streams.report(),
@@ -171,6 +174,8 @@ impl ZoneLimits {
             .follow(rates(|report| &report.calls), elapsed, now);
         self.emits
             .follow(rates(|report| &report.emits), elapsed, now);
+        self.changes
+            .follow(rates(|report| &report.changes), elapsed, now);
         let counts = |of: fn(&Report) -> &Vec<CountUse>| {
             CountUse::sum(reports.iter().flat_map(|(_, report)| of(report)))
         };
@@ -184,5 +189,6 @@ impl ZoneLimits {
         let now = Instant::now();
         self.calls.divide(servers, now);
         self.emits.divide(servers, now);
+        self.changes.divide(servers, now);
     }
 }

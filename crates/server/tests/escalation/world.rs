@@ -324,7 +324,11 @@ fn options(folder: &Path) -> Options {
         traces: Default::default(),
         oauth: Default::default(),
         oidc: Default::default(),
-        limits: Limits::default(),
+        limits: Limits {
+            changes_per_second: 1_000_000,
+            changes_burst: 1_000_000,
+            ..Limits::default()
+        },
         quotas: Default::default(),
         policy,
         web: svc_server::web::Web::default(),

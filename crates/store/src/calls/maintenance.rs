@@ -1,9 +1,17 @@
 //! Retention of the call journal, and the merging of its small blocks. A block holds rows of one
 //! owner. Each function removes or merges a bounded number of blocks.
+//!
+//! When an owner has too many rows, the oldest block is removed, and the rows of callers other than
+//! the busiest are written again, into a *kept* block. So a caller who floods a method removes the
+//! flood's own rows, not those of other callers ([`svc_core::journal::choose_survivors`]). Every row
+//! is read for this only once, when its block is removed.
 
 use svc_core::{
     Id, Timestamp, UserId,
-    journal::{BLOCK_ROWS_MAX, BlockError, CallRow, choose_merge, decode},
+    journal::{
+        BLOCK_ROWS_MAX, BlockError, CallRow, Candidate, choose_kept, choose_merge,
+        choose_survivors, decode,
+    },
 };
 
 use super::{BlockHead, insert_block, payloads, read_blocks};
@@ -14,6 +22,12 @@ use crate::{
 
 /// The maximum number of expired blocks of rows, and of payloads, that one transaction removes.
 pub(super) const REMOVED_MAX: usize = 100;
+/// The maximum number of rows of expired blocks that one transaction reads, to keep some of them.
+const SIFTED_ROWS_MAX: usize = 8 * BLOCK_ROWS_MAX;
+/// Kept rows are at most this part of an owner's rows, and kept payloads of the owner's bytes.
+pub(super) const KEPT_PART: u64 = 4;
+/// At most this part of a removed block is kept, or one call of each caller.
+pub(super) const SURVIVING_PART: u64 = 8;
 
 /// Which rows are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,19 +44,138 @@ pub struct KeepRule {
 /// Removes old blocks of an owner and merges small ones. Returns whether more work is left.
 pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, StoreError> {
     let heads: Vec<BlockHead> = tx.list(
-        "SELECT id, owner_id, last_at, row_count FROM call_blocks
+        "SELECT id, owner_id, last_at, row_count, kept FROM call_blocks
          WHERE owner_id = ?1 ORDER BY last_at, id",
         values![owner],
     )?;
-    let expired = count_expired(&heads, keep);
-    for head in heads.iter().take(expired.min(REMOVED_MAX)) {
+    let (old, heads): (Vec<_>, Vec<_>) = heads
+        .into_iter()
+        .partition(|head| head.last_at < keep.since);
+    for head in old.iter().take(REMOVED_MAX) {
         remove(tx, head.id)?;
     }
-    if expired > REMOVED_MAX {
+    if old.len() > REMOVED_MAX {
         return Ok(true);
     }
-    let is_merged = merge(tx, owner, &heads[expired..])?;
+    let (kept, recent): (Vec<_>, Vec<_>) = heads.into_iter().partition(|head| head.kept);
+    let kept_rows = count_rows(&kept);
+    if kept_rows > keep.rows / KEPT_PART {
+        reduce_kept(tx, owner, &kept, keep)?;
+        return Ok(true);
+    }
+    let excess = count_excess(&recent, keep.rows - kept_rows.min(keep.rows / KEPT_PART));
+    if excess > 0 {
+        let mut rows = 0;
+        let is_sifted = |head: &&BlockHead| {
+            rows += head.row_count;
+            rows <= SIFTED_ROWS_MAX
+        };
+        let sifted = recent[..excess.min(REMOVED_MAX)].iter();
+        let sifted = sifted.take_while(is_sifted).count().max(1);
+        let survivors = sift(tx, &recent[..sifted], keep)?;
+        insert_all(tx, owner, survivors, true)?;
+        // The next step merges blocks, or continues.
+        return Ok(true);
+    }
+    let is_merged = merge(tx, owner, &recent)? || merge(tx, owner, &kept)?;
     Ok(payloads::maintain(tx, owner, keep)? || is_merged)
+}
+
+fn count_rows(heads: &[BlockHead]) -> u64 {
+    heads.iter().map(|head| head.row_count as u64).sum()
+}
+
+/// How many of the oldest blocks are too many.
+fn count_excess(heads: &[BlockHead], rows_max: u64) -> usize {
+    let mut left = count_rows(heads);
+    let is_excess = |head: &&BlockHead| {
+        left -= head.row_count as u64;
+        left >= rows_max
+    };
+    heads.iter().take_while(is_excess).count()
+}
+
+/// Removes blocks, and returns the rows that stay.
+fn sift(tx: &mut Tx<'_>, heads: &[BlockHead], keep: KeepRule) -> Result<Vec<CallRow>, StoreError> {
+    let mut survivors = Vec::new();
+    if keep.rows >= KEPT_PART {
+        let ids: Vec<_> = heads.iter().map(|head| head.id).collect();
+        let rows = read_rows(tx, &ids)?.unwrap_or_default();
+        let limit = rows.len() as u64 / SURVIVING_PART;
+        // Often one caller calls one method: then no row stays, and no row needs a closer look.
+        let same = |row: &CallRow| row.caller == rows[0].caller && row.method == rows[0].method;
+        if !rows.iter().all(same) {
+            survivors = select(rows, |calls| choose_survivors(calls, limit));
+        }
+    }
+    for head in heads {
+        remove(tx, head.id)?;
+    }
+    Ok(survivors)
+}
+
+/// Writes the kept rows again, without some rows of the callers who have the most.
+fn reduce_kept(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    kept: &[BlockHead],
+    keep: KeepRule,
+) -> Result<(), StoreError> {
+    let ids: Vec<_> = kept.iter().map(|head| head.id).collect();
+    // Somewhat fewer than allowed, so that the next step is not needed soon.
+    let limit = keep.rows / KEPT_PART * 3 / 4;
+    let rows = read_rows(tx, &ids)?.unwrap_or_default();
+    let mut rows = select(rows, |calls| choose_kept(calls, limit));
+    let max = usize::try_from(keep.rows / KEPT_PART).unwrap_or(usize::MAX);
+    // Only if there are more callers than rows: then the newest stay.
+    rows.drain(..rows.len().saturating_sub(max));
+    for id in ids {
+        remove(tx, id)?;
+    }
+    insert_all(tx, owner, rows, true)
+}
+
+fn select(rows: Vec<CallRow>, choose: impl FnOnce(&[Candidate<'_>]) -> Vec<usize>) -> Vec<CallRow> {
+    let calls: Vec<_> = rows.iter().map(as_candidate).collect();
+    let chosen = choose(&calls);
+    chosen.into_iter().map(|at| rows[at].clone()).collect()
+}
+
+fn as_candidate(row: &CallRow) -> Candidate<'_> {
+    Candidate {
+        caller: row.caller,
+        method: &row.method,
+        size: 1,
+    }
+}
+
+/// The rows of blocks, in the order of their ids. `None` if a newer server of the zone wrote one of
+/// the blocks.
+pub(super) fn read_rows(tx: &mut Tx<'_>, ids: &[Id]) -> Result<Option<Vec<CallRow>>, StoreError> {
+    let mut rows = Vec::new();
+    for (id, data) in read_blocks(tx, ids)? {
+        match decode(&data) {
+            Ok(mut decoded) => rows.append(&mut decoded),
+            Err(BlockError::Version(_)) => return Ok(None),
+            Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %id,
+                "a block of the call journal is damaged: {error}"
+            ),
+        }
+    }
+    rows.sort_unstable_by_key(CallRow::id);
+    Ok(Some(rows))
+}
+
+fn insert_all(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    rows: Vec<CallRow>,
+    kept: bool,
+) -> Result<(), StoreError> {
+    for rows in rows.chunks(BLOCK_ROWS_MAX) {
+        insert_block(tx, owner, rows, kept)?;
+    }
+    Ok(())
 }
 
 /// Removes blocks of rows and of payloads, of any owner, whose newest call is older than `since`.
@@ -56,20 +189,7 @@ pub fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
     Ok(removed + payloads::prune(tx, since)?)
 }
 
-/// How many of the oldest blocks are not kept.
-fn count_expired(heads: &[BlockHead], keep: KeepRule) -> usize {
-    let mut left: u64 = heads.iter().map(|head| head.row_count as u64).sum();
-    let mut expired = 0;
-    for head in heads {
-        left = left.saturating_sub(head.row_count as u64);
-        if left < keep.rows && head.last_at >= keep.since {
-            break;
-        }
-        expired += 1;
-    }
-    expired
-}
-
+/// Merges small blocks, which are all kept or all recent.
 fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[BlockHead]) -> Result<bool, StoreError> {
     let counts: Vec<_> = heads.iter().map(|head| head.row_count).collect();
     let chosen = choose_merge(&counts);
@@ -77,24 +197,14 @@ fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[BlockHead]) -> Result<bool, St
         return Ok(false);
     }
     let ids: Vec<Id> = chosen.iter().map(|at| heads[*at].id).collect();
-    let mut rows = Vec::new();
-    for (id, data) in read_blocks(tx, &ids)? {
-        match decode(&data) {
-            Ok(mut decoded) => rows.append(&mut decoded),
-            // A newer server of the zone wrote the block. That server will merge it.
-            Err(BlockError::Version(_)) => return Ok(false),
-            Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %id,
-                "removed a damaged block of the call journal: {error}"
-            ),
-        }
-    }
-    rows.sort_unstable_by_key(CallRow::id);
+    // A newer server of the zone wrote a block. That server will merge the blocks.
+    let Some(rows) = read_rows(tx, &ids)? else {
+        return Ok(false);
+    };
     for id in ids {
         remove(tx, id)?;
     }
-    for rows in rows.chunks(BLOCK_ROWS_MAX) {
-        insert_block(tx, owner, rows)?;
-    }
+    insert_all(tx, owner, rows, heads[chosen[0]].kept)?;
     Ok(true)
 }
 

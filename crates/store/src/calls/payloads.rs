@@ -1,16 +1,19 @@
 //! Recorded params and answers, in blocks of their own. A block is found by its owner and the times
 //! of its calls.
 
+mod maintenance;
+
+pub(super) use maintenance::maintain;
+
 use svc_core::{
     Id, Timestamp, UserId,
     journal::{
-        BlockError, CallPayload, PAYLOAD_BLOCK_BYTES, PAYLOAD_ROW_BYTES, choose_merge,
-        decode_payloads, encode_payloads, time_of,
+        BlockError, CallPayload, PAYLOAD_BLOCK_BYTES, decode_payloads, encode_payloads, time_of,
     },
 };
 use uuid::Uuid;
 
-use super::{KeepRule, maintenance::REMOVED_MAX};
+use super::maintenance::REMOVED_MAX;
 use crate::{
     error::StoreError,
     record::row,
@@ -20,17 +23,29 @@ use crate::{
 /// A block without its payloads.
 struct PayloadHead {
     id: Id,
+    first_at: Timestamp,
     last_at: Timestamp,
     byte_count: u64,
+    /// Whether the block holds payloads that were kept when their blocks were removed.
+    kept: bool,
 }
 
-row! { PayloadHead: id, last_at, byte_count }
+row! { PayloadHead: id, first_at, last_at, byte_count, kept }
 
 /// Writes payloads of one owner's calls. The owner must exist.
 pub fn append(
     tx: &mut Tx<'_>,
     owner: UserId,
+    payloads: Vec<CallPayload>,
+) -> Result<(), StoreError> {
+    insert_all(tx, owner, payloads, false)
+}
+
+fn insert_all(
+    tx: &mut Tx<'_>,
+    owner: UserId,
     mut payloads: Vec<CallPayload>,
+    kept: bool,
 ) -> Result<(), StoreError> {
     payloads.sort_unstable_by_key(|payload| payload.id);
     let mut rest = payloads.as_slice();
@@ -42,28 +57,34 @@ pub fn append(
             is_first || bytes <= PAYLOAD_BLOCK_BYTES
         });
         let (block, later) = rest.split_at(fitting.count());
-        insert(tx, owner, block)?;
+        insert(tx, owner, block, kept)?;
         rest = later;
     }
     Ok(())
 }
 
 /// Inserts payloads, which are in the order of their ids, as one block.
-fn insert(tx: &mut Tx<'_>, owner: UserId, payloads: &[CallPayload]) -> Result<(), StoreError> {
+fn insert(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    payloads: &[CallPayload],
+    kept: bool,
+) -> Result<(), StoreError> {
     let (Some(first), Some(last)) = (payloads.first(), payloads.last()) else {
         return Ok(());
     };
     let data = encode_payloads(payloads);
     tx.send(
-        "INSERT INTO call_payloads (id, owner_id, first_at, last_at, byte_count, data)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO call_payloads (id, owner_id, first_at, last_at, byte_count, data, kept)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         values![
             Id(Uuid::now_v7()),
             owner,
             time_of(first.id),
             time_of(last.id),
             data.len(),
-            data
+            data,
+            kept
         ],
     )
 }
@@ -105,34 +126,6 @@ fn read(
     Ok(data.map(|data| decode_payloads(&data)))
 }
 
-/// Removes blocks of an owner that are too old, that exceed the limit of bytes, or whose calls were
-/// removed. Then merges small blocks. Returns whether more work is left.
-pub(super) fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, StoreError> {
-    let heads: Vec<PayloadHead> = tx.list(
-        "SELECT id, last_at, byte_count FROM call_payloads
-         WHERE owner_id = ?1 ORDER BY last_at, id",
-        values![owner],
-    )?;
-    if heads.is_empty() {
-        return Ok(false);
-    }
-    // Payloads are written together with the rows of their calls. So payloads that are older than
-    // the oldest row belong to calls that were removed.
-    let oldest: Option<Timestamp> = tx.get(
-        "SELECT MIN(first_at) FROM call_blocks WHERE owner_id = ?1",
-        values![owner],
-    )?;
-    let since = oldest.unwrap_or(Timestamp(i64::MAX)).max(keep.since);
-    let expired = count_expired(&heads, since, keep.payload_bytes);
-    for head in heads.iter().take(expired.min(REMOVED_MAX)) {
-        remove(tx, head.id)?;
-    }
-    if expired > REMOVED_MAX {
-        return Ok(true);
-    }
-    merge(tx, owner, &heads[expired..])
-}
-
 /// Removes blocks of any owner whose newest call is older than `since`.
 pub(super) fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
     tx.count_changes(
@@ -140,43 +133,6 @@ pub(super) fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreErr
          (SELECT id FROM call_payloads WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)",
         values![since, REMOVED_MAX],
     )
-}
-
-/// How many of the oldest blocks are not kept.
-fn count_expired(heads: &[PayloadHead], since: Timestamp, bytes_max: u64) -> usize {
-    let mut bytes: u64 = heads.iter().map(|head| head.byte_count).sum();
-    let is_expired = |head: &&PayloadHead| {
-        let is_expired = head.last_at < since || bytes > bytes_max;
-        bytes -= head.byte_count;
-        is_expired
-    };
-    heads.iter().take_while(is_expired).count()
-}
-
-fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[PayloadHead]) -> Result<bool, StoreError> {
-    let sizes = heads.iter().map(|head| {
-        let bytes = usize::try_from(head.byte_count).unwrap_or(usize::MAX);
-        bytes.div_ceil(PAYLOAD_ROW_BYTES)
-    });
-    let chosen = choose_merge(&sizes.collect::<Vec<_>>());
-    let mut payloads = Vec::new();
-    for position in &chosen {
-        let block = heads[*position].id;
-        match read(tx, block)? {
-            Some(Ok(mut read)) => payloads.append(&mut read),
-            // A server with a newer version of svc wrote the block, and will merge it.
-            Some(Err(BlockError::Version(_))) => return Ok(false),
-            Some(Err(error)) => tracing::error!(target: crate::LOG_TARGET, block = %block,
-                "removed a damaged block of recorded payloads: {error}"
-            ),
-            None => {}
-        }
-    }
-    for position in &chosen {
-        remove(tx, heads[*position].id)?;
-    }
-    append(tx, owner, payloads)?;
-    Ok(!chosen.is_empty())
 }
 
 fn remove(tx: &mut Tx<'_>, id: Id) -> Result<(), StoreError> {

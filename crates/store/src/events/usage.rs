@@ -1,18 +1,19 @@
 //! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
 //! removes an event, so that no emit needs to add up the sizes of all events.
 //!
-//! Stored requests and responses of attempts (exchanges) count too: see `deliveries::exchanges`.
+//! The texts of attempts (outputs, errors, stored requests and responses) count too: see
+//! `deliveries::texts`.
 //!
 //! An event counts for its owner. If only global sinks still need the event, it may be moved to the
 //! counter of the server (`charged_to`), so that a slow global sink uses no user's quota.
 
 use std::collections::BTreeMap;
 
-use svc_core::{EventId, UserId, event::Event};
+use svc_core::{EventId, Quota, QuotaOverrides, Quotas, UserId, event::Event};
 
 use super::removal::{LostEvents, RETURNED, RemovedEvent, remove, settle};
 use crate::{
-    deliveries::exchanges,
+    deliveries::texts,
     error::StoreError,
     sinks::GLOBAL,
     sql::{Tx, values},
@@ -42,6 +43,24 @@ pub fn bytes_of(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<u64, StoreErro
         values![key(owner)],
     )?;
     Ok(bytes.unwrap_or_default())
+}
+
+/// The users whose counters exceed their quota of event bytes, with this quota.
+pub fn list_over(tx: &mut Tx<'_>, quotas: &Quotas) -> Result<Vec<(UserId, u64)>, StoreError> {
+    let rows = tx.query(
+        "SELECT o.id AS id, o.quotas AS quotas, u.bytes AS bytes
+         FROM event_usage u JOIN users o ON o.id = u.owner_key",
+        &[],
+    )?;
+    let mut over = Vec::new();
+    for row in rows {
+        let overrides: QuotaOverrides = row.get("quotas")?;
+        let limit = quotas.with(&overrides).get(Quota::EventBytes);
+        if row.get::<u64>("bytes")? > limit {
+            over.push((row.get("id")?, limit));
+        }
+    }
+    Ok(over)
 }
 
 fn key(owner: Option<UserId>) -> String {
@@ -86,7 +105,7 @@ pub struct Room {
     pub lost: Vec<LostEvents>,
 }
 
-/// Tries to reduce an owner's usage to the limit: removes the oldest exchanges, then the oldest
+/// Tries to reduce an owner's usage to the limit: removes the oldest texts of attempts, then the oldest
 /// events that no waiting delivery needs. Events that only global sinks need are moved to the
 /// counter of the server, if that counter is below its limit. Events from `newest` on are kept.
 ///
@@ -104,7 +123,7 @@ pub fn make_room(
     let slack = limits.owner / 64;
     let excess = bytes_of(tx, Some(owner))?.saturating_sub(limits.owner);
     if excess > 0 {
-        exchanges::remove_oldest(tx, &key(Some(owner)), excess + slack)?;
+        texts::remove_oldest(tx, &key(Some(owner)), excess + slack)?;
     }
     let mut after = EventId::NIL;
     for _ in 0..WINDOWS_MAX {

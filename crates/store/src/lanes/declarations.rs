@@ -9,6 +9,7 @@ use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;
 
 use crate::{
+    deliveries::texts,
     error::StoreError,
     record::row,
     sql::{Tx, values},
@@ -153,10 +154,16 @@ fn withdraw(
         "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id = ?2",
         values![lane, space],
     )?;
+    let is_declared = tx.exists(
+        "SELECT lane_id FROM lane_declarations WHERE lane_id = ?1 LIMIT 1",
+        values![lane],
+    )?;
+    if is_declared {
+        return Ok(None);
+    }
+    texts::remove_of_lane(tx, lane)?;
     let removed: Option<RemovedSubscription> = tx.find(
-        "DELETE FROM lanes WHERE id = ?1 AND NOT EXISTS (
-             SELECT 1 FROM lane_declarations d WHERE d.lane_id = lanes.id)
-         RETURNING owner_id, method, depth, dropped",
+        "DELETE FROM lanes WHERE id = ?1 RETURNING owner_id, method, depth, dropped",
         values![lane],
     )?;
     if let Some(removed) = &removed {

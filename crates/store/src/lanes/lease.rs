@@ -3,7 +3,7 @@
 //! writes.
 
 use serde::{Deserialize, Serialize};
-use svc_core::{LaneId, ServerId, Timestamp, UserId};
+use svc_core::{LaneId, QuotaOverrides, ServerId, Timestamp, UserId};
 
 use super::{DeliveryKind, Receiver};
 use crate::{
@@ -26,6 +26,8 @@ row! { LaneLease: lane as "id", fence }
 #[derive(Clone, PartialEq, Debug)]
 pub struct LeasedLane {
     pub held: LaneLease,
+    /// The owner's id, or `global`.
+    pub owner_key: String,
     pub owner_id: UserId,
     pub receiver: Receiver,
     pub formatters: Vec<String>,
@@ -43,11 +45,14 @@ pub struct LeasedLane {
     /// Whether stored events wait to be queued.
     pub refilling: bool,
     pub lease_until: Timestamp,
+    /// The owner's stored bytes (`event_usage`), and the quotas that an administrator set.
+    pub stored_bytes: u64,
+    pub owner_quotas: QuotaOverrides,
 }
 
 row! {
-    LeasedLane: owner_id, formatters, active, depth, failures, starts, rate_until, dropping, refilling,
-        lease_until;
+    LeasedLane: owner_key, owner_id, formatters, active, depth, failures, starts, rate_until, dropping, refilling,
+        lease_until, stored_bytes, owner_quotas;
     held, receiver, health
 }
 

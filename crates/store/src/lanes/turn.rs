@@ -100,8 +100,11 @@ fn select_lanes(lanes: &[LaneId]) -> Query {
     conditions.add_in_padded("id", lanes);
     Query {
         sql: format!(
-            "SELECT id, fence, owner_id, sink_id, method, formatters, active, depth, failures, starts,
-                    failed_in_row, failing_since, reported, rate_until, dropping, refilling, lease_until
+            "SELECT id, fence, owner_key, owner_id, sink_id, method, formatters, active, depth, failures, starts,
+                    failed_in_row, failing_since, reported, rate_until, dropping, refilling, lease_until,
+                    COALESCE((SELECT u.bytes FROM event_usage u
+                        WHERE u.owner_key = lanes.owner_key), 0) AS stored_bytes,
+                    (SELECT o.quotas FROM users o WHERE o.id = lanes.owner_key) AS owner_quotas
              FROM lanes WHERE {} AND lease_owner IS NOT NULL",
             conditions.sql
         ),

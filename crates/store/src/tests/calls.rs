@@ -1,5 +1,6 @@
 //! The call journal, on both engines.
 
+mod fairness;
 mod payloads;
 mod visit;
 

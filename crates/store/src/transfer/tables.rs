@@ -30,6 +30,7 @@ pub(super) const COPIED: &[&str] = &[
     "spaces",
     "agent_tokens",
     "audit",
+    "audit_usage",
     "events",
     "event_numbers",
     "event_usage",

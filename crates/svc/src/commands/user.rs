@@ -59,7 +59,7 @@ pub enum Command {
         #[arg(long)]
         deactivate: bool,
         /// Limit of one kind (spaces, tokens, scripts, sinks, sources, schedules, methods,
-        /// event_bytes, streams); `default` returns to the server's value
+        /// event_bytes, audit_bytes, streams); `default` returns to the server's value
         #[arg(long = "quota", value_name = "NAME=N", value_delimiter = ',', value_parser = parse_quota)]
         quotas: Vec<(Quota, Option<u64>)>,
     },

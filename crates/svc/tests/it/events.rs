@@ -23,6 +23,7 @@ mod recovery;
 mod sink_events;
 mod sink_stats;
 mod sinks;
+mod stored_texts;
 mod templates;
 mod tls;
 mod transport;

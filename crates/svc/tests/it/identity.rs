@@ -4,6 +4,7 @@ mod access;
 mod accounts;
 mod code;
 mod held;
+mod changes;
 mod power;
 mod power_shared;
 mod quotas;

@@ -50,7 +50,13 @@ impl TestServerBuilder {
             allow_local: false,
             embedded: false,
             admin_password: Some(ADMIN_PASSWORD),
-            env: Vec::new(),
+            // Tests make many changes at once. A test of this limit sets the variables again.
+            env: [
+                ("SVC_CHANGES_PER_SECOND", "1000000"),
+                ("SVC_CHANGES_BURST", "1000000"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
             args: Vec::new(),
             tool: Vec::new(),
             program: None,

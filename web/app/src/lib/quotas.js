@@ -12,6 +12,7 @@ export const QUOTAS = [
   ['schedules', 'Schedules'],
   ['methods', 'Methods on one server'],
   ['event_bytes', 'Bytes of stored events'],
+  ['audit_bytes', 'Bytes of audit entries today'],
   ['streams', 'Open streams'],
 ];
 

@@ -97,7 +97,10 @@ impl Deliverers {
         let detail = json!({"name": sink.name, "reason": why});
         let now = svc_clock::now();
         let entry = audit::Entry::by_system(now, "event_sink.withheld", target, detail);
-        let append = self.store.write(move |tx| audit::append(tx, &entry));
+        let owner = sink.owner_key.clone();
+        let append = self
+            .store
+            .write(move |tx| audit::append_for(tx, &owner, &entry));
         if let Err(error) = append.await {
             tracing::error!(%error, "cannot write the audit entry `event_sink.withheld`");
         }
@@ -149,13 +152,21 @@ impl Deliverers {
     }
 }
 
+/// At this number of sinks, all reasons are forgotten: a user may create and delete any number of
+/// sinks.
+const NOTICES_MAX: usize = 10_000;
+
 /// The last reported reason why each sink does not deliver, so that a reason is reported only once.
 #[derive(Debug, Default)]
 pub struct WithheldNotices(Mutex<HashMap<SinkId, String>>);
 
 impl WithheldNotices {
     fn is_new(&self, sink: SinkId, why: &str) -> bool {
-        let before = self.0.lock().insert(sink, why.to_owned());
+        let mut notices = self.0.lock();
+        if notices.len() >= NOTICES_MAX && !notices.contains_key(&sink) {
+            notices.clear();
+        }
+        let before = notices.insert(sink, why.to_owned());
         before.as_deref() != Some(why)
     }
 

@@ -96,7 +96,7 @@ impl<D: Deliver> Engine<D> {
     /// [`LanePolicy::drain`] to end, and the workers release their lanes.
     pub async fn run(self) {
         let policy = &self.shared.policy;
-        let pruning = retention::run(self.shared.store.clone(), policy.retention);
+        let pruning = retention::run(self.shared.store.clone(), policy.retention, policy.storage);
         let refilling = refill::run(self.shared.clone());
         let mut workers = JoinSet::new();
         // Biased, so that two runs of a simulation with the same seed are equal.

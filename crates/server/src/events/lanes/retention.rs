@@ -8,12 +8,12 @@ use std::{num::NonZeroU32, time::Duration};
 use svc_core::{EventId, Timestamp};
 use svc_store::{
     Store, StoreError, Tx, deliveries,
-    events::{self, LostEvents},
+    events::{self, LostEvents, usage},
     idempotency, meta,
 };
 use tokio::time::{Instant, sleep};
 
-use crate::events::audit::audit_lost;
+use crate::events::{audit::audit_lost, emit::StorageLimits};
 
 /// The maximum number of rows that one step removes.
 const BATCH: u32 = 200;
@@ -22,6 +22,8 @@ const KEYS_BATCH: u32 = 2_000;
 /// A key in the table `meta`. Its value is the time when a server of the zone last began to remove
 /// rows.
 const BEGAN: &str = "retention_began";
+/// The maximum number of steps in which one run makes room for one owner.
+const ROOM_STEPS_MAX: u32 = 20;
 /// Events that a lane has not checked yet are kept this many times as long as other events.
 const HELD_FACTOR: u32 = 4;
 /// Limit of the idempotency keys kept for one user.
@@ -142,6 +144,30 @@ async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError
     Ok(pruned)
 }
 
+/// Brings owners back to their quota of event bytes. System events and the attempts of deliveries are
+/// stored without a check of the quota, so an owner may exceed it without emitting anything.
+async fn make_room(store: &Store, storage: StorageLimits) -> Result<(), StoreError> {
+    let over = store.read(move |tx| usage::list_over(tx, &storage.quotas));
+    for (owner, limit) in over.await? {
+        let limits = usage::Limits {
+            owner: limit,
+            server: storage.server_bytes,
+        };
+        for _ in 0..ROOM_STEPS_MAX {
+            let newest = EventId(uuid::Uuid::max());
+            let room = step(store, move |tx| {
+                let room = usage::make_room(tx, owner, newest, limits)?;
+                audit_lost(tx, &room.lost, "the owner's quota `event_bytes` is used up")?;
+                Ok(room)
+            });
+            if room.await?.fits {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Begins a run, unless a server of the zone has begun one within the time `every`.
 async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
     let beginning = store.write(move |tx| {
@@ -158,13 +184,23 @@ async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
     beginning.await
 }
 
+async fn prune_and_make_room(
+    store: &Store,
+    retention: Retention,
+    storage: StorageLimits,
+) -> Result<Pruned, StoreError> {
+    let pruned = prune(store, retention, svc_clock::now()).await?;
+    make_room(store, storage).await?;
+    Ok(pruned)
+}
+
 /// Prunes every [`Retention::every`], unless another server has begun to prune shortly before. Runs
 /// until the store is closed or the engine drops this future.
-pub(super) async fn run(store: Store, retention: Retention) {
+pub(super) async fn run(store: Store, retention: Retention, storage: StorageLimits) {
     loop {
         sleep(retention.every).await;
         let pruned = match may_begin(&store, retention.every / 2).await {
-            Ok(true) => prune(&store, retention, svc_clock::now()).await,
+            Ok(true) => prune_and_make_room(&store, retention, storage).await,
             Ok(false) => continue,
             Err(error) => Err(error),
         };
@@ -212,7 +248,7 @@ mod tests {
             every: Duration::from_millis(1),
             ..Retention::default()
         };
-        let running = tokio::spawn(run(store.clone(), retention));
+        let running = tokio::spawn(run(store.clone(), retention, StorageLimits::default()));
         let user = UserId(Uuid::from_u128(1));
         let expired = idempotency::Use {
             body_hash: Hash::default(),

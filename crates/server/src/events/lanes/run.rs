@@ -290,6 +290,7 @@ impl<'a, D: Deliver> LaneRun<'a, D> {
             sink: self.ready.first().and_then(sink_of).cloned(),
             window: self.window,
             may_continue: self.may_continue(),
+            storage: self.slot.shared.policy.storage,
         };
         self.must_read_again = false;
         let is_delivered = |one: &&EndedDelivery| matches!(one.end, DeliveryEnd::Delivered(_));

@@ -14,7 +14,7 @@ mod sink_state;
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::{EventId, Timestamp, lane::REFILL_DEPTH};
+use svc_core::{EventId, Quota, Timestamp, lane::REFILL_DEPTH};
 use svc_store::{
     StoreError, Tx,
     deliveries::QueueHead,
@@ -22,12 +22,13 @@ use svc_store::{
         self, DeliveryKind, LaneLease, LeasedLane,
         turn::{TurnEnd, TurnReading, TurnRequest},
     },
-    sinks::SinkRow,
+    sinks::{GLOBAL, SinkRow},
 };
 
 pub(super) use self::progress::{DeadDelivery, LaneNext, LaneProgress};
 use self::reading::{READ_STEP, Reading};
 use super::{AttemptDetail, Job};
+use crate::events::emit::StorageLimits;
 
 /// A delivery and how its attempt ended.
 #[derive(Clone, Debug)]
@@ -81,6 +82,8 @@ pub(super) struct RunState {
     pub(super) window: usize,
     /// Whether further deliveries may begin.
     pub(super) may_continue: bool,
+    /// Limits of the texts of attempts that are stored.
+    pub(super) storage: StorageLimits,
 }
 
 impl RunState {
@@ -97,6 +100,7 @@ impl RunState {
             sink: None,
             window: 0,
             may_continue: true,
+            storage: StorageLimits::default(),
         }
     }
 
@@ -191,6 +195,19 @@ fn request((state, ended): &Results) -> TurnRequest {
     }
 }
 
+/// Whether the texts of attempts are stored for the owner of a lane. Half of the server's bytes are
+/// for the attempts of global sinks.
+fn has_room(lane: &LeasedLane, storage: &StorageLimits) -> bool {
+    let limit = match lane.owner_key.as_str() {
+        GLOBAL => storage.server_bytes / 2,
+        _ => {
+            let quotas = storage.quotas.with(&lane.owner_quotas);
+            quotas.get(Quota::EventBytes)
+        }
+    };
+    lane.stored_bytes < limit
+}
+
 /// One transaction on a lane.
 struct Turn<'a, 'tx> {
     tx: &'a mut Tx<'tx>,
@@ -211,6 +228,8 @@ struct Turn<'a, 'tx> {
     wait: Option<Duration>,
     /// Whether the delivery at the head has no recorded start yet.
     is_new_start: bool,
+    /// Whether the owner's stored bytes are below the limit, so that texts of attempts are stored.
+    has_room: bool,
     progress: LaneProgress,
 }
 
@@ -242,6 +261,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
             finished: 0,
             wait: None,
             is_new_start: false,
+            has_room: true,
         }
     }
 
@@ -250,6 +270,7 @@ impl<'a, 'tx> Turn<'a, 'tx> {
         state: &RunState,
         ended: &[EndedDelivery],
     ) -> Result<LaneProgress, StoreError> {
+        self.has_room = has_room(&self.lane, &state.storage);
         for one in ended {
             self.end(one)?;
         }

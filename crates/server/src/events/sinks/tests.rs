@@ -73,8 +73,6 @@ impl Fixture {
             store: store.clone(),
             secrets: Arc::new(secrets),
             webhook: Webhook::new(guard),
-            quotas: Quotas::default(),
-            server_event_bytes: 1 << 30,
             methods: MethodDelivery::new(
                 Arc::default(),
                 Arc::new(Journal::new(
@@ -92,7 +90,7 @@ impl Fixture {
             compute: Limits::default().compute_pool(),
         };
         let service = SinksService {
-            writer: CallerWriter::new(store.clone(), Clock::system()),
+            writer: CallerWriter::new(store.clone(), Clock::system(), Quotas::default()),
             store,
             hub: Hub::default(),
             deliverers: Arc::new(deliverers),

@@ -6,6 +6,7 @@ use super::{Base, guarded_web};
 use crate::{
     events::{
         deliver::{Deliverers, method::MethodDelivery},
+        emit::StorageLimits,
         lanes::{Engine, LanePolicy, Retention, Slots},
         sinks::SinksService,
     },
@@ -65,8 +66,6 @@ pub(super) fn deliverers(
         store: base.store.for_delivery(),
         secrets: base.secrets.clone(),
         webhook: guarded_web(options, &events.webhook_allow)?,
-        quotas: options.quotas,
-        server_event_bytes: events.server_bytes,
         methods: MethodDelivery::new(
             base.registry.clone(),
             base.journal.clone(),
@@ -98,6 +97,10 @@ pub(super) fn engine(
         retention: Retention {
             keep: options.events.retention,
             ..Retention::default()
+        },
+        storage: StorageLimits {
+            quotas: options.quotas,
+            server_bytes: options.events.server_bytes,
         },
         ..LanePolicy::default()
     };

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The payloads of the call `row(caller, at, number)`.
-fn payload(caller: UserId, at: i64, number: u64, bytes: usize) -> CallPayload {
+pub(super) fn payload(caller: UserId, at: i64, number: u64, bytes: usize) -> CallPayload {
     CallPayload {
         id: row(caller, at, number).id(),
         params: Payload::Text(format!("\"{number} {}\"", "x".repeat(bytes)).into()),
@@ -22,7 +22,7 @@ fn payload(caller: UserId, at: i64, number: u64, bytes: usize) -> CallPayload {
     }
 }
 
-async fn write(store: &Store, owner: UserId, payloads: Vec<CallPayload>) {
+pub(super) async fn write(store: &Store, owner: UserId, payloads: Vec<CallPayload>) {
     let write = move |tx: &mut Tx<'_>| calls::append_payloads(tx, owner, payloads);
     store.write(write).await.expect("written");
 }
@@ -44,7 +44,7 @@ async fn found(store: &Store, owner: UserId, all: &[CallPayload]) -> Vec<bool> {
     found
 }
 
-async fn maintain(store: &Store, owner: UserId, keep: KeepRule) {
+pub(super) async fn maintain(store: &Store, owner: UserId, keep: KeepRule) {
     let step = move |tx: &mut Tx<'_>| calls::maintain(tx, owner, keep);
     while store.write(step).await.expect("maintained") {}
 }

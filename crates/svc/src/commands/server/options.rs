@@ -133,6 +133,8 @@ fn limits(server: &config::Server) -> Limits {
     Limits {
         call_bytes_max: server.max_body_bytes,
         calls_per_second: server.calls_per_second,
+        changes_per_second: server.changes_per_second,
+        changes_burst: server.changes_burst,
         compute_threads: match server.compute_threads {
             0 => defaults.compute_threads,
             threads => threads,
@@ -242,6 +244,7 @@ fn quotas(quotas: &config::Quotas) -> Quotas {
         schedules: quotas.schedules,
         methods: quotas.methods,
         event_bytes: quotas.event_bytes,
+        audit_bytes: quotas.audit_bytes,
         streams: quotas.streams,
     }
 }

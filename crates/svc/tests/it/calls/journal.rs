@@ -3,6 +3,7 @@
 mod access;
 mod callers;
 mod durable;
+mod flood;
 mod payloads;
 mod streams;
 mod summary;

@@ -15,7 +15,7 @@ const EVERY_MS = 15_000;
 const LABELS = Object.fromEntries(QUOTAS);
 
 /** Bytes are shown with a unit. @param {string} quota @param {number} value */
-const quotaText = (quota, value) => (quota === 'event_bytes' ? formatBytes(value) : formatNumber(value));
+const quotaText = (quota, value) => (quota.endsWith('_bytes') ? formatBytes(value) : formatNumber(value));
 
 /** @type {import('../../ui/table.js').Column<QuotaUse>[]} */
 const COLUMNS = [

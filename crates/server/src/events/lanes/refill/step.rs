@@ -213,7 +213,12 @@ fn apply(tx: &mut Tx<'_>, plan: &Plan) -> Result<Outcome, StoreError> {
                 ts: event.ts,
                 owner_id: event.owner_id,
             };
-            raised.extend(drop_event(tx, lane.id, &lane.receiver, event)?);
+            raised.extend(drop_event(
+                tx,
+                lane.id,
+                (&lane.owner_key, &lane.receiver),
+                event,
+            )?);
         }
     }
     if let Some(error) = &plan.newest_error {

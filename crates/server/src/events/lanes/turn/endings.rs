@@ -106,7 +106,7 @@ impl Turn<'_, '_> {
         });
         let target = target_of(&self.lane.receiver);
         let entry = Entry::by_system(self.time.now, "event_sink.dead", target, record);
-        audit::append(self.tx, &entry)?;
+        audit::append_for(self.tx, &self.lane.owner_key, &entry)?;
         self.progress.dead.push(DeadDelivery {
             receiver: self.lane.receiver.clone(),
             event_id: ended.event_id,
@@ -133,6 +133,7 @@ impl Turn<'_, '_> {
 
     fn record_attempt(&mut self, n: u64, detail: &AttemptDetail) -> Result<(), StoreError> {
         let attempt = detail.clone().into_attempt(self.time.now);
-        deliveries::insert_attempt(self.tx, self.lane.held.lane, n, &attempt)
+        let delivery = (self.lane.held.lane, n);
+        deliveries::insert_attempt(self.tx, delivery, &attempt, self.has_room)
     }
 }

@@ -102,7 +102,7 @@ impl Turn<'_, '_> {
         let target = ("event_sink", sink.id.to_string());
         let detail = json!({"name": sink.name, "reason": reason});
         let entry = Entry::by_system(self.time.now, "event_sink.paused", target, detail);
-        audit::append(self.tx, &entry)?;
+        audit::append_for(self.tx, &self.lane.owner_key, &entry)?;
         self.raise("paused", json!({"reason": reason}))
     }
 

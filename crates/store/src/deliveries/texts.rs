@@ -1,0 +1,229 @@
+//! The texts of attempts: outputs, errors, and stored requests and responses (exchanges). Receivers
+//! choose them, so their bytes are added to the owner's event bytes in the transaction that stores
+//! them, and subtracted in the transaction that removes them. The column `exchange_bytes` of a
+//! delivery has the bytes of all its attempts.
+
+use std::collections::BTreeMap;
+
+use svc_core::LaneId;
+use svc_protocol::api::{Attempt, Exchange};
+
+use crate::{
+    error::StoreError,
+    sql::{Tx, values},
+    value::Value,
+};
+
+/// The maximum number of deliveries whose texts one call of [`remove_oldest`] removes. If this
+/// frees too little, the caller also removes old events.
+const REMOVED_MAX: usize = 500;
+/// How many deliveries of each lane [`remove_oldest`] looks at in one step.
+const STEP: u32 = 8;
+/// Bytes counted for an attempt with a text, in addition to the texts: its other columns. An
+/// attempt without any text is not counted: only a successful one has none, so a delivery has at
+/// most one.
+const OVERHEAD: usize = 64;
+/// The maximum number of bytes of the output of a successful attempt.
+const SUCCESS_OUTPUT_MAX: usize = 1_024;
+/// The maximum number of characters of the error of an attempt whose texts are not kept.
+const SHORT_ERROR: usize = 200;
+
+/// What is stored of the texts of an attempt.
+pub(super) struct Texts<'a> {
+    pub(super) error: Option<&'a str>,
+    pub(super) output: Option<&'a str>,
+    pub(super) exchange: Option<String>,
+    pub(super) omitted: bool,
+}
+
+impl<'a> Texts<'a> {
+    fn of(attempt: &'a Attempt) -> Self {
+        let output = attempt.output.as_deref();
+        Self {
+            error: attempt.error.as_deref(),
+            output: match attempt.error {
+                None => output.map(|text| &text[..text.floor_char_boundary(SUCCESS_OUTPUT_MAX)]),
+                Some(_) => output,
+            },
+            exchange: attempt.exchange.as_deref().map(to_text),
+            omitted: false,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let exchange = self.exchange.as_deref();
+        match [self.error, self.output, exchange] {
+            [None, None, None] => 0,
+            texts => OVERHEAD + texts.iter().flatten().map(|text| text.len()).sum::<usize>(),
+        }
+    }
+
+    /// What is stored if the owner has no room: a short error. It is not counted, so each delivery
+    /// has at most one such attempt.
+    fn short(self) -> Self {
+        let end = |text: &str| text.char_indices().nth(SHORT_ERROR).map(|(end, _)| end);
+        Self {
+            error: self
+                .error
+                .map(|text| &text[..end(text).unwrap_or(text.len())]),
+            output: None,
+            exchange: None,
+            omitted: true,
+        }
+    }
+}
+
+fn to_text(exchange: &Exchange) -> String {
+    serde_json::to_string(exchange).expect("an exchange is always JSON")
+}
+
+/// Counts the texts of a new attempt for its delivery and the lane's owner, and returns what is to
+/// be stored of them. Every attempt is stored through this function. Without `has_room`, the owner
+/// has used up the stored bytes: the texts are omitted, and earlier attempts of the delivery are
+/// removed.
+pub(super) fn count<'a>(
+    tx: &mut Tx<'_>,
+    (lane, n): (LaneId, u64),
+    attempt: &'a Attempt,
+    has_room: bool,
+) -> Result<Texts<'a>, StoreError> {
+    let texts = Texts::of(attempt);
+    let bytes = texts.bytes();
+    if bytes == 0 {
+        return Ok(texts);
+    }
+    if has_room {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        tx.send(
+            "UPDATE deliveries SET exchange_bytes = exchange_bytes + ?3
+             WHERE lane_id = ?1 AND n = ?2",
+            values![lane, n, bytes],
+        )?;
+        change_usage(tx, lane, bytes)?;
+        return Ok(texts);
+    }
+    let counted: Option<i64> = tx.find(
+        "SELECT exchange_bytes FROM deliveries WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n],
+    )?;
+    if let Some(counted) = counted {
+        release(tx, lane, n, counted)?;
+    }
+    tx.send(
+        "DELETE FROM attempts WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n],
+    )?;
+    Ok(texts.short())
+}
+
+/// Changes the counter of a lane's owner.
+fn change_usage(tx: &mut Tx<'_>, lane: LaneId, by: i64) -> Result<(), StoreError> {
+    tx.send(
+        "INSERT INTO event_usage (owner_key, bytes)
+         SELECT owner_key, CAST(?2 AS BIGINT) FROM lanes WHERE id = ?1
+         ON CONFLICT (owner_key) DO UPDATE SET bytes = event_usage.bytes + excluded.bytes",
+        values![lane, by],
+    )
+}
+
+/// Runs a `DELETE` of deliveries that returns `lane_id, exchange_bytes`, and subtracts the bytes.
+/// Returns how many deliveries were removed.
+pub(super) fn count_removed(
+    tx: &mut Tx<'_>,
+    sql: &str,
+    values: &[Value],
+) -> Result<usize, StoreError> {
+    let removed: Vec<(LaneId, i64)> = tx.list(sql, values)?;
+    let mut by_lane = BTreeMap::<_, i64>::new();
+    for (lane, bytes) in &removed {
+        *by_lane.entry(*lane).or_default() += bytes;
+    }
+    by_lane.retain(|_, bytes| *bytes > 0);
+    for (lane, bytes) in by_lane {
+        change_usage(tx, lane, -bytes)?;
+    }
+    Ok(removed.len())
+}
+
+/// Prepares the deletion of a lane: removes those deliveries of the lane that have exchanges.
+pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+    // Locks the row, so that no worker can record an attempt of the lane before it is deleted. This
+    // is a precaution: write transactions run one at a time.
+    tx.send("UPDATE lanes SET active = 0 WHERE id = ?1", values![lane])?;
+    count_removed(
+        tx,
+        "DELETE FROM deliveries WHERE lane_id = ?1 AND exchange_bytes > 0
+         RETURNING lane_id, exchange_bytes",
+        values![lane],
+    )?;
+    Ok(())
+}
+
+/// Removes the texts of the oldest deliveries of an owner until this many bytes are freed, but of at
+/// most [`REMOVED_MAX`] deliveries. The last attempt of each delivery stays, with the start of its
+/// error.
+pub(crate) fn remove_oldest(
+    tx: &mut Tx<'_>,
+    owner_key: &str,
+    bytes: u64,
+) -> Result<(), StoreError> {
+    let (mut left, mut removed) = (bytes, 0);
+    while left > 0 && removed < REMOVED_MAX {
+        // Reads only the oldest counted deliveries of each lane: a lane may have thousands.
+        let oldest = tx.query(
+            "SELECT d.lane_id AS lane_id, d.n AS n, d.exchange_bytes AS bytes FROM lanes l
+             JOIN deliveries d ON d.lane_id = l.id AND d.n IN (
+                 SELECT o.n FROM deliveries o WHERE o.lane_id = l.id AND o.exchange_bytes > 0
+                 ORDER BY o.n LIMIT ?2)
+             WHERE l.owner_key = ?1 ORDER BY d.queued_at, d.lane_id, d.n",
+            values![owner_key, STEP],
+        )?;
+        if oldest.is_empty() {
+            return Ok(());
+        }
+        for row in oldest.iter().take(REMOVED_MAX - removed) {
+            if left == 0 {
+                return Ok(());
+            }
+            let (lane, n, size): (LaneId, u64, i64) =
+                (row.get("lane_id")?, row.get("n")?, row.get("bytes")?);
+            release(tx, lane, n, size)?;
+            shorten(tx, lane, n)?;
+            left = left.saturating_sub(size.unsigned_abs());
+            removed += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Subtracts the bytes of a delivery's attempts from the counters.
+fn release(tx: &mut Tx<'_>, lane: LaneId, n: u64, bytes: i64) -> Result<(), StoreError> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    tx.send(
+        "UPDATE deliveries SET exchange_bytes = 0 WHERE lane_id = ?1 AND n = ?2",
+        values![lane, n],
+    )?;
+    change_usage(tx, lane, -bytes)
+}
+
+/// Removes the texts of a delivery's last attempt, and its earlier attempts.
+fn shorten(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<(), StoreError> {
+    tx.send(
+        "DELETE FROM attempts WHERE lane_id = ?1 AND n = ?2 AND attempt < (
+             SELECT MAX(a.attempt) FROM attempts a WHERE a.lane_id = ?1 AND a.n = ?2)",
+        values![lane, n],
+    )?;
+    tx.send(
+        &format!(
+            "UPDATE attempts SET exchange = NULL, output = NULL, output_omitted = 1,
+                 error = substr(error, 1, {SHORT_ERROR})
+             WHERE lane_id = ?1 AND n = ?2"
+        ),
+        values![lane, n],
+    )
+}
+
+#[cfg(test)]
+mod tests;
