@@ -2,9 +2,9 @@
 
 mod access;
 mod accounts;
+mod changes;
 mod code;
 mod held;
-mod changes;
 mod power;
 mod power_shared;
 mod quotas;
