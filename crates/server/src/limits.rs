@@ -4,10 +4,10 @@
 //! |---|---|---|
 //! | calls of a user per second | [`RateLimit`] | `calls_per_second`, none by default |
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
-//! | requests of a user that change something, per second | [`RateLimit`] | `changes_per_second`, 20 by default, with a burst of `changes_burst` |
+//! | requests of a user that change something, per second | [`RateLimit`] | `changes_per_second`, 50 by default, with a burst of `changes_burst` |
 //! | tests of sinks by a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
-//! | registrations of a user's spaces per minute | [`MinuteLimit`] | `registrations_per_minute`, 120 by default |
+//! | registrations of a user's spaces per minute | [`MinuteLimit`] | `registrations_per_minute`, 600 by default |
 //! | failed logins of a user at an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
 //! | requests of an address about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |

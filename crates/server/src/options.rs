@@ -176,10 +176,10 @@ impl Default for Limits {
             unfinished_body_bytes_max: 256 * 1024 * 1024,
             unread_answer_bytes_max: 512 * 1024 * 1024,
             answer_stall_max: Duration::from_secs(30),
-            registrations_per_minute: 120,
+            registrations_per_minute: 600,
             calls_per_second: None,
-            changes_per_second: 20,
-            changes_burst: 100,
+            changes_per_second: 50,
+            changes_burst: 1_000,
             compute_threads: default_compute_threads(),
             compute_queue: 64,
         }

@@ -123,8 +123,8 @@ pub async fn receive(
         return unknown();
     };
     match handle(&app, &source, peer, request).await {
-        Ok(Received::Event(emitted)) => Accepted(emitted).into_response(),
-        Ok(Received::Repeated(event)) => Json(RepeatedDelivery {
+        Ok(Received::Event(event) | Received::Repeated(event)) => Accepted(event).into_response(),
+        Ok(Received::SameBody(event)) => Json(RepeatedDelivery {
             event,
             repeated: true,
         })

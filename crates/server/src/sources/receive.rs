@@ -43,8 +43,11 @@ pub struct Inbound {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Received {
     Event(EmittedEvent),
-    /// The same delivery arrived before: its event.
+    /// The same delivery, by its id or by the time that its sender signed, arrived before: its event.
     Repeated(EmittedEvent),
+    /// A request with the same body arrived before, and its sender signs nothing else: its event.
+    /// The sender may have meant another delivery.
+    SameBody(EmittedEvent),
     /// The text that the sender expects in the answer.
     Challenge(String),
 }
@@ -213,6 +216,8 @@ impl Sources {
         event: SourceEvent,
         body: &[u8],
     ) -> Result<Received, ReceiveError> {
+        let is_known_by_body =
+            matches!(&event.delivery, DeliveryKey::Signed(head) if head.is_empty());
         let origin = match event.delivery {
             DeliveryKey::Id(id) => Origin::Delivery(row.id, Sha256::digest(id).into()),
             DeliveryKey::Signed(head) => {
@@ -228,6 +233,7 @@ impl Sources {
         };
         match self.events.emit_for(caller, new).await? {
             Emission::New(emitted) => Ok(Received::Event(emitted)),
+            Emission::Repeated(emitted) if is_known_by_body => Ok(Received::SameBody(emitted)),
             Emission::Repeated(emitted) => Ok(Received::Repeated(emitted)),
             // Never happens here: only runs of schedules return this.
             Emission::AlreadyRan => Err(EmitServiceError::from(StoreError::NoRow).into()),
@@ -243,7 +249,8 @@ impl Sources {
         let (outcome, status, emitted) = match handled {
             Ok(Received::Challenge(_)) => (RequestOutcome::Challenge, 200, None),
             Ok(Received::Event(event)) => (RequestOutcome::Accepted, 202, Some(event)),
-            Ok(Received::Repeated(event)) => (RequestOutcome::Repeated, 200, Some(event)),
+            Ok(Received::Repeated(event)) => (RequestOutcome::Repeated, 202, Some(event)),
+            Ok(Received::SameBody(event)) => (RequestOutcome::Repeated, 200, Some(event)),
             Err(error) => (RequestOutcome::Rejected, error.status(), None),
         };
         self.metrics.sources.count_request(match outcome {

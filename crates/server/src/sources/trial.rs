@@ -61,9 +61,11 @@ impl Sources {
             // the emit fails.
             let caller = caller.clone().with_needs(EMIT_NEEDS);
             match self.emit(&caller, &row, event, &inbound.body).await {
-                Ok(Received::Event(emitted) | Received::Repeated(emitted)) => {
-                    result.event_id = Some(emitted.event_id);
-                }
+                Ok(
+                    Received::Event(emitted)
+                    | Received::Repeated(emitted)
+                    | Received::SameBody(emitted),
+                ) => result.event_id = Some(emitted.event_id),
                 Ok(Received::Challenge(_)) => {}
                 Err(ReceiveError::Emit(error)) => return Err(error.into()),
                 Err(error) => return Ok(rejected(&error)),

@@ -1,8 +1,8 @@
 //! A patch that gives the URL of a webhook another origin: scheme, host or port.
 //!
 //! Stored secrets do not follow to another receiver. Such a patch must give every stored secret
-//! again, or remove it with `null`. `sink_secrets` makes sure that a secret that this check forgot
-//! cannot be decrypted.
+//! again, or remove it with `null`. A signing secret that it does not give is replaced by a new one.
+//! `sink_secrets` makes sure that a secret that this check forgot cannot be decrypted.
 
 use serde_json::{Map, Value};
 use svc_protocol::api::{SinkPatch, WebhookConfig};
@@ -40,7 +40,7 @@ pub(super) fn check_secrets(
     Err(SinkError::invalid(
         "secret_required",
         format!(
-            "the new URL has another origin (`{after}` in place of `{before}`), and stored secrets stay with the receiver that they were given for; give {} again, or `null` to remove (`\"secret\": null` makes a new signing secret)",
+            "the new URL has another origin (`{after}` in place of `{before}`), and stored secrets stay with the receiver that they were given for; give {} again, or `null` to remove",
             fields.join(", ")
         ),
     ))
@@ -64,8 +64,11 @@ fn list_missing(current: &WebhookConfig, patch: &Map<String, Value>) -> Vec<Stri
         ("ca", current.ca.is_some()),
         ("client_certificate", current.client_certificate.is_some()),
         ("client_key", current.client_key.is_some()),
-        // Every webhook has a signing secret.
-        ("secret", true),
+        // Without a secret, the server makes a new one. A mask is none.
+        (
+            "secret",
+            patch.get("secret").is_some_and(|value| value == MASK),
+        ),
     ];
     for (field, is_stored) in fields {
         if is_stored && !is_given(patch.get(field)) {

@@ -60,7 +60,7 @@ pub struct CreateArgs {
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  svc sink update builds --url https://example.com/new\n  \
-                   svc sink update builds --url https://other.example.com/hook --new-secret --header 'X-Team: ops'\n  \
+                   svc sink update builds --url https://other.example.com/hook --header 'X-Team: ops'\n  \
                    svc sink update builds --patterns 'custom.build.*, custom.deploy.*' --header 'X-Old:'"
 )]
 pub struct UpdateArgs {
@@ -72,12 +72,10 @@ pub struct UpdateArgs {
     /// Types of events to deliver: exact, or with a `*` at the end; separated by commas
     #[arg(long, visible_alias = "pattern", value_parser = parse_patterns)]
     patterns: Option<String>,
-    /// Read the signing secret (whsec_…) for the new host of `--url` from stdin
+    /// Read the signing secret (whsec_…) for the new host of `--url` from stdin; without it, the
+    /// server makes a new one
     #[arg(long)]
     secret_stdin: bool,
-    /// Make a new signing secret for the new host of `--url`
-    #[arg(long, conflicts_with = "secret_stdin")]
-    new_secret: bool,
     #[command(flatten)]
     content: Content,
 }
@@ -197,15 +195,15 @@ pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let client = shell.client()?;
     let sink: Sink = records::find(&client, &args.which.sink).await?;
     let script = args.content.find_script(&client, sink.r#type).await?;
-    let new_secret = args.new_secret;
-    let secret = match (args.secret_stdin, new_secret) {
-        (true, _) => Some(Value::String(prompt::read_secret()?)),
-        (false, true) => Some(Value::Null),
-        (false, false) => None,
+    let gives_secret = args.secret_stdin;
+    let secret = match gives_secret {
+        true => Some(prompt::read_secret()?),
+        false => None,
     };
     let patch = patch(&shell.environment, args, (sink.r#type, script), secret)?;
     let sink: Sink = client.update(sink.id(), &patch).await?;
-    if new_secret {
+    let shown = sink.webhook.as_ref().and_then(|part| part.secret.as_ref());
+    if shown.is_some() && !gives_secret {
         eprintln!("{KEEP_SECRET}");
     }
     records::show(shell, &sink)
@@ -215,7 +213,7 @@ fn patch(
     environment: &Environment,
     args: UpdateArgs,
     (kind, script): (SinkType, Option<ScriptId>),
-    secret: Option<Value>,
+    secret: Option<String>,
 ) -> Result<SinkPatch, Failure> {
     let content = args.content;
     content.check_kind(kind)?;
@@ -225,7 +223,7 @@ fn patch(
     let source = content.script_source(environment)?;
     let mut config = Map::new();
     if let Some(secret) = secret {
-        config.insert("secret".into(), secret);
+        config.insert("secret".into(), secret.into());
     }
     if let Some(url) = content.url {
         config.insert("url".into(), url.into());
