@@ -34,13 +34,14 @@ const MANY_CALLERS: UserId = UserId::NIL;
 struct BlockHead {
     id: Id,
     owner_id: UserId,
+    first_at: Timestamp,
     last_at: Timestamp,
     row_count: usize,
     /// Whether the block holds rows that were kept when their blocks were removed.
     kept: bool,
 }
 
-row! { BlockHead: id, owner_id, last_at, row_count, kept }
+row! { BlockHead: id, owner_id, first_at, last_at, row_count, kept }
 
 /// Writes calls of one owner's methods. If the owner was deleted, discards the calls. Returns
 /// whether the owner exists.

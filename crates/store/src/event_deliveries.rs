@@ -124,7 +124,7 @@ fn list_attempts(
             "SELECT a.lane_id AS lane_id, a.n AS n, a.at AS at, a.status AS status, a.ms AS ms,
                     a.error AS error,
                     CASE WHEN sized.bytes <= {OUTPUT_BYTES_MAX} THEN a.output END AS output,
-                    CAST(NULL AS TEXT) AS exchange
+                    a.output_omitted AS output_omitted, CAST(NULL AS TEXT) AS exchange
              FROM (SELECT a.lane_id AS lane_id, a.n AS n, a.attempt AS attempt,
                        SUM(COALESCE(octet_length(a.output), 0))
                            OVER (ORDER BY a.lane_id, a.n, a.attempt) AS bytes

@@ -6,6 +6,8 @@
 //! flood's own rows, not those of other callers ([`svc_core::journal::choose_survivors`]). Every row
 //! is read for this only once, when its block is removed.
 
+use std::time::Duration;
+
 use svc_core::{
     Id, Timestamp, UserId,
     journal::{
@@ -26,6 +28,9 @@ pub(super) const REMOVED_MAX: usize = 100;
 const SIFTED_ROWS_MAX: usize = 8 * BLOCK_ROWS_MAX;
 /// Kept rows are at most this part of an owner's rows, and kept payloads of the owner's bytes.
 pub(super) const KEPT_PART: u64 = 4;
+/// Kept rows may come from a long time, so old rows are removed from their blocks. A kept row
+/// outlives the retention by at most this time.
+pub(super) const AGED_AFTER: Duration = Duration::from_secs(60 * 60);
 /// At most this part of a removed block is kept, or one call of each caller.
 pub(super) const SURVIVING_PART: u64 = 8;
 
@@ -44,7 +49,7 @@ pub struct KeepRule {
 /// Removes old blocks of an owner and merges small ones. Returns whether more work is left.
 pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, StoreError> {
     let heads: Vec<BlockHead> = tx.list(
-        "SELECT id, owner_id, last_at, row_count, kept FROM call_blocks
+        "SELECT id, owner_id, first_at, last_at, row_count, kept FROM call_blocks
          WHERE owner_id = ?1 ORDER BY last_at, id",
         values![owner],
     )?;
@@ -58,6 +63,14 @@ pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, 
         return Ok(true);
     }
     let (kept, recent): (Vec<_>, Vec<_>) = heads.into_iter().partition(|head| head.kept);
+    let is_aged = |head: &&BlockHead| head.first_at < keep.since.minus(AGED_AFTER);
+    if let Some(aged) = kept.iter().find(is_aged) {
+        let mut rows = read_rows(tx, &[aged.id])?.unwrap_or_default();
+        rows.retain(|row| row.at >= keep.since);
+        remove(tx, aged.id)?;
+        insert_all(tx, owner, rows, true)?;
+        return Ok(true);
+    }
     let kept_rows = count_rows(&kept);
     if kept_rows > keep.rows / KEPT_PART {
         reduce_kept(tx, owner, &kept, keep)?;

@@ -181,7 +181,7 @@ fn list_heads(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Vec<BlockHead>, Sto
     let mut heads: Vec<BlockHead> = Vec::new();
     let of_owner = |tx: &mut Tx<'_>, owner: UserId| {
         tx.list(
-            "SELECT id, owner_id, last_at, row_count, kept FROM call_blocks
+            "SELECT id, owner_id, first_at, last_at, row_count, kept FROM call_blocks
              WHERE owner_id = ?1 AND last_at >= ?2 AND first_at <= ?3
              ORDER BY last_at DESC LIMIT ?4",
             values![owner, since, until, limit],
@@ -189,7 +189,8 @@ fn list_heads(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Vec<BlockHead>, Sto
     };
     let of_caller = |tx: &mut Tx<'_>, caller: UserId| {
         tx.list(
-            "SELECT b.id AS id, b.owner_id AS owner_id, b.last_at AS last_at,
+            "SELECT b.id AS id, b.owner_id AS owner_id, b.first_at AS first_at,
+                b.last_at AS last_at,
                 b.row_count AS row_count, b.kept AS kept
              FROM call_block_callers c JOIN call_blocks b ON b.id = c.block_id
              WHERE c.user_id = ?1 AND c.last_at >= ?2 AND b.first_at <= ?3
@@ -216,7 +217,7 @@ fn list_heads(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Vec<BlockHead>, Sto
         }
         (None, None, Reach::All) => {
             heads = tx.list(
-                "SELECT id, owner_id, last_at, row_count, kept FROM call_blocks
+                "SELECT id, owner_id, first_at, last_at, row_count, kept FROM call_blocks
                  WHERE last_at >= ?1 AND first_at <= ?2 ORDER BY last_at DESC LIMIT ?3",
                 values![since, until, limit],
             )?;

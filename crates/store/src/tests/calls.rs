@@ -248,7 +248,10 @@ async fn the_oldest_blocks_of_an_owner_are_removed(engine: &TestEngine) {
     let (ann, bob) = two_users(&store).await;
     append(&store, bob, vec![row(bob, 1, 1)]).await;
     for n in 0..30_u64 {
-        let rows = (0..10).map(|i| row(ann, n.cast_signed(), 100 + n * 10 + i));
+        let rows = (0..10).map(|i| CallRow {
+            method: "m".into(),
+            ..row(ann, n.cast_signed(), 100 + n * 10 + i)
+        });
         append(&store, ann, rows.collect()).await;
     }
     let keep = KeepRule { rows: 100, ..KEEP };

@@ -8,7 +8,7 @@ use svc_core::{
     Id, Timestamp, UserId,
     journal::{
         BlockError, CallPayload, CallRow, Candidate, PAYLOAD_BLOCK_BYTES, PAYLOAD_ROW_BYTES,
-        choose_kept, choose_merge, choose_survivors,
+        choose_kept, choose_merge, choose_survivors, time_of,
     },
 };
 
@@ -16,7 +16,7 @@ use super::{PayloadHead, insert_all, read, remove};
 use crate::{
     calls::{
         KeepRule,
-        maintenance::{KEPT_PART, REMOVED_MAX, SURVIVING_PART, read_rows},
+        maintenance::{AGED_AFTER, KEPT_PART, REMOVED_MAX, SURVIVING_PART, read_rows},
     },
     error::StoreError,
     sql::{Tx, values},
@@ -59,6 +59,14 @@ pub(in crate::calls) fn maintain(
         return Ok(true);
     }
     let (kept, recent): (Vec<_>, Vec<_>) = heads.into_iter().partition(|head| head.kept);
+    let is_aged = |head: &&PayloadHead| head.first_at < keep.since.minus(AGED_AFTER);
+    if let Some(aged) = kept.iter().find(is_aged) {
+        let mut payloads = read_all(tx, std::slice::from_ref(aged))?;
+        payloads.retain(|payload| time_of(payload.id) >= keep.since);
+        remove(tx, aged.id)?;
+        insert_all(tx, owner, payloads, true)?;
+        return Ok(true);
+    }
     let kept_bytes: u64 = kept.iter().map(|head| head.byte_count).sum();
     let kept_max = keep.payload_bytes / KEPT_PART;
     if kept_bytes > kept_max {
@@ -217,10 +225,13 @@ fn count_expired(heads: &[PayloadHead], bytes_max: u64) -> usize {
 }
 
 fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[PayloadHead]) -> Result<bool, StoreError> {
-    let sizes = heads.iter().map(|head| {
-        let bytes = usize::try_from(head.byte_count).unwrap_or(usize::MAX);
-        bytes.div_ceil(PAYLOAD_ROW_BYTES)
-    });
+    let sizes = heads
+        .iter()
+        .map(|head| match usize::try_from(head.byte_count) {
+            Ok(bytes) if bytes <= PAYLOAD_BLOCK_BYTES / 2 => bytes.div_ceil(PAYLOAD_ROW_BYTES),
+            // Two such blocks may not fit into one, so merging would never end.
+            _ => usize::MAX,
+        });
     let chosen = choose_merge(&sizes.collect::<Vec<_>>());
     let mut payloads = Vec::new();
     for position in &chosen {

@@ -43,7 +43,7 @@ async fn answers_of_receivers_count_toward_the_quota_of_the_owner() {
         json!({
             "name": name, "patterns": "custom.*", "type": "webhook",
             "webhook": {"url": receiver.url(&format!("/{name}"))},
-            "delivery": {"retry": {"attempts": 1}},
+            "delivery": {"attempts": 1},
         })
     };
     let mut ids = Vec::new();
