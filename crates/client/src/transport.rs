@@ -135,7 +135,7 @@ async fn connect_tcp(proxy: Option<&Proxy>, host: &str, port: u16) -> io::Result
 }
 
 /// Connects to an agent's socket. Fails before anything is sent if another user listens there:
-/// whoever can change the folder of a socket can replace the socket.
+/// a user who can change the folder of a socket can replace the socket.
 async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     let stream = UnixStream::connect(path).await?;
     let listener = stream.peer_cred()?.uid();

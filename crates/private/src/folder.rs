@@ -1,8 +1,8 @@
 //! Folders that svc creates and opens by their name.
 //!
 //! Another user may have created the folder first, or a link in its place. So [`own_folder`] opens
-//! the folder, checks the opened folder, and works relative to its handle. Nobody can exchange the
-//! folder between the check and its use.
+//! the folder, checks the opened folder, and works relative to its handle. No user can replace
+//! the folder between the check and its use.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -21,8 +21,8 @@ const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 /// How strictly an existing folder is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FolderKind {
-    /// A folder that only svc creates and uses, such as `.svc`. It is no link, belongs to this user,
-    /// and other users have no access.
+    /// A folder that only svc creates and uses, such as `.svc`. It is not a link, belongs to this
+    /// user, and gives other users no access.
     Internal,
     /// A folder that a user chooses and may have created, such as the data folder. It belongs to
     /// this user or to root, as does a link to it, and other users cannot write it. If it belongs
@@ -50,7 +50,7 @@ pub enum FolderError {
         user: u32,
     },
     #[error(
-        "other users have access to the folder `{}` (mode {mode:04o}); check what is in it, then `chmod {change} {}` makes it safe",
+        "other users have access to the folder `{}` (mode {mode:04o}); check its contents, then run `chmod {change} {}`",
         path.display(),
         path.display()
     )]
@@ -183,8 +183,8 @@ impl OwnFolder {
         Ok(openat(&self.handle, name, flags, PRIVATE_FILE)?.into())
     }
 
-    /// Writes the bytes to a new file with a name that nobody can guess, and gives the file its
-    /// name with `finish`.
+    /// Writes the bytes to a new file with a random name, which other users cannot guess, and gives
+    /// the file its name with `finish`.
     fn put(
         &self,
         name: &str,

@@ -27,7 +27,7 @@ use crate::{metrics::Metrics, random_key::RandomKeyMap};
 /// The maximum number of waiting rows of all owners together.
 const WAITING_MAX: usize = 131_072;
 /// The maximum number of waiting rows of one owner, so that one owner cannot fill the whole queue.
-/// One caller gets at most half of what the owner's other callers leave.
+/// One caller gets at most half of the slots that the owner's other callers leave free.
 const WAITING_OF_OWNER_MAX: usize = WAITING_MAX / 4;
 /// Rows are written every second, and at once when one owner has this many waiting rows.
 const WRITE_AT: usize = 4_096;
@@ -94,8 +94,8 @@ struct WaitingCalls {
 }
 
 impl WaitingCalls {
-    /// Whether a row of this caller may be added. A caller has at most half of what the other
-    /// callers leave, so a flood of one caller drops no rows of others.
+    /// Whether a row of this caller may be added. A caller has at most half of the slots that
+    /// the other callers leave free, so a flood of one caller drops no rows of others.
     fn may_add(&mut self, caller: UserId) -> bool {
         let count = self.rows.len();
         // Below half, every caller is within the limit.

@@ -1,4 +1,4 @@
-//! The groups of reader threads, and what the statements of each may cost.
+//! The groups of reader threads, and the cost limit of their statements.
 
 use super::{connection::Access, handle::StoreOptions};
 

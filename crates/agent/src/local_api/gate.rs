@@ -1,5 +1,5 @@
 //! Decides which users of this machine a listener answers: the agent's user and root. Every other
-//! user gets 403, whatever the request is.
+//! user gets 403 for every request.
 
 use std::{
     net::SocketAddr,
@@ -23,7 +23,7 @@ pub enum LoopbackAccess {
     SameUser,
     /// Every user of the machine.
     Any,
-    /// Nobody: the agent does not listen on TCP.
+    /// No user: the agent does not listen on TCP.
     Off,
 }
 
@@ -50,7 +50,10 @@ impl Gate<UnixStream> for SocketGate {
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot determine the user of a local connection; it is refused");
-                refuse("unknown_user", "the system does not tell who you are")
+                refuse(
+                    "unknown_user",
+                    "the system does not report the user of this connection",
+                )
             }
         }
     }
@@ -77,7 +80,7 @@ impl LoopbackGate {
         if lookup == Some(PeerLookup::Unavailable) {
             tracing::warn!(
                 %address,
-                "this system does not tell which user opens a connection, so the agent's loopback port refuses every request; use the agent's socket, or set `agent.loopback = \"any\"`"
+                "this system does not report which user opens a connection, so the agent's loopback port refuses every request; use the agent's socket, or set `agent.loopback = \"any\"`"
             );
         }
         Self {
@@ -114,13 +117,13 @@ impl Gate<TcpStream> for LoopbackGate {
             Some(user) => refuse(
                 "foreign_user",
                 format!(
-                    "this port answers user id {own}, who runs the agent, and root, and this connection belongs to user id {user}; send the request as the agent's user, or set `agent.loopback = \"any\"` (SVC_AGENT_LOOPBACK) for the agent"
+                    "this port answers only user id {own} (the agent's user) and root; this connection belongs to user id {user}; send the request as the agent's user, or set `agent.loopback = \"any\"` (SVC_AGENT_LOOPBACK) for the agent"
                 ),
             ),
             None => refuse(
                 "unknown_user",
                 format!(
-                    "this port answers user id {own}, who runs the agent, and root, and the system does not tell who opened this connection; keep the connection open until the answer arrives, or use the agent's socket (SVC_AGENT_SOCKET)"
+                    "this port answers only user id {own} (the agent's user) and root, and the system does not report the user of this connection; keep the connection open until the answer arrives, or use the agent's socket (SVC_AGENT_SOCKET)"
                 ),
             ),
         }

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 
-/// How the kernel is asked. Chosen once, for each listener.
+/// The interface of the kernel. Chosen once for each listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerLookup {
     #[cfg(target_os = "linux")]
@@ -48,13 +48,13 @@ impl Socket {
 }
 
 impl PeerLookup {
-    /// The best way that works here: the one that finds the listener itself.
+    /// The first interface that works: one that finds the listener itself.
     #[cfg(target_os = "linux")]
     pub fn for_listener(address: SocketAddr) -> Self {
-        let anyone = SocketAddr::new(unspecified(address), 0);
+        let no_peer = SocketAddr::new(unspecified(address), 0);
         [Self::SockDiag, Self::Table]
             .into_iter()
-            .find(|way| way.find(address, anyone).is_some())
+            .find(|way| way.find(address, no_peer).is_some())
             .unwrap_or(Self::Unavailable)
     }
 

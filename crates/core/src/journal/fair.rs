@@ -10,7 +10,7 @@ use crate::id::UserId;
 pub struct Candidate<'a> {
     pub caller: UserId,
     pub method: &'a str,
-    /// What is limited: 1 for a call, bytes for payloads.
+    /// The amount that the limit counts: 1 for a call, bytes for payloads.
     pub size: u64,
 }
 

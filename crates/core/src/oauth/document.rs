@@ -44,7 +44,7 @@ pub fn read_document(client_id: &str, body: &[u8]) -> Result<(String, Vec<String
     let fields: Fields = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     // serde also accepts an array of the values of the fields.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err("it is not a JSON object".to_owned());
+        return Err("the document is not a JSON object".to_owned());
     }
     if fields.client_id != client_id {
         return Err(format!("its `client_id` is `{}`", fields.client_id));

@@ -176,7 +176,7 @@ impl Comparison {
         let is_covered = self.changes.len() == changes;
         if !is_covered {
             self.changes.truncate(changes);
-            // What was compared on the way may rest on the pair that failed.
+            // Results of comparisons inside the failed pair may depend on that pair.
             for pair in self.order.drain(pairs..) {
                 self.compared.remove(&pair);
             }

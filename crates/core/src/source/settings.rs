@@ -61,7 +61,7 @@ text_enum! {
 
 text_enum! {
     /// Whether a request with the same body as an earlier one is the same delivery. Only for senders
-    /// that sign the body alone: a signed time or id tells deliveries apart.
+    /// that sign the body alone: a signed time or id distinguishes deliveries.
     #[derive(Default)]
     Deduplicate {
         /// Yes, for 24 hours. A copy of a request has no effect.
@@ -196,8 +196,8 @@ impl Verification {
         }
     }
 
-    /// Whether a signature covers the body and nothing else, so that equal bodies cannot be told
-    /// apart. (GitLab sends its secret and signs nothing.)
+    /// Whether a signature covers the body and nothing else, so that equal bodies cannot be
+    /// distinguished. (GitLab sends its secret and signs nothing.)
     fn signs_only_body(&self) -> bool {
         match self.r#type {
             VerifyType::Github | VerifyType::Gitlab | VerifyType::Shopify => true,

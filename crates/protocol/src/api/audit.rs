@@ -17,7 +17,7 @@ pub struct AuditEntry {
     pub target_id: String,
     /// Depends on the action. At most 2 KiB: larger members are cut, and `cut` is then true.
     pub detail: Value,
-    /// The number of equal entries that this entry stands for, if they are more than one. `at` and
+    /// The number of entries that were merged into this one, if more than one. `at` and
     /// `detail` are those of the newest.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,

@@ -152,7 +152,8 @@ pub struct JsonRpcConfig {
     pub body_template: Option<String>,
 }
 
-/// A pause of the sink by the service, because deliveries failed.
+/// A pause of the sink by the service, because deliveries failed or a stored text of the sink cannot
+/// be read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SinkPause {
     pub at: Timestamp,
@@ -414,7 +415,7 @@ pub struct PreviewResult {
     /// `cloudevents-binary`, the attributes. Empty for other sinks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub format_headers: BTreeMap<String, String>,
-    /// What the filter decides; absent without a filter.
+    /// The decision of the filter; absent without a filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterDecision>,
     /// The key of the event; absent without a key expression.
@@ -425,7 +426,7 @@ pub struct PreviewResult {
     pub attempt: Option<Attempt>,
 }
 
-/// What the filter of a sink decides about an event.
+/// The decision of a sink's filter about an event.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct FilterDecision {
     /// Whether the sink takes the event, if a pattern matches.

@@ -31,7 +31,7 @@ use crate::limits::{AnswerHold, BudgetFull, UNCOUNTED_BYTES_MAX};
 /// Answers of up to this size are not counted over HTTP/2.
 pub const HTTP2_UNCOUNTED_BYTES_MAX: usize = 1024;
 
-/// The caller who pays for the memory of an answer. An extension of responses.
+/// The user for whom the memory of an answer counts. An extension of responses.
 #[derive(Clone, Copy)]
 pub struct Payer(pub UserId);
 

@@ -50,7 +50,7 @@ impl ClientStream {
         let _ = self.tcp.set_nodelay(true);
     }
 
-    /// Notes a write. Single bytes that a client accepts are no progress.
+    /// Notes a write. Single bytes that a client accepts do not count as progress.
     fn note(&mut self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &written {
             Poll::Pending if !self.is_stalled => {

@@ -148,7 +148,7 @@ async fn parse<T: DeserializeOwned + Send + 'static>(
 }
 
 fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    // Types that are no structs, such as merge patches, would accept other values.
+    // Types that are not structs, such as merge patches, would accept other values.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_request(
             "invalid_body",

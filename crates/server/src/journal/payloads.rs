@@ -135,8 +135,8 @@ pub(super) struct AcceptedBytes {
 impl AcceptedBytes {
     /// Counts bytes of an owner's caller. Returns false, and counts nothing, if the owner would have
     /// more than half of the bytes that the other owners leave free, or the caller more than half of
-    /// the bytes that the owner's other callers leave free. So nobody takes all bytes, and bytes are
-    /// almost always free for an owner or a caller who sends little.
+    /// the bytes that the owner's other callers leave free. So no caller or owner takes all bytes, and
+    /// bytes are almost always free for an owner or a caller who sends little.
     pub(super) fn accept(&mut self, (owner, caller): (UserId, UserId), bytes: usize) -> bool {
         let of_owner = self.by_owner.entry(owner).or_default();
         let of_caller = self.by_caller.entry((owner, caller)).or_default();

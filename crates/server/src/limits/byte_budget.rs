@@ -25,7 +25,7 @@ const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
 /// Only accounts that use at most this many bytes may use the last quarter of the budget.
 const SMALL_BYTES: usize = 1024 * 1024;
 
-/// Who pays for the bytes: the sender of a body, the caller who gets an answer.
+/// For whom the bytes count: the sender of a body, the caller who gets an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Account {
     User(UserId),

@@ -124,7 +124,7 @@ pub struct CallTable {
 
 struct Entry {
     user: u32,
-    /// The user who pays for the memory of the answer.
+    /// The user for whom the memory of the answer counts.
     caller: UserId,
     generation: u32,
     /// `None` after the caller stopped waiting.
@@ -175,7 +175,7 @@ impl CallTable {
     }
 
     /// [`complete`](Self::complete) for an answer of the agent, whose memory is counted for the
-    /// caller. An answer for which nobody waits is dropped.
+    /// caller. An answer without a waiting caller is dropped.
     pub fn receive(&mut self, id: u64, answer: Answer, budget: &Arc<ByteBudget>) {
         let Some(index) = self.index(id) else { return };
         let entry = &self.entries[index];
@@ -208,7 +208,7 @@ impl CallTable {
         }
     }
 
-    /// Passes on a progress report, if the caller asked for reports. The memory of the report is
+    /// Passes on a progress report, if the caller requested reports. The memory of the report is
     /// counted for the caller; without memory for it, the report is dropped.
     pub fn report(&self, id: u64, report: Bytes, budget: &Arc<ByteBudget>) {
         let Some(index) = self.index(id) else { return };

@@ -28,7 +28,7 @@ const SUCCESS_OUTPUT_MAX: usize = 1_024;
 /// The maximum number of characters of the error of an attempt whose texts are not kept.
 const SHORT_ERROR: usize = 200;
 
-/// What is stored of the texts of an attempt.
+/// The stored texts of an attempt.
 pub(super) struct Texts<'a> {
     pub(super) error: Option<&'a str>,
     pub(super) output: Option<&'a str>,
@@ -58,7 +58,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// What is stored if the owner has no room: a short error. It is not counted, so each delivery
+    /// The stored texts if the owner's quota is used up: a short error. It is not counted, so each delivery
     /// has at most one such attempt.
     fn short(self) -> Self {
         let end = |text: &str| text.char_indices().nth(SHORT_ERROR).map(|(end, _)| end);

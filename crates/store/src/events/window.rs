@@ -84,7 +84,7 @@ pub(super) fn window_sql(
     let (after, before) = bounds(filter, between, order);
     let mut bounds = Conditions::new("id > ?", after);
     bounds.add("id < ?", before);
-    // The nil space is no good index: many events have no space.
+    // The nil space is not selective: many events have no space.
     let (is_space, no_space) = match filter.space {
         Some(space) if space != SpaceId::NIL => (Some(space), None),
         none => (None, none),

@@ -23,7 +23,7 @@ const NLM_F_REQUEST: u16 = 1;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
-/// Any value of the cookie, which tells two sockets with the same addresses apart.
+/// Matches every cookie. A cookie distinguishes sockets with the same addresses.
 const NO_COOKIE: [u8; 8] = [0xff; 8];
 
 /// The socket at the address `local` that is connected to `remote`.
@@ -75,7 +75,7 @@ fn octets(ip: IpAddr) -> [u8; 16] {
     octets
 }
 
-/// `None` if the kernel answers with an error: there is no such socket.
+/// `None` if the kernel returns an error: the socket does not exist.
 fn read(answer: &[u8]) -> Option<Socket> {
     let kind = u16::from_ne_bytes(*answer.get(4..)?.first_chunk()?);
     if kind != SOCK_DIAG_BY_FAMILY || answer.len() < HEAD_BYTES + ANSWER_BYTES {

@@ -121,7 +121,7 @@ impl Comparison {
                     .iter()
                     .filter_map(|fact| fact.sub(keyword))
                     .any(|found| {
-                        // What the wide schema rejects, the narrow schema must reject too.
+                        // The narrow schema must reject every value that the wide schema rejects.
                         self.covers(found, rejected, depth)
                     }),
                 None => false,

@@ -103,7 +103,7 @@ pub(super) fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Compares two numbers; `None` if they are no numbers, or if a float is not exact.
+/// Compares two numbers. `None` if one of them is not a number, or if a float is not exact.
 pub(super) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     let whole = |value: &Value| {
         let signed = value.as_i64().map(i128::from);

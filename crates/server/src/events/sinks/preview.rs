@@ -139,7 +139,7 @@ impl SinksService {
         })
     }
 
-    /// What the receiver of an event would get.
+    /// The body that the receiver would get.
     async fn show(
         &self,
         caller: &Caller,
@@ -158,7 +158,7 @@ impl SinksService {
         })
     }
 
-    /// What a filter decides about an event, and the key of the event.
+    /// The decision of a filter about an event, and the key of the event.
     async fn decide(
         &self,
         caller: &Caller,

@@ -105,7 +105,7 @@ impl UnreadAnswer {
         }
     }
 
-    /// The connection asked for bytes, and there are none yet.
+    /// The connection requested bytes; the source has none yet.
     pub fn note_source_waits(&self) {
         self.waiting_since.store(0, Ordering::Relaxed);
     }
@@ -174,7 +174,7 @@ mod tests {
         answer.note_taken(1);
         sweep(start + 1_000);
         assert!(!has_ended().await);
-        // Too few bytes are no progress.
+        // Too few bytes do not count as progress.
         answer.note_taken(PROGRESS_BYTES / 2);
         sweep(start + 1_001);
         assert!(has_ended().await);

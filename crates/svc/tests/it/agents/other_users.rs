@@ -248,7 +248,7 @@ async fn an_agent_refuses_a_folder_that_another_user_can_change() {
     assert_eq!(fs::read_dir(&private).expect("readable").count(), 0);
 }
 
-/// Whoever can change the folder of a socket can listen in its place.
+/// A user who can change the folder of a socket can listen in its place.
 #[tokio::test]
 async fn a_command_sends_nothing_to_an_agent_of_another_user() {
     if !is_root() {

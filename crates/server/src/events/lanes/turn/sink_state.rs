@@ -84,7 +84,7 @@ impl Turn<'_, '_> {
         let (reason, until_corrected) = match reason {
             PauseReason::Failures(reason) => (reason.clone(), false),
             PauseReason::Unreadable(error) => (
-                format!("{error}; correct it, and the waiting events are delivered"),
+                format!("{error}; correct the text, and the waiting events are delivered"),
                 true,
             ),
         };
