@@ -127,6 +127,9 @@ pub struct Parts {
     pub allowed_hosts: AllowedHosts,
     /// Limits the requests of a user that change something.
     pub changes: Arc<RateLimit>,
+    /// The same for requests with a session. A flood by code or by a leaked token must not keep its
+    /// owner from ending it. Not exchanged with other servers.
+    pub changes_of_sessions: RateLimit,
     /// Memory for bodies that are still arriving.
     pub bodies: ByteBudget,
     /// Memory for answers that are not read yet.

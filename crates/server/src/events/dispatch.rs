@@ -308,10 +308,14 @@ fn report_drop(
         "an event was dropped: the queue of its {target_type} is full"
     );
     let detail = json!({
-        "event_id": event.id, "event_type": event.r#type, "owner_id": event.owner_id,
+        "event_id": event.id, "event_type": event.r#type, "event_ts": event.ts,
+        "owner_id": event.owner_id,
     });
     let target = (target_type, target_id);
-    let entry = audit::Entry::by_system(event.ts, "event_sink.dropped", target, detail);
+    // Not the time of the event: a lane that is behind drops events of earlier days, and the bytes
+    // count for the day of the entry.
+    let now = svc_clock::now();
+    let entry = audit::Entry::by_system(now, "event_sink.dropped", target, detail);
     audit::append_for(tx, owner_key, &entry)
 }
 

@@ -33,7 +33,12 @@ pub const HTTP2_UNCOUNTED_BYTES_MAX: usize = 1024;
 
 /// The user for whom the memory of an answer counts. An extension of responses.
 #[derive(Clone, Copy)]
-pub struct Payer(pub UserId);
+pub struct Payer {
+    pub user: UserId,
+    /// False for the answer to a change. The change is committed, and only this answer may contain
+    /// its new secret.
+    pub may_be_refused: bool,
+}
 
 /// Where an answer goes: a connection, and over HTTP/2 one of its streams.
 pub struct Outlet {
@@ -95,9 +100,12 @@ impl Outlet {
         }
         let extensions = response.extensions_mut();
         let hold = extensions.remove::<Arc<AnswerHold>>();
-        let payer = extensions.remove::<Payer>().map(|Payer(user)| user);
+        let payer = extensions.remove::<Payer>();
+        let may_be_refused = payer.is_none_or(|payer| payer.may_be_refused);
+        let payer = payer.map(|payer| payer.user);
         match self.count(hold, payer, size) {
             Ok(hold) => response.map(|body| self.watch(body, payer, hold)),
+            Err(_) if !may_be_refused => response.map(|body| self.watch(body, payer, None)),
             Err(full) => ApiError::from(full).into_response(),
         }
     }

@@ -47,6 +47,7 @@ use super::{
 use crate::{
     app::App,
     identity::{AccessDenied, Caller},
+    limits::Account,
 };
 
 const MCP_PATH: &str = "/mcp";
@@ -227,7 +228,17 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     let is_link = matches!(rule, Some((Needs::Agent, _)));
     let is_checked = !is_link && returns_data(&request);
     let answer_check = caller.clone().filter(|_| is_checked);
-    let payer = caller.as_ref().map(|caller| Payer(caller.user.id));
+    let may_be_refused = returns_data(&request);
+    let payer = caller.as_ref().map(|caller| Payer {
+        user: caller.user.id,
+        may_be_refused,
+    });
+    // The answer to a change cannot be refused after the change, so it is refused before.
+    if let Some(payer) = payer.filter(|payer| !payer.may_be_refused)
+        && let Err(full) = gate.app.answers.check_share(Account::User(payer.user))
+    {
+        return ApiError::from(full).into_response();
+    }
     if let Some(caller) = caller {
         if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
             slot.note_authenticated();

@@ -128,7 +128,10 @@ where
         }
         Ok(CallAnswer {
             answers,
-            payer: Payer(caller.user.id),
+            payer: Payer {
+                user: caller.user.id,
+                may_be_refused: true,
+            },
         })
     }
 }

@@ -19,10 +19,16 @@ const ADMINISTRATIVE: [&str; 6] = [
     "oidc_provider",
     "oauth_client",
 ];
-/// Ends of the names of actions that remove something. They are counted and never refused: a leaked
-/// token must always be revocable. Their number is limited by the number of records.
-const REMOVALS: [&str; 3] = ["deleted", "removed", "revoked"];
-/// Ends of the names of actions that replace a credential. They may use the budget once more.
+/// Ends of the names of actions that remove or stop something. They are counted and never refused: a
+/// leaked token must always be revocable, and a space whose code used up the budget must be
+/// stoppable. Their number is limited by the number of records, because the opposite actions are
+/// refused.
+const REMOVALS: [&str; 6] = [
+    "deleted", "removed", "revoked", "unlinked", "stopped", "disabled",
+];
+/// Ends of the names of actions that replace a credential. They may use the budget once more, except
+/// by code: it could use up this part too, and its owner could no longer replace the credential of
+/// the code.
 const REPLACEMENTS: [&str; 4] = [
     "rotated",
     "password_changed",
@@ -53,7 +59,11 @@ pub(super) fn charge(
         return Ok(());
     }
     let limit = user.quotas(defaults).get(Quota::AuditBytes);
-    if all_are(&REPLACEMENTS) && used <= limit.saturating_mul(2) {
+    let is_code = matches!(
+        caller.credential,
+        Credential::Agent { .. } | Credential::Script
+    );
+    if all_are(&REPLACEMENTS) && !is_code && used <= limit.saturating_mul(2) {
         return Ok(());
     }
     Ok(user.quotas(defaults).check(Quota::AuditBytes, used)?)

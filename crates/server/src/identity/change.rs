@@ -155,7 +155,8 @@ impl Identity {
             return Ok(());
         }
         let reading = wanted.clone();
-        let read = self.store.read(move |tx| {
+        let has_groups = reading.groups;
+        let work = move |tx: &mut Tx<'_>| {
             let users = reading
                 .users
                 .iter()
@@ -168,8 +169,13 @@ impl Identity {
                 .collect::<Result<Vec<_>, StoreError>>()?;
             let groups = reading.groups.then(|| groups::list_all(tx)).transpose()?;
             Ok((users, spaces, groups))
-        });
-        let (users, spaces, groups) = match read.await {
+        };
+        // All groups are a whole table.
+        let read = match has_groups {
+            true => self.store.read_table(work).await,
+            false => self.store.read(work).await,
+        };
+        let (users, spaces, groups) = match read {
             Ok(read) => read,
             Err(error) => {
                 tracing::error!(%error, "cannot read a change into the directory; will retry");

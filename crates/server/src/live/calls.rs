@@ -124,8 +124,9 @@ pub struct CallTable {
 
 struct Entry {
     user: u32,
-    /// The user for whom the memory of the answer counts.
-    caller: UserId,
+    /// The user for whom the memory of the answer counts. `None` for the delivery of an event: its
+    /// answer is cut at once, and no client can leave it unread.
+    payer: Option<UserId>,
     generation: u32,
     /// `None` after the caller stopped waiting.
     waiter: Option<oneshot::Sender<Answered>>,
@@ -142,7 +143,7 @@ impl CallTable {
     /// Adds a call of a user. Returns `None` if the user has too many calls in flight on this link.
     pub fn insert(
         &mut self,
-        (caller, user): (UserId, u32),
+        (payer, user): (Option<UserId>, u32),
         in_flight: InFlight,
         serial: bool,
         reports: Option<Reports>,
@@ -162,7 +163,7 @@ impl CallTable {
         let generation = self.generation;
         let entry = Entry {
             user,
-            caller,
+            payer,
             generation,
             waiter: Some(waiter),
             serial,
@@ -179,9 +180,9 @@ impl CallTable {
     pub fn receive(&mut self, id: u64, answer: Answer, budget: &Arc<ByteBudget>) {
         let Some(index) = self.index(id) else { return };
         let entry = &self.entries[index];
-        let answer = match entry.waiter {
-            Some(_) => answer.charge(entry.caller, budget),
-            None => answer,
+        let answer = match (&entry.waiter, entry.payer) {
+            (Some(_), Some(payer)) => answer.charge(payer, budget),
+            _ => answer,
         };
         self.complete(id, answer);
     }
@@ -213,8 +214,8 @@ impl CallTable {
     pub fn report(&self, id: u64, report: Bytes, budget: &Arc<ByteBudget>) {
         let Some(index) = self.index(id) else { return };
         let entry = &self.entries[index];
-        if let Some(reports) = &entry.reports
-            && let Ok(report) = budget.charge(Account::User(entry.caller), report)
+        if let (Some(reports), Some(payer)) = (&entry.reports, entry.payer)
+            && let Ok(report) = budget.charge(Account::User(payer), report)
         {
             reports.put(report);
         }
@@ -272,7 +273,7 @@ mod tests {
         counter: &Arc<AtomicU32>,
         serial: bool,
     ) -> Option<(u64, oneshot::Receiver<Answered>)> {
-        table.insert((UserId::NIL, 7), InFlight::new(counter), serial, None)
+        table.insert((Some(UserId::NIL), 7), InFlight::new(counter), serial, None)
     }
 
     fn count(counter: &Arc<AtomicU32>) -> u32 {
@@ -322,7 +323,7 @@ mod tests {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let mut fill = |user| {
             let mut ids = Vec::new();
-            let user = (UserId::NIL, user);
+            let user = (Some(UserId::NIL), user);
             while let Some((id, _)) = table.insert(user, InFlight::new(&counter), false, None) {
                 ids.push(id);
             }
@@ -411,7 +412,7 @@ mod tests {
         let (reports, mut listener) = Reports::new();
         let in_flight = InFlight::new(&counter);
         let (asked, _answer) = table
-            .insert((UserId::NIL, 7), in_flight, true, Some(reports))
+            .insert((Some(UserId::NIL), 7), in_flight, true, Some(reports))
             .expect("room");
         let (other, _answer) = enter(&mut table, &counter, false).expect("room");
         for number in 0..100 {
@@ -438,7 +439,7 @@ mod tests {
             let user = u32::try_from(of_users.len()).expect("few users");
             let insert = |_: &usize| {
                 table
-                    .insert((UserId::NIL, user), InFlight::new(&counter), false, None)
+                    .insert((Some(UserId::NIL), user), InFlight::new(&counter), false, None)
                     .is_some()
             };
             of_users.push((0..CALLS_MAX).take_while(insert).count());

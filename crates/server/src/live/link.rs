@@ -118,7 +118,7 @@ impl Link {
     /// Puts a call on the link. Dropping the pending call before its answer cancels the call.
     pub fn call(
         self: &Arc<Self>,
-        (caller, user): (UserId, UserNumber),
+        (payer, user): (Option<UserId>, UserNumber),
         payload: Bytes,
         in_flight: &Arc<AtomicU32>,
         serial: bool,
@@ -127,7 +127,7 @@ impl Link {
         let (id, answer) = self
             .calls
             .lock()
-            .insert((caller, user.0), InFlight::new(in_flight), serial, reports)
+            .insert((payer, user.0), InFlight::new(in_flight), serial, reports)
             .ok_or(NotSent)?;
         let pending = PendingCall {
             link: Arc::clone(self),

@@ -96,6 +96,26 @@ impl Provider {
         trace: Option<&RunningTrace>,
         reports: Option<&Reports>,
     ) -> Result<PendingCall, NotSent> {
+        self.send((caller, Some(caller)), params, trace, reports)
+    }
+
+    /// Sends an event to a subscribed method. The memory of its answer counts for no user.
+    pub fn deliver(
+        &self,
+        owner: UserId,
+        params: &str,
+        trace: Option<&RunningTrace>,
+    ) -> Result<PendingCall, NotSent> {
+        self.send((owner, None), Some(params), trace, None)
+    }
+
+    fn send(
+        &self,
+        (caller, payer): (UserId, Option<UserId>),
+        params: Option<&str>,
+        trace: Option<&RunningTrace>,
+        reports: Option<&Reports>,
+    ) -> Result<PendingCall, NotSent> {
         let link = self.link()?;
         let user = link.number_of(caller);
         let trace = self.context(trace, RunningTrace::method_context);
@@ -103,7 +123,7 @@ impl Provider {
         let payload = self.payload(&link, user, (params, trace.as_ref()), br#","id":"#);
         let serial = self.mode == Mode::Serial;
         let reports = reports.cloned();
-        link.call((caller, user), payload, &self.in_flight, serial, reports)
+        link.call((payer, user), payload, &self.in_flight, serial, reports)
     }
 
     /// Sends a notification. Its trace has only the span of the server, because the agent reports

@@ -41,7 +41,7 @@ use crate::{
     metrics::Metrics,
     oauth::OAuth,
     oidc::Oidc,
-    options::Options,
+    options::{Limits, Options},
     scripts::{InternalApi, StoredTools},
     second_factors::SecondFactors,
     spaces::{LogsElsewhere, Spaces, local::LocalRuntime, templates::Templates},
@@ -139,10 +139,8 @@ pub fn assemble(
         hub: base.hub,
         clock,
         limits: options.limits,
-        changes: Arc::new(RateLimit::with_burst(
-            options.limits.changes_per_second,
-            options.limits.changes_burst,
-        )),
+        changes: Arc::new(changes_limit(&options.limits)),
+        changes_of_sessions: changes_limit(&options.limits),
         quotas: options.quotas,
         web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
@@ -169,6 +167,10 @@ pub fn assemble(
         engine,
         internal_api,
     })
+}
+
+fn changes_limit(limits: &Limits) -> RateLimit {
+    RateLimit::with_burst(limits.changes_per_second, limits.changes_burst)
 }
 
 impl Base {

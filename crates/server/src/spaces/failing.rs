@@ -22,9 +22,9 @@ impl Spaces {
         let owner: Option<UserId> = (!all).then_some(caller.user.id);
         // The links and the results of registrations are in memory, the rest is in the store.
         let troubled = self.links.list_troubled(owner, EXAMINED_MAX as usize);
-        let examining = self
-            .store
-            .read(move |tx| spaces::list_suspects(tx, owner, &troubled, EXAMINED_MAX));
+        let examining = self.store.read_list(caller.user.id, move |tx| {
+            spaces::list_suspects(tx, owner, &troubled, EXAMINED_MAX)
+        });
         let examined = examining.await?.into_iter();
         let presented = examined.filter_map(|row| self.present(row).ok());
         let mut failing: Vec<_> = presented

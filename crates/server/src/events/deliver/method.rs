@@ -142,7 +142,7 @@ impl MethodDelivery {
             let now = tokio::time::Instant::now();
             let trace = self.traces.begin(owner, event.trace.as_deref());
             let trace = trace.as_deref();
-            let Ok(mut pending) = provider.call(owner, Some(params), trace, None) else {
+            let Ok(mut pending) = provider.deliver(owner, params, trace) else {
                 unsent.push(provider);
                 continue;
             };

@@ -147,7 +147,7 @@ async fn prune_keys(store: &Store, keep: NonZeroU32) -> Result<usize, StoreError
 /// Brings owners back to their quota of event bytes. System events and the attempts of deliveries are
 /// stored without a check of the quota, so an owner may exceed it without emitting anything.
 async fn make_room(store: &Store, storage: StorageLimits) -> Result<(), StoreError> {
-    let over = store.read(move |tx| usage::list_over(tx, &storage.quotas));
+    let over = store.read_table(move |tx| usage::list_over(tx, &storage.quotas));
     for (owner, limit) in over.await? {
         let limits = usage::Limits {
             owner: limit,

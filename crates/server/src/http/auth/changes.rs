@@ -1,5 +1,7 @@
 //! Limits the requests of a user that change something. Each may write an audit entry, and wakes
 //! other servers of the zone. The requests of a user's agents and scripts count for the user.
+//! Deletions are not limited: there are at most as many as creations, and a leaked token must always
+//! be revocable.
 
 use std::time::Instant;
 
@@ -37,7 +39,11 @@ pub(super) fn count(
     if !is_limited(request.method(), rule.map(|(needs, _)| needs), path) {
         return Ok(());
     }
-    let taken = gate.app.changes.take(caller.user.id, 1, Instant::now());
+    let changes = match caller.session_id() {
+        Some(_) => &gate.app.changes_of_sessions,
+        None => &*gate.app.changes,
+    };
+    let taken = changes.take(caller.user.id, 1, Instant::now());
     taken.map_err(|over| {
         let limit = gate.app.limits.changes_per_second;
         let detail = format!(
@@ -50,7 +56,10 @@ pub(super) fn count(
 
 /// Whether a request of this route counts as a change of the caller's own records.
 pub fn is_limited(method: &Method, needs: Option<Needs>, path: &str) -> bool {
-    let is_read = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    let is_free = matches!(
+        *method,
+        Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE
+    );
     let is_for_callers = match needs {
         Some(Needs::Any(permissions)) => {
             let mut permissions = permissions.iter();
@@ -59,7 +68,7 @@ pub fn is_limited(method: &Method, needs: Option<Needs>, path: &str) -> bool {
         Some(Needs::Caller | Needs::Enrolling) => true,
         _ => false,
     };
-    !is_read
+    !is_free
         && is_for_callers
         && ![CALL_PATH, MCP_PATH, EMIT_PATH].contains(&path)
         && !is_post_that_returns_data(path)
@@ -73,7 +82,9 @@ mod tests {
     /// A route that is added later is limited, unless it is listed here.
     #[test]
     fn every_route_that_changes_own_records_is_limited() {
-        let is_change = |method: &Method| !matches!(*method, Method::GET | Method::OPTIONS);
+        let is_change = |method: &Method| {
+            !matches!(*method, Method::GET | Method::OPTIONS | Method::DELETE)
+        };
         let routes = routes();
         let free = routes.iter().filter(|route| {
             is_change(&route.method) && !is_limited(&route.method, Some(route.needs), route.path)
