@@ -37,6 +37,7 @@ INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', 
 INSERT INTO limit_use VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 1, '{}');
 INSERT INTO login_failures VALUES (1, 1, 1);
 INSERT INTO log_requests VALUES ('r1', 1, '01890a5d-ac96-774b-bcce-b302099a8057', 'sp1', NULL, 10, NULL);
+INSERT INTO audit_usage VALUES ('u1', 20000, 300), ('system u1', 20000, 600);
 INSERT INTO event_usage VALUES ('u1', 4096), ('global', 512);
 INSERT INTO zone_changes VALUES (1, 1, 'groups', '');
 INSERT INTO idempotency_keys VALUES ('u1', 'key', X'04', 'e00001', 'a', 5);
@@ -48,9 +49,9 @@ INSERT INTO sources VALUES ('so1', 'u1', 'github', '', X'09', '{"type":"github"}
     NULL, NULL, 1);
 INSERT INTO schedules VALUES ('sh1', 'u1', 'nightly', '', '0 2 * * *', 'Europe/Berlin', '{"a":1}', 'once', 1,
     99, NULL, NULL, NULL, 1);
-INSERT INTO call_blocks VALUES ('cb1', 'u1', 1, 2, 3, X'01FF');
+INSERT INTO call_blocks VALUES ('cb1', 'u1', 1, 2, 3, X'01FF', 1);
 INSERT INTO call_block_callers VALUES ('u1', 2, 'cb1');
-INSERT INTO call_payloads VALUES ('cp1', 'u1', 1, 2, 2, X'01FF');
+INSERT INTO call_payloads VALUES ('cp1', 'u1', 1, 2, 2, X'01FF', 1);
 INSERT INTO method_stats VALUES ('ms1', 'u1', 60000, 60000, X'0100');
 INSERT INTO call_stats VALUES ('cs1', '00000000-0000-0000-0000-000000000000', 60000, 60000, X'0100');
 INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9);
@@ -90,4 +91,4 @@ INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output)
     FROM deliveries, (SELECT 1 AS attempt UNION ALL SELECT 2) a;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-INSERT INTO audit SELECT printf('a%05d', i), i, 'ann', 'x', 'user', 'u1', '{}' FROM n;
+INSERT INTO audit SELECT printf('a%05d', i), i, 'ann', 'x', 'user', 'u1', '{}', 1 FROM n;
