@@ -199,7 +199,8 @@ async fn a_users_quotas_are_shown_and_audited() {
     let me = ann.get("/api/auth/me").await.expect(200).json();
     let limits = json!({
         "spaces": 500, "tokens": 200, "scripts": 500, "sinks": 500, "sources": 100,
-        "schedules": 100, "methods": 20_000, "event_bytes": 1_073_741_824, "streams": 50,
+        "schedules": 100, "methods": 20_000, "event_bytes": 1_073_741_824,
+        "audit_bytes": 10_485_760, "streams": 50,
     });
     assert_eq!(me["quotas"], limits);
     let entries = admin.audit_entries("user.updated").await;
