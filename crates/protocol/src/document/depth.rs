@@ -83,7 +83,7 @@ mod tests {
             // The last dot and the last bracket count, so 127 levels are 31 tables of four levels.
             assert!(read_toml::<Value>(&nested(31, 4)).is_ok());
             for deeper in [nested(32, 4), nested(75, 75), nested(79, 79)] {
-                let refused = read_toml::<Value>(&deeper).err().expect("too deep");
+                let refused = read_toml::<Value>(&deeper).expect_err("too deep");
                 assert!(
                     refused.message.contains("127 levels deep"),
                     "{}",

@@ -439,7 +439,12 @@ mod tests {
             let user = u32::try_from(of_users.len()).expect("few users");
             let insert = |_: &usize| {
                 table
-                    .insert((Some(UserId::NIL), user), InFlight::new(&counter), false, None)
+                    .insert(
+                        (Some(UserId::NIL), user),
+                        InFlight::new(&counter),
+                        false,
+                        None,
+                    )
                     .is_some()
             };
             of_users.push((0..CALLS_MAX).take_while(insert).count());

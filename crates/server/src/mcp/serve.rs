@@ -181,7 +181,7 @@ impl Mcp {
                 let result = ToolResult::of(&reply, tool.output, era);
                 // The result is a copy that replaces the reply in memory.
                 let replaced = match &tool.source {
-                    ToolSource::Method { .. } => reply.len(),
+                    ToolSource::Method { .. } => reply.size(),
                     // Only the link counts replies.
                     ToolSource::Script(_) => 0,
                 };

@@ -95,7 +95,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Self::Result(bytes) | Self::Error(bytes) => bytes.len(),
         }
@@ -103,7 +103,7 @@ impl Reply {
 
     /// Whether the link has counted the memory of the reply.
     fn is_counted(&self) -> bool {
-        self.len() > UNCOUNTED_BYTES_MAX
+        self.size() > UNCOUNTED_BYTES_MAX
     }
 }
 
@@ -271,7 +271,7 @@ impl Calls {
             && reply.is_counted()
         {
             // The answer is a copy that replaces the reply in memory.
-            let bytes = (reply.len(), reply.len());
+            let bytes = (reply.size(), reply.size());
             if let Err(full) = shared.hold.add(&self.answers, caller.user.id, bytes) {
                 json = refusal(&unread_answers(full, true), Some(id));
                 provider = None;
@@ -289,7 +289,7 @@ impl Calls {
         reply: Reply,
         shared: &BodyState,
     ) -> Result<Reply, RpcError> {
-        let (before, bytes) = (shared.hold.bytes(), reply.len());
+        let (before, bytes) = (shared.hold.bytes(), reply.size());
         if before > 0 && before + bytes > ANSWER_BYTES_MAX {
             return Err(RpcError::AnswerTooLarge {
                 limit_bytes: ANSWER_BYTES_MAX,

@@ -82,9 +82,8 @@ mod tests {
     /// A route that is added later is limited, unless it is listed here.
     #[test]
     fn every_route_that_changes_own_records_is_limited() {
-        let is_change = |method: &Method| {
-            !matches!(*method, Method::GET | Method::OPTIONS | Method::DELETE)
-        };
+        let is_change =
+            |method: &Method| !matches!(*method, Method::GET | Method::OPTIONS | Method::DELETE);
         let routes = routes();
         let free = routes.iter().filter(|route| {
             is_change(&route.method) && !is_limited(&route.method, Some(route.needs), route.path)

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 /// Deeper parts of an example are left out.
-const DEPTH_MAX: usize = 8;
+const DEPTH_MAX: usize = 12;
 
 /// Adds an example to every JSON body.
 pub fn add(document: &mut Value) {
