@@ -219,7 +219,7 @@ fn the_bounds_hold_together() {
                 ("event.data.a == event.data.b", true),
                 ("event.data.a < event.data.b", false),
                 ("event.data.b in event.data.a", false),
-                ("event.data.a|tojson|length > 200", true),
+                ("event.data.a|tojson|string|length > 200", true),
             ] {
                 let filter = Expression::parse(source).expect(source);
                 assert_eq!(filter.is_true(scope), Ok(expected), "{source}");

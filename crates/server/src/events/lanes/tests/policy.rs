@@ -82,7 +82,7 @@ async fn an_exhausted_delivery_pauses_its_sink_and_stays_at_the_head() {
     assert!(!paused.active);
     let reason = paused.paused.as_ref().map(|pause| pause.reason.as_str());
     assert!(
-        reason.is_some_and(|why| why.contains("attempts")),
+        reason.is_some_and(|why| why.contains("the only attempt")),
         "{reason:?}"
     );
     assert_eq!(fixture.audited("event_sink.paused").await, 1);

@@ -198,8 +198,12 @@ async fn a_preview_uses_the_format_the_filter_and_the_key() {
     assert_eq!(small.matched_patterns, Some(vec!["custom.*".to_owned()]));
     assert!(!small.filter.expect("decided").passes);
     assert_eq!(small.key.expect("a key").value, "");
-    let text = shown(json!({"amount": "much"})).await;
-    let filter = text.filter.expect("decided");
+    let failing = Preview {
+        filter: Some("'x' in event.data.amount".to_owned()),
+        ..request(json!({"amount": 7}))
+    };
+    let failing = fixture.service.preview(&ann, failing).await;
+    let filter = failing.expect("shown").filter.expect("decided");
     assert!(!filter.passes && filter.error.is_some(), "{filter:?}");
 
     let broken = Preview {
