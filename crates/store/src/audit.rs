@@ -164,7 +164,7 @@ fn size_of(entry: &Entry, detail: &str) -> u64 {
     (OVERHEAD + entry.actor.len() + entry.target_id.len() + detail.len()) as u64
 }
 
-/// The id of the entry that stands for all entries of a group in a period: a UUIDv7 of the
+/// The id of the entry into which the entries of a group and a period are merged: a UUIDv7 of the
 /// start of the period and a hash. All servers of a zone compute the same id.
 fn merged_id(owner_key: &str, group: &str, entry: &Entry) -> Id {
     let mut hash = Sha256::new();

@@ -24,7 +24,7 @@ const RECEIVER_BYTES: usize = 16 * 1024;
 const PATTERNS: usize = 100;
 const PATTERN_BYTES: usize = 110;
 
-/// Fills the history with events that were delivered to nobody. Returns the path of the replay.
+/// Fills the history with events that no sink received. Returns the path of the replay.
 pub async fn fill_undelivered(brief: &Brief) -> anyhow::Result<String> {
     let id = make_sink(brief, "held", json!({"overflow": "hold"}), false).await?;
     let event = json!({"type": "undelivered", "payload": {}}).to_string();

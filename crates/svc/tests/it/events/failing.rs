@@ -69,7 +69,7 @@ async fn a_sink_that_the_service_paused_fails_until_a_user_enables_or_disables_i
     let (partner, fine) = (top.find("partner").unwrap(), top.find("fine").unwrap());
     assert!(partner < fine, "the paused sink is first: {top}");
 
-    // A pause by a user is no failure.
+    // A pause by a user is not a failure.
     sink.patch(json!({"active": false})).await;
     assert_eq!(sink.record().await.get("paused"), None);
     let seen = sinks(&ann).await;

@@ -41,7 +41,7 @@ enum Way {
     McpBatch,
 }
 
-/// How bob loses the method, or ann is no longer active.
+/// The change during the call: bob loses the method, or ann is deactivated.
 #[derive(Clone, Copy, Debug)]
 enum Loss {
     Role,
