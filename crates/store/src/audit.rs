@@ -15,7 +15,7 @@ use std::time::Duration;
 pub use detail::DETAIL_BYTES_MAX;
 use serde_json::Value as JsonValue;
 use sha2::{Digest, Sha256};
-use svc_core::{Id, Timestamp};
+use svc_core::{EventId, Id, Timestamp};
 use svc_protocol::api::{AuditEntry, AuditQuery};
 use uuid::Uuid;
 
@@ -116,19 +116,30 @@ pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
 /// [`MERGE_PERIOD`] become one entry, which counts them and has the newest detail. So every entry
 /// leaves a trace, and an owner cannot fill the disk with them.
 pub fn append_for(tx: &mut Tx<'_>, owner_key: &str, entry: &Entry) -> Result<(), StoreError> {
-    append_grouped(tx, owner_key, &entry.target_id, entry)
+    append_grouped(tx, owner_key, &entry.target_id, None, entry)
+}
+
+/// Like [`append_for`], for an entry by which the receivers of an event are found.
+pub fn append_about_event(
+    tx: &mut Tx<'_>,
+    owner_key: &str,
+    event: EventId,
+    entry: &Entry,
+) -> Result<(), StoreError> {
+    append_grouped(tx, owner_key, &entry.target_id, Some(event), entry)
 }
 
 /// Like [`append_for`], for entries that each have a target of their own: those of one owner and
 /// action are merged.
 pub fn append_by_action(tx: &mut Tx<'_>, owner_key: &str, entry: &Entry) -> Result<(), StoreError> {
-    append_grouped(tx, owner_key, "", entry)
+    append_grouped(tx, owner_key, "", None, entry)
 }
 
 fn append_grouped(
     tx: &mut Tx<'_>,
     owner_key: &str,
     group: &str,
+    event: Option<EventId>,
     entry: &Entry,
 ) -> Result<(), StoreError> {
     let detail = detail::shorten(&entry.detail);
@@ -137,14 +148,15 @@ fn append_grouped(
     tx.send(usage::ADD, values![&key, usage::day_of(entry.at), bytes])?;
     // One statement, without waiting for the counter: an emit may drop many events.
     tx.send(
-        "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail)
+        "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail, event_id)
          SELECT CASE WHEN bytes <= CAST(?9 AS BIGINT)
                  THEN CAST(?1 AS TEXT) ELSE CAST(?2 AS TEXT) END,
              CAST(?3 AS BIGINT), CAST(?4 AS TEXT), CAST(?5 AS TEXT), CAST(?6 AS TEXT),
-             CAST(?7 AS TEXT), CAST(?8 AS TEXT)
+             CAST(?7 AS TEXT), CAST(?8 AS TEXT), CAST(?11 AS TEXT)
          FROM audit_usage WHERE owner_key = ?10
          ON CONFLICT (id) DO UPDATE SET occurrences = audit.occurrences + 1,
-             at = excluded.at, target_id = excluded.target_id, detail = excluded.detail",
+             at = excluded.at, target_id = excluded.target_id, detail = excluded.detail,
+             event_id = excluded.event_id",
         values![
             Id(Uuid::now_v7()),
             merged_id(owner_key, group, entry),
@@ -155,7 +167,8 @@ fn append_grouped(
             &entry.target_id,
             detail,
             SYSTEM_BYTES_PER_DAY,
-            &key
+            &key,
+            event
         ],
     )
 }

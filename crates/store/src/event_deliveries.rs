@@ -164,32 +164,24 @@ fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreErro
 }
 
 /// Lists the receivers that dropped an event because their queues were full. Only the audit log
-/// records which event was dropped. The audit entry of a drop has the time of the event. Deleted
-/// sinks are left out.
+/// records which event was dropped. Deleted sinks are left out.
 fn list_dropped(
     tx: &mut Tx<'_>,
     event: &Event,
     reach: &Reach,
 ) -> Result<Vec<Received>, StoreError> {
-    let event_id = event.id.to_string();
     let mut values = vec![
-        event.ts.into(),
-        // The text may also occur elsewhere in the entry, so it is checked again below.
-        format!("%{event_id}%").into(),
+        event.id.into(),
         event.owner_id.into(),
         DELIVERIES_MAX.into(),
     ];
     let shown = reach.shown("a.target_type <> 'event_sink'", &mut values);
     let rows = tx.query(
-        &format!("{DROPPED} AND {shown} ORDER BY a.id LIMIT ?4"),
+        &format!("{DROPPED} AND {shown} ORDER BY a.id LIMIT ?3"),
         &values,
     )?;
     let mut dropped = Vec::new();
     for row in &rows {
-        let detail: serde_json::Value = row.get("detail")?;
-        if detail["event_id"] != event_id.as_str() {
-            continue;
-        }
         let (receiver, is_managed) = receiver(row, reach)?;
         dropped.push(Received {
             receiver,
@@ -200,14 +192,11 @@ fn list_dropped(
     Ok(dropped)
 }
 
-/// `action || ''` prevents the use of the index of actions, so that the index of times is used. Few
-/// entries have the same time, but most may have the same action.
-const DROPPED: &str = "SELECT a.detail AS detail, COALESCE(s.owner_id, ?3) AS owner_id,
+const DROPPED: &str = "SELECT COALESCE(s.owner_id, ?2) AS owner_id,
             CASE WHEN a.target_type <> 'event_sink' THEN a.target_id END AS method,
             s.id AS sink_id, s.name AS name, s.owner_key AS owner_key
      FROM audit a LEFT JOIN event_sinks s ON a.target_type = 'event_sink' AND s.id = a.target_id
-     WHERE a.at = ?1 AND a.action || '' = 'event_sink.dropped' AND a.detail LIKE ?2
-       AND (a.target_type <> 'event_sink' OR s.id IS NOT NULL)";
+     WHERE a.event_id = ?1 AND (a.target_type <> 'event_sink' OR s.id IS NOT NULL)";
 
 #[cfg(test)]
 mod tests;

@@ -316,7 +316,7 @@ fn report_drop(
     // count for the day of the entry.
     let now = svc_clock::now();
     let entry = audit::Entry::by_system(now, "event_sink.dropped", target, detail);
-    audit::append_for(tx, owner_key, &entry)
+    audit::append_about_event(tx, owner_key, event.id, &entry)
 }
 
 /// The event about a sink that begins to drop events, if the sink has `notify`. `None` if the

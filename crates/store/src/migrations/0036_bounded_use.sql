@@ -11,6 +11,10 @@ CREATE TABLE audit_usage (
 -- How many entries are merged in this one.
 ALTER TABLE audit ADD COLUMN occurrences BIGINT NOT NULL DEFAULT 1;
 
+-- The event that a receiver dropped. A merged entry has the newest one.
+ALTER TABLE audit ADD COLUMN event_id TEXT;
+CREATE INDEX audit_by_event ON audit (event_id) WHERE event_id IS NOT NULL;
+
 -- 1 if the texts of the attempt (and earlier attempts of the delivery) were not kept, because the owner's stored bytes
 -- are used up. Such an attempt does not count in `event_usage`.
 ALTER TABLE attempts ADD COLUMN output_omitted BIGINT NOT NULL DEFAULT 0;
