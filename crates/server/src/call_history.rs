@@ -18,7 +18,8 @@ use svc_protocol::api::{Call, CallDetail, CallQuery, Calls};
 use svc_store::{
     PageRequest, Store, StoreError, Tx,
     calls::{self, CallFilter, CallPage, FoundCall},
-    spaces,
+    records,
+    spaces::SpaceRow,
 };
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -186,7 +187,7 @@ fn space_names<'a>(
     let mut names = SpaceNames::new();
     let spaces: HashSet<_> = calls.filter_map(|call| call.row.space).collect();
     for space in spaces {
-        if let Some(row) = spaces::find(tx, space)? {
+        if let Some(row) = records::find::<SpaceRow>(tx, space)? {
             names.insert(space, row.name);
         }
     }

@@ -17,6 +17,7 @@ use svc_store::{
     Store, StoreError, Tx,
     audit::{self, Entry},
     lanes::{self, Withdrawal},
+    records,
     spaces::{self, NewState, SpaceRow},
     zone_changes::{self, ZoneChange},
 };
@@ -65,7 +66,10 @@ impl Lifecycle {
         &self,
         space: SpaceId,
     ) -> Result<(UserId, SpaceIdentity), LinkRefused> {
-        let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
+        let row = self
+            .store
+            .read(move |tx| records::find::<SpaceRow>(tx, space))
+            .await?;
         let row = row
             .filter(|row| row.state != State::Deleted)
             .ok_or(LinkRefused::Gone)?;
@@ -140,7 +144,7 @@ impl Lifecycle {
         let (linked, events) = self
             .store
             .try_write(move |tx| {
-                let row = spaces::find(tx, space)?.ok_or(LinkRefused::Gone)?;
+                let row = records::find::<SpaceRow>(tx, space)?.ok_or(LinkRefused::Gone)?;
                 let started = match (row.state, row.stop_reason) {
                     (State::Deleted, _) => return Err(LinkRefused::Gone),
                     (State::Stopped, Some(StopReason::Requested)) => {
@@ -181,7 +185,7 @@ impl Lifecycle {
     pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
         let (here, alone) = (self.server_id, !self.store.is_shared());
         let stopping = move |tx: &mut Tx<'_>| {
-            let node = spaces::find(tx, space)?.and_then(|row| row.node_id);
+            let node = records::find::<SpaceRow>(tx, space)?.and_then(|row| row.node_id);
             match alone || node == Some(here) {
                 true => stop(tx, space, reason, Actor::system()),
                 false => Ok(Vec::new()),
@@ -205,7 +209,7 @@ impl Lifecycle {
     ) -> Result<(Option<SpaceRow>, Option<String>), StoreError> {
         let read = move |tx: &mut Tx<'_>| {
             Ok((
-                spaces::find(tx, space)?,
+                records::find::<SpaceRow>(tx, space)?,
                 spaces::find_link_instance(tx, space)?,
             ))
         };
@@ -221,7 +225,7 @@ impl Lifecycle {
         let events = self
             .store
             .write(move |tx| {
-                let Some(row) = spaces::find(tx, space)? else {
+                let Some(row) = records::find::<SpaceRow>(tx, space)? else {
                     return Ok(Vec::new());
                 };
                 let (previous, current) = (row.health, report.current);
@@ -246,7 +250,10 @@ impl Lifecycle {
 
     /// The time when a space was stopped; `None` unless it is stopped now.
     pub async fn stopped_at(&self, space: SpaceId) -> Result<Option<Timestamp>, StoreError> {
-        let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
+        let row = self
+            .store
+            .read(move |tx| records::find::<SpaceRow>(tx, space))
+            .await?;
         let stopped = row.filter(|row| row.state == State::Stopped);
         Ok(stopped.and_then(|row| row.stopped_at))
     }
@@ -260,7 +267,7 @@ impl Lifecycle {
     ) -> Result<(), StoreError> {
         self.store
             .write(move |tx| {
-                let row = spaces::find(tx, space)?;
+                let row = records::find::<SpaceRow>(tx, space)?;
                 let same = |row: &SpaceRow| {
                     row.state == State::Stopped && row.stopped_at == Some(stopped_at)
                 };
@@ -283,7 +290,7 @@ pub fn stop(
     reason: StopReason,
     actor: Actor,
 ) -> Result<Vec<Arc<Event>>, StoreError> {
-    let Some(row) = spaces::find(tx, space)? else {
+    let Some(row) = records::find::<SpaceRow>(tx, space)? else {
         return Ok(Vec::new());
     };
     if reason != StopReason::AgentStopped {

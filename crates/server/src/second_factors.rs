@@ -24,7 +24,11 @@ use std::{sync::Arc, time::Duration};
 use svc_clock::Clock;
 use svc_core::UserId;
 use svc_protocol::api;
-use svc_store::{Store, StoreError, Tx, second_factors as rows, sessions, users};
+use svc_store::{
+    Store, StoreError, Tx, records,
+    second_factors::{self as rows, passkeys::PasskeyRow},
+    sessions, users,
+};
 
 pub use login::LoginOutcome;
 pub use recovery::reset_on_host;
@@ -100,7 +104,7 @@ impl SecondFactors {
         let reading = self.store.read(move |tx| {
             let profile = users::find_profile(tx, user)?;
             let totp = rows::totp::find(tx, user)?;
-            let held = rows::passkeys::list(tx, user)?;
+            let held = records::list_of::<PasskeyRow>(tx, &user)?;
             Ok(api::SecondFactors {
                 required: profile.is_some_and(|profile| profile.requires_second_factor),
                 passkeys: held.into_iter().map(passkeys::shown).collect(),

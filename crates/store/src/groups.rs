@@ -4,57 +4,23 @@ use svc_core::{GroupId, UserId};
 use svc_protocol::api::Group;
 
 use super::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
     record::record,
+    records::kept,
     sql::{Tx, values},
 };
 
 record! { Group in "groups": id, name, created_at }
-
-pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
-    tx.get("SELECT COUNT(*) FROM groups", &[])
-}
-
-pub fn insert(tx: &mut Tx<'_>, group: &Group) -> Result<(), StoreError> {
-    tx.insert(group)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: GroupId) -> Result<Option<Group>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Group>, StoreError> {
-    tx.find_record("WHERE name = ?1", values![name])
-}
-
-pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Group>, StoreError> {
-    page.records(tx, Conditions::default())
-}
-
-/// All groups: for the directory.
-pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<Group>, StoreError> {
-    tx.list_records("", &[])
-}
-
-pub fn rename(tx: &mut Tx<'_>, id: GroupId, name: &str) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE groups SET name = ?2 WHERE id = ?1",
-        values![id, name],
-    )
-}
-
-/// Deletes a group and its memberships.
-pub fn delete(tx: &mut Tx<'_>, id: GroupId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM groups WHERE id = ?1", values![id])
-}
 
 pub fn list_members(tx: &mut Tx<'_>, id: GroupId) -> Result<Vec<UserId>, StoreError> {
     tx.list(
         "SELECT user_id FROM user_groups WHERE group_id = ?1",
         values![id],
     )
+}
+
+kept! {
+    Group "group": GroupId, fixed [created_at], of (): (), unique [name] named name
 }
 
 pub fn is_member(tx: &mut Tx<'_>, id: GroupId, user: UserId) -> Result<bool, StoreError> {

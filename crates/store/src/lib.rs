@@ -45,6 +45,7 @@ mod page;
 mod postgres;
 mod read_pool;
 mod record;
+pub mod records;
 pub mod roles;
 pub mod schedules;
 pub mod scripts;

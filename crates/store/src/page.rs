@@ -13,6 +13,7 @@ use super::{
     conditions::Conditions,
     error::StoreError,
     record::{Record, placeholders, select},
+    records::Kept,
     sql::{Row, Tx},
     value::Value,
 };
@@ -95,30 +96,21 @@ impl PageRequest {
         Page { items, next_cursor }
     }
 
-    /// Reads a page of records that meet the conditions, oldest first.
-    pub(super) fn records<T: Record>(
+    /// Reads a page of records that meet the conditions, oldest first. Of records that may be large,
+    /// it reads the sizes first.
+    pub(super) fn records<R: Kept>(
         self,
         tx: &mut Tx<'_>,
         conditions: Conditions,
-    ) -> Result<Page<T>, StoreError> {
+    ) -> Result<Page<R>, StoreError> {
         let (rest, values) = self.oldest_first(conditions);
-        let rows = tx.query(&select::<T>(&rest), &values)?;
-        let record = |row: &Row| Ok((row.get::<Id>("id")?, T::read(row)?));
-        let records = rows.iter().map(record).collect::<Result<_, StoreError>>()?;
-        Ok(self.page(records, |(id, _)| *id).map(|(_, record)| record))
-    }
-
-    /// [`records`](Self::records) for large records. `bytes` is the SQL expression of their size.
-    pub(super) fn large_records<T: Record>(
-        self,
-        tx: &mut Tx<'_>,
-        bytes: &str,
-        conditions: Conditions,
-    ) -> Result<Page<T>, StoreError> {
-        let (rest, values) = self.oldest_first(conditions);
-        let sql = format!("SELECT id, {bytes} AS bytes FROM {} {rest}", T::TABLE);
-        let sizes = tx.list(&sql, &values)?;
-        self.read(tx, sizes)
+        if let Some(bytes) = R::SIZE {
+            let sql = format!("SELECT id, {bytes} AS bytes FROM {} {rest}", R::TABLE);
+            let sizes = tx.list(&sql, &values)?;
+            return self.read(tx, sizes);
+        }
+        let records = tx.list_records(&rest, &values)?;
+        Ok(self.page(records, R::id))
     }
 
     fn oldest_first(self, mut conditions: Conditions) -> (String, Vec<Value>) {

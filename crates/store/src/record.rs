@@ -10,7 +10,7 @@ use super::{
 };
 
 /// A type whose values are rows of one table.
-pub(super) trait Record: FromRow {
+pub trait Record: FromRow {
     const TABLE: &'static str;
     const COLUMNS: &'static [&'static str];
 

@@ -8,16 +8,19 @@ use svc_protocol::api::Role;
 use uuid::Uuid;
 
 use super::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
     record::record,
+    records::kept,
     sql::{Row, Tx, values},
 };
 
 record! {
     Role in "roles": id, name, builtin, created_at, require_second_factor;
     permissions as "permissions" with read_permissions, |role: &Self| role.permissions
+}
+
+kept! {
+    Role "role": RoleId, fixed [builtin, created_at], of (): (), unique [name] named name
 }
 
 /// The permissions of a role. The permissions of a built-in role come from the code of this
@@ -40,55 +43,6 @@ pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Stor
         )?;
     }
     Ok(())
-}
-
-pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
-    tx.get("SELECT COUNT(*) FROM roles", &[])
-}
-
-pub fn insert(tx: &mut Tx<'_>, role: &Role) -> Result<(), StoreError> {
-    tx.insert(role)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<Role>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Role>, StoreError> {
-    tx.find_record("WHERE name = ?1", values![name])
-}
-
-pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Role>, StoreError> {
-    page.records(tx, Conditions::default())
-}
-
-pub fn update(
-    tx: &mut Tx<'_>,
-    id: RoleId,
-    name: &str,
-    permissions: &Permissions,
-) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE roles SET name = ?2, permissions = ?3 WHERE id = ?1",
-        values![id, name, permissions],
-    )
-}
-
-/// Sets whether the holders of a role need a second factor.
-pub fn set_require_second_factor(
-    tx: &mut Tx<'_>,
-    id: RoleId,
-    required: bool,
-) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE roles SET require_second_factor = ?2 WHERE id = ?1",
-        values![id, required],
-    )
-}
-
-/// Deletes a role; its holders lose it.
-pub fn delete(tx: &mut Tx<'_>, id: RoleId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM roles WHERE id = ?1", values![id])
 }
 
 pub fn list_holders(tx: &mut Tx<'_>, id: RoleId) -> Result<Vec<UserId>, StoreError> {

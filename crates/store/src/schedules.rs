@@ -5,10 +5,9 @@ use svc_core::{
 };
 
 use crate::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
     record::record,
+    records::kept,
     sql::{Tx, values},
 };
 
@@ -38,51 +37,10 @@ record! {
     active, next_at, last_at, last_event_id, failure, created_at
 }
 
-/// Returns [`StoreError::Unique`] if the owner has a schedule of the same name.
-pub fn insert(tx: &mut Tx<'_>, schedule: &ScheduleRow) -> Result<(), StoreError> {
-    tx.insert(schedule)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: ScheduleId) -> Result<Option<ScheduleRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn find_by_name(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    name: &str,
-) -> Result<Option<ScheduleRow>, StoreError> {
-    tx.find_record("WHERE owner_id = ?1 AND name = ?2", values![owner, name])
-}
-
-/// The schedules of a user, oldest first.
-pub fn list(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    page: PageRequest,
-) -> Result<Page<ScheduleRow>, StoreError> {
-    let bytes = "octet_length(payload) + octet_length(description)";
-    page.large_records(tx, bytes, Conditions::new("owner_id = ?", owner))
-}
-
-pub fn count(tx: &mut Tx<'_>, owner: UserId) -> Result<u64, StoreError> {
-    tx.get(
-        "SELECT COUNT(*) FROM schedules WHERE owner_id = ?1",
-        values![owner],
-    )
-}
-
-/// Writes all fields that a user may change, the next run and the failure.
-pub fn update(tx: &mut Tx<'_>, schedule: &ScheduleRow) -> Result<(), StoreError> {
-    let columns = "name, description, cron, timezone, payload, missed, active, next_at, failure";
-    match tx.update(schedule, columns)? {
-        true => Ok(()),
-        false => Err(StoreError::missing("schedule", schedule.id)),
-    }
-}
-
-pub fn delete(tx: &mut Tx<'_>, id: ScheduleId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM schedules WHERE id = ?1", values![id])
+kept! {
+    ScheduleRow "schedule": ScheduleId, fixed [owner_id, last_at, last_event_id, created_at],
+    of owner_id: UserId, unique [owner_id, name] named name,
+    size "octet_length(payload) + octet_length(description)"
 }
 
 /// The earliest next run of all schedules.

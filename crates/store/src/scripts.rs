@@ -13,6 +13,7 @@ use super::{
     error::StoreError,
     page::{Page, PageRequest},
     record::record,
+    records::{self, kept},
     sinks::GLOBAL,
     sql::{Row, Tx, values},
 };
@@ -43,13 +44,10 @@ record! {
     owner as "owner_key" with read_owner, owner_key
 }
 
-/// Returns [`StoreError::Unique`] if the owner has a script of the same kind and name.
-pub fn insert(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
-    tx.insert(script)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: ScriptId) -> Result<Option<Script>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
+kept! {
+    Script "script": ScriptId, fixed [owner_id, owner_key, kind, created_at],
+    of owner_key: str, unique [owner_key, kind, name] named name,
+    size "octet_length(source) + octet_length(description) + COALESCE(octet_length(params_schema), 0)"
 }
 
 /// A script that a user may use: one of their own, or a global script.
@@ -61,18 +59,18 @@ pub fn find_visible(
     let is_visible = |script: &Script| {
         visibility::is_script_visible(script.owner == ScriptOwner::Global, script.owner_id, user)
     };
-    Ok(find(tx, id)?.filter(is_visible))
+    Ok(records::find(tx, id)?.filter(is_visible))
 }
 
-pub fn find_by_name(
+/// A library of an owner, or a global one.
+pub fn find_library(
     tx: &mut Tx<'_>,
     owner_key: &str,
-    kind: ScriptKind,
     name: &str,
 ) -> Result<Option<Script>, StoreError> {
     tx.find_record(
         "WHERE owner_key = ?1 AND kind = ?2 AND name = ?3",
-        values![owner_key, kind, name],
+        values![owner_key, ScriptKind::Library, name],
     )
 }
 
@@ -120,26 +118,7 @@ pub fn list(
     conditions.add_in("owner_key", &owner_keys);
     conditions.add_some("kind = ?", query.kind);
     conditions.add_some("name = ?", query.name.as_ref());
-    let bytes = "octet_length(source) + octet_length(description)
-        + COALESCE(octet_length(params_schema), 0)";
-    page.large_records(tx, bytes, conditions)
-}
-
-/// The number of scripts of an owner.
-pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
-    tx.get(
-        "SELECT COUNT(*) FROM scripts WHERE owner_key = ?1",
-        values![owner_key],
-    )
-}
-
-/// Writes all fields that may change.
-pub fn update(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
-    let columns = "name, description, source, params_schema, updated_at, title, annotations";
-    match tx.update(script, columns)? {
-        false => Err(StoreError::missing("script", script.id)),
-        true => Ok(()),
-    }
+    page.records(tx, conditions)
 }
 
 /// The permissions of the user who last saved the script, at that time.
@@ -162,10 +141,6 @@ pub fn list_global_powers(tx: &mut Tx<'_>) -> Result<Vec<(ScriptId, SavedPower)>
         "SELECT id, saved_power FROM scripts WHERE owner_key = ?1 AND saved_power IS NOT NULL",
         values![GLOBAL],
     )
-}
-
-pub fn delete(tx: &mut Tx<'_>, id: ScriptId) -> Result<bool, StoreError> {
-    tx.changes("DELETE FROM scripts WHERE id = ?1", values![id])
 }
 
 /// Deletes the scripts of a user, except the global ones. Returns their number.

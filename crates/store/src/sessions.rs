@@ -7,6 +7,7 @@ use super::{
     error::StoreError,
     page::{Page, PageRequest},
     record::record,
+    records::kept,
     sql::{Tx, values},
     value::Hash,
 };
@@ -30,12 +31,8 @@ record! {
     user_agent, must_enrol
 }
 
-pub fn insert(tx: &mut Tx<'_>, session: &SessionRow) -> Result<(), StoreError> {
-    tx.insert(session)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: SessionId) -> Result<Option<SessionRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
+kept! {
+    SessionRow "session": SessionId, fixed [user_id, created_at], of user_id: UserId
 }
 
 /// Lists sessions of a user that have not expired.
@@ -48,20 +45,6 @@ pub fn list(
     let mut conditions = Conditions::new("user_id = ?", user);
     conditions.add("expires_at > ?", now);
     page.records(tx, conditions)
-}
-
-/// All sessions of one user, for the server's copy in memory.
-pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<SessionRow>, StoreError> {
-    tx.list_records("WHERE user_id = ?1", values![user])
-}
-
-/// All sessions, for the server's copy in memory.
-pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<SessionRow>, StoreError> {
-    tx.list_records("", &[])
-}
-
-pub fn delete(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM sessions WHERE id = ?1", values![id])
 }
 
 /// Deletes all sessions of a user except `keep`. Returns their number.

@@ -18,6 +18,7 @@ use super::{
     error::StoreError,
     lanes,
     page::{Page, PageRequest},
+    records,
     sql::{Tx, values},
 };
 
@@ -50,31 +51,12 @@ pub struct SinkStatus {
 /// Inserts a sink, and its lane if its type has one. Returns [`StoreError::Unique`] if the owner
 /// has a sink of the same name.
 pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
-    tx.insert(sink)?;
+    records::insert(tx, sink)?;
     if sink.has_lane() {
         lanes::insert_for_sink(tx, LaneId(Uuid::now_v7()), sink)?;
         lanes::update_from_sink(tx, sink)?;
     }
     Ok(())
-}
-
-pub fn find(tx: &mut Tx<'_>, id: SinkId) -> Result<Option<SinkRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn get(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkRow, StoreError> {
-    find(tx, id)?.ok_or_else(|| StoreError::missing("sink", id))
-}
-
-pub fn find_by_name(
-    tx: &mut Tx<'_>,
-    owner_key: &str,
-    name: &str,
-) -> Result<Option<SinkRow>, StoreError> {
-    tx.find_record(
-        "WHERE owner_key = ?1 AND name = ?2",
-        values![owner_key, name],
-    )
 }
 
 /// The sinks of the given owners, oldest first.
@@ -85,8 +67,7 @@ pub fn list(
 ) -> Result<Page<SinkRow>, StoreError> {
     let mut conditions = Conditions::default();
     conditions.add_in("owner_key", owner_keys);
-    let bytes = "octet_length(config) + octet_length(description) + octet_length(patterns)";
-    page.large_records(tx, bytes, conditions)
+    page.records(tx, conditions)
 }
 
 /// Webhooks of all owners after an id, in the order of their ids.
@@ -117,14 +98,6 @@ pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     )
 }
 
-/// The number of sinks of an owner.
-pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
-    tx.get(
-        "SELECT COUNT(*) FROM event_sinks WHERE owner_key = ?1",
-        values![owner_key],
-    )
-}
-
 /// The formatters that a user's methods may name: first the user's own json-rpc sinks, then the
 /// global ones.
 pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
@@ -137,11 +110,7 @@ pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, Sto
 
 /// Writes all fields that may change, and updates the lane.
 pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
-    let columns = "name, description, patterns, active, config, secret, previous_secret,
-        previous_until, sealed_headers, policy, paused, sealed_client_key";
-    if !tx.update(sink, columns)? {
-        return Err(StoreError::missing("sink", sink.id));
-    }
+    records::replace(tx, sink)?;
     lanes::update_from_sink(tx, sink)
 }
 
@@ -182,7 +151,7 @@ pub struct DeletedSink {
 
 /// Removes a sink with its queue and history.
 pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
-    let name = get(tx, id)?.name;
+    let name = records::get::<SinkRow>(tx, id)?.name;
     let lane = lanes::find_by_sink(tx, id)?;
     let queued = lane.as_ref().map_or(0, |lane| lane.depth);
     if let Some(lane) = &lane {

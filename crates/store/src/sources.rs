@@ -6,11 +6,10 @@ use svc_core::{
 };
 
 use crate::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
     record::record,
-    sql::{Tx, values},
+    records::kept,
+    sql::Tx,
     value::{Hash, as_json},
 };
 
@@ -43,61 +42,9 @@ record! {
     active, secret, previous_secret, previous_until, created_at
 }
 
-/// Returns [`StoreError::Unique`] if the owner has a source of the same name.
-pub fn insert(tx: &mut Tx<'_>, source: &SourceRow) -> Result<(), StoreError> {
-    tx.insert(source)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: SourceId) -> Result<Option<SourceRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn find_by_name(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    name: &str,
-) -> Result<Option<SourceRow>, StoreError> {
-    tx.find_record("WHERE owner_id = ?1 AND name = ?2", values![owner, name])
-}
-
-/// The sources of a user, oldest first.
-pub fn list(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    page: PageRequest,
-) -> Result<Page<SourceRow>, StoreError> {
-    page.records(tx, Conditions::new("owner_id = ?", owner))
-}
-
-/// All sources of a user: for the servers that keep them in memory.
-pub fn list_of_owner(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SourceRow>, StoreError> {
-    tx.list_records("WHERE owner_id = ?1 ORDER BY id", values![owner])
-}
-
-/// All sources of all users.
-pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<SourceRow>, StoreError> {
-    tx.list_records("ORDER BY id", &[])
-}
-
-pub fn count(tx: &mut Tx<'_>, owner: UserId) -> Result<u64, StoreError> {
-    tx.get(
-        "SELECT COUNT(*) FROM sources WHERE owner_id = ?1",
-        values![owner],
-    )
-}
-
-/// Writes all fields that may change.
-pub fn update(tx: &mut Tx<'_>, source: &SourceRow) -> Result<(), StoreError> {
-    let columns = "name, description, token_hash, verify, event_type, headers, active, secret,
-        previous_secret, previous_until";
-    match tx.update(source, columns)? {
-        true => Ok(()),
-        false => Err(StoreError::missing("source", source.id)),
-    }
-}
-
-pub fn delete(tx: &mut Tx<'_>, id: SourceId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM sources WHERE id = ?1", values![id])
+kept! {
+    SourceRow "source": SourceId, fixed [owner_id, created_at],
+    of owner_id: UserId, unique [owner_id, name] named name
 }
 
 /// Whether any source has an encrypted secret.

@@ -20,6 +20,7 @@ use super::{
     error::StoreError,
     page::{Page, PageRequest},
     record::record,
+    records::{self, kept},
     sql::{Tx, values},
 };
 
@@ -51,19 +52,15 @@ record! {
     deleted_at
 }
 
-pub fn insert(tx: &mut Tx<'_>, space: &SpaceRow) -> Result<(), StoreError> {
-    tx.insert(space)
-}
-
-/// A space in any state, even deleted.
-pub fn find(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
+kept! {
+    SpaceRow "space": SpaceId, fixed [],
+    size "octet_length(health_check) + octet_length(space_urls)"
 }
 
 /// A space that is not deleted.
 pub fn get(tx: &mut Tx<'_>, id: SpaceId) -> Result<SpaceRow, StoreError> {
-    find(tx, id)?
-        .filter(|space| space.state != State::Deleted)
+    records::find(tx, id)?
+        .filter(|space: &SpaceRow| space.state != State::Deleted)
         .ok_or_else(|| StoreError::missing("space", id))
 }
 
@@ -85,11 +82,10 @@ pub fn list(
     owner: Option<UserId>,
     page: PageRequest,
 ) -> Result<Page<SpaceRow>, StoreError> {
-    let bytes = "octet_length(health_check) + octet_length(space_urls)";
     let mut conditions = Conditions::default();
     conditions.add_some("owner_id = ?", owner);
     conditions.and("state <> 'deleted'");
-    page.large_records(tx, bytes, conditions)
+    page.records(tx, conditions)
 }
 
 /// The number of spaces in each state, of one owner or of all owners.

@@ -3,10 +3,9 @@
 use svc_core::{Scopes, Timestamp, TokenId, UserId};
 
 use super::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
     record::{Record, record},
+    records::{self, kept},
     sql::{Tx, values},
     value::Hash,
 };
@@ -30,37 +29,8 @@ record! {
     parent_id
 }
 
-pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
-    tx.insert(token)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn list(
-    tx: &mut Tx<'_>,
-    user: UserId,
-    page: PageRequest,
-) -> Result<Page<TokenRow>, StoreError> {
-    page.records(tx, Conditions::new("user_id = ?", user))
-}
-
-/// All tokens of one user, for the server's copy in memory.
-pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.list_records("WHERE user_id = ?1", values![user])
-}
-
-/// All tokens, for the server's copy in memory.
-pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
-    tx.list_records("", &[])
-}
-
-pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
-    tx.get(
-        "SELECT COUNT(*) FROM api_tokens WHERE user_id = ?1",
-        values![user],
-    )
+kept! {
+    TokenRow "token": TokenId, fixed [user_id, created_at], of user_id: UserId
 }
 
 /// Deletes a token and its descendants. Returns the deleted tokens.
@@ -79,7 +49,7 @@ pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError>
 
 /// The tokens of one user with this name.
 pub fn list_named(tx: &mut Tx<'_>, user: UserId, name: &str) -> Result<Vec<TokenRow>, StoreError> {
-    let mut tokens = list_of_user(tx, user)?;
+    let mut tokens: Vec<TokenRow> = records::list_of(tx, &user)?;
     tokens.retain(|token| token.name == name);
     Ok(tokens)
 }

@@ -14,6 +14,7 @@ use super::{
     method_stats,
     page::{Page, PageRequest},
     record::record,
+    records::{self, kept},
     roles, second_factors,
     sql::{Tx, values},
 };
@@ -54,24 +55,12 @@ pub struct Profile {
     pub requires_second_factor: bool,
 }
 
-pub fn insert(tx: &mut Tx<'_>, user: &UserRow) -> Result<(), StoreError> {
-    tx.insert(user)
-}
-
-pub fn count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
-    tx.get("SELECT COUNT(*) FROM users", &[])
-}
-
-pub fn find(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn find_by_name(tx: &mut Tx<'_>, username: &str) -> Result<Option<UserRow>, StoreError> {
-    tx.find_record("WHERE username = ?1", values![username])
+kept! {
+    UserRow "user": UserId, fixed [username, created_at], of (): (), unique [username] named username
 }
 
 pub fn find_profile(tx: &mut Tx<'_>, id: UserId) -> Result<Option<Profile>, StoreError> {
-    let user = find(tx, id)?;
+    let user: Option<UserRow> = records::find(tx, id)?;
     Ok(with_profiles(tx, user.into_iter().collect())?.pop())
 }
 

@@ -23,7 +23,8 @@ use svc_store::{
     dispatch::{self, DispatchLane, DispatchState, LaneChange},
     events::{self, usage},
     lanes::{self, Receiver},
-    sinks::{self, GLOBAL},
+    records,
+    sinks::{GLOBAL, SinkRow},
 };
 
 use super::{audit::target_of, sink_event::sink_event};
@@ -332,7 +333,7 @@ fn dropping_event(
     if event.r#type.starts_with(SINK_EVENTS) {
         return Ok(None);
     }
-    let sink = sinks::find(tx, *sink)?.filter(|sink| sink.policy.notify);
+    let sink = records::find::<SinkRow>(tx, *sink)?.filter(|sink| sink.policy.notify);
     let detail = json!({"event_id": event.id, "event_type": event.r#type});
     Ok(sink.map(|sink| sink_event(&sink, "dropping", detail, event.ts)))
 }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use svc_core::SinkId;
 use svc_store::{
-    Store, StoreError, Tx,
+    Store, StoreError, Tx, records,
     sinks::{self, SinkConfig, SinkRow},
 };
 use thiserror::Error;
@@ -115,7 +115,7 @@ pub async fn seal_stored(store: &Store, key: &Arc<SecretKey>) -> Result<(), Stor
 }
 
 fn seal_one(tx: &mut Tx<'_>, key: &SecretKey, id: SinkId) -> Result<(), StoreError> {
-    let found = sinks::find(tx, id)?;
+    let found = records::find::<SinkRow>(tx, id)?;
     match found.and_then(|row| update_former(key, row)) {
         Some(row) => sinks::update(tx, &row),
         None => Ok(()),

@@ -33,6 +33,7 @@ use svc_protocol::api::{NewSink, Sink, SinkOwner, SinkPatch, SinkType};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
+    records,
     sinks::{self, GLOBAL, SinkConfig, SinkRow},
 };
 use uuid::Uuid;
@@ -258,7 +259,7 @@ fn find_managed(
     id: SinkId,
 ) -> Result<Option<SinkRow>, StoreError> {
     let keys = owner_keys(caller);
-    Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
+    Ok(records::find::<SinkRow>(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
 }
 
 /// A sink that the caller may change or make send. Code may not do this with a global sink, because
@@ -292,7 +293,7 @@ fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
 /// delivery is written for each match. Global sinks are counted together, against the server's
 /// default quota.
 fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), SinkError> {
-    let has = sinks::count(tx, &row.owner_key)?;
+    let has = records::count::<SinkRow>(tx, &row.owner_key)?;
     match row.owner_key == GLOBAL {
         true => Ok(quotas.check(Quota::Sinks, has + 1)?),
         false => check_one_more(tx, quotas, row.owner_id, Quota::Sinks, has),
@@ -300,9 +301,9 @@ fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), Si
 }
 
 fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
-    match sinks::find_by_name(tx, &row.owner_key, &row.name)? {
-        Some(other) if other.id != row.id => Err(SinkError::NameTaken(row.name.clone())),
-        _ => Ok(()),
+    match records::find_same_name(tx, row)? {
+        Some(_) => Err(SinkError::NameTaken(row.name.clone())),
+        None => Ok(()),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use svc_core::{Permission, UserId};
-use svc_protocol::api::HeldPermission;
-use svc_store::roles;
+use svc_protocol::api::{HeldPermission, Role};
+use svc_store::records;
 
 use super::{Identity, IdentityError, User};
 
@@ -18,7 +18,9 @@ impl Identity {
         let user = user.ok_or_else(|| IdentityError::not_found("user", id))?;
         let names = user.role_names.clone();
         let read = self.store.read(move |tx| {
-            let found = names.iter().map(|name| roles::find_by_name(tx, name));
+            let found = names
+                .iter()
+                .map(|name| records::find_named::<Role>(tx, &(), name));
             found.collect::<Result<Vec<_>, _>>()
         });
         let roles: Vec<_> = read.await?.into_iter().flatten().collect();

@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 use svc_clock::Clock;
 use svc_core::{Quotas, Timestamp};
-use svc_store::{Store, StoreError, Tx, agent_tokens, oauth, sessions, tokens, users};
+use svc_store::{
+    Store, StoreError, Tx, agent_tokens, oauth, records, sessions::SessionRow, tokens::TokenRow,
+    users,
+};
 
 use super::{
     Identity, audit_budget,
@@ -117,13 +120,13 @@ fn resolve_credential(
     let user = caller.user.id;
     let expires_at = match caller.credential {
         Credential::Token { id, .. } => {
-            tokens::find(tx, id)?
+            records::find::<TokenRow>(tx, id)?
                 .filter(|token| token.user_id == user && token.hash == caller.key)
                 .ok_or(AccessDenied::Unknown)?
                 .expires_at
         }
         Credential::Session { id } | Credential::Enrolment { id } => {
-            let session = sessions::find(tx, id)?
+            let session = records::find::<SessionRow>(tx, id)?
                 .filter(|session| session.user_id == user && session.hash == caller.key)
                 .ok_or(AccessDenied::Unknown)?;
             Some(session.expires_at)

@@ -2,8 +2,9 @@
 //! holds them in memory. The caller gets the answer after both.
 
 use svc_core::{SpaceId, UserId};
+use svc_protocol::api::Group;
 use svc_store::{
-    StoreError, Tx, agent_tokens, groups,
+    StoreError, Tx, agent_tokens, records,
     zone_changes::{self, ZoneChange},
 };
 
@@ -167,7 +168,10 @@ impl Identity {
                 .iter()
                 .map(|&id| Ok((id, agent_tokens::list_of_space(tx, id)?)))
                 .collect::<Result<Vec<_>, StoreError>>()?;
-            let groups = reading.groups.then(|| groups::list_all(tx)).transpose()?;
+            let groups = reading
+                .groups
+                .then(|| records::list_all::<Group>(tx))
+                .transpose()?;
             Ok((users, spaces, groups))
         };
         // All groups are a whole table.

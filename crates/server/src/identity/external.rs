@@ -14,15 +14,16 @@ use svc_core::{
     oidc::{Claims, has_required, propose_user_name},
     permission::ROLE_USER,
 };
+use svc_protocol::api::Role;
 use svc_store::{
     StoreError, Tx,
     audit::{self, SYSTEM},
     oidc::{
         identities::{self, IdentityRow},
-        providers::{self, ProviderRow},
+        providers::ProviderRow,
         sessions as oidc_sessions,
     },
-    roles, sessions,
+    records, roles, sessions,
     users::{self, UserRow},
 };
 use uuid::Uuid;
@@ -111,7 +112,7 @@ impl Identity {
                 identities::set_login(tx, &known)?;
                 let changes = mapping::apply(tx, &account, &known)?;
                 session.user_id = user.id;
-                sessions::insert(tx, &session)?;
+                records::insert(tx, &session)?;
                 users::set_last_seen(tx, session.user_id, session.created_at)?;
                 oidc_sessions::insert(tx, session.id, known.id, account.sid.as_deref())?;
                 sessions::delete_oldest_of_user(tx, user.id, keep)?;
@@ -151,7 +152,7 @@ impl Identity {
         account: &ExternalAccount,
     ) -> Result<(UserRow, IdentityRow), IdentityError> {
         if let Some(known) = identities::find_subject(tx, &account.provider.issuer, &account.sub)? {
-            let user = users::find(tx, known.user_id)?.ok_or(StoreError::NoRow)?;
+            let user = records::find::<UserRow>(tx, known.user_id)?.ok_or(StoreError::NoRow)?;
             return Ok((user, known));
         }
         let name = check_may_create(tx, account)?;
@@ -165,11 +166,11 @@ impl Identity {
             created_at: now,
             quotas: QuotaOverrides::new(),
         };
-        let role = roles::find_by_name(tx, ROLE_USER)?.ok_or(StoreError::NoRow)?;
-        users::insert(tx, &user)?;
+        let role = records::find_named::<Role>(tx, &(), ROLE_USER)?.ok_or(StoreError::NoRow)?;
+        records::insert(tx, &user)?;
         roles::set_of_user(tx, user.id, &[role.id])?;
         let known = account.identity(user.id, now);
-        identities::insert(tx, &known)?;
+        records::insert(tx, &known)?;
         let entry = self.entry_by(
             SYSTEM,
             "user.created",
@@ -184,7 +185,7 @@ impl Identity {
 
 /// Fails if the provider was changed, disabled or deleted after `account.provider` was read.
 fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), IdentityError> {
-    let now = providers::find(tx, account.provider.id)?;
+    let now = records::find::<ProviderRow>(tx, account.provider.id)?;
     if now.is_some_and(|now| now == account.provider && now.enabled) {
         return Ok(());
     }
@@ -231,7 +232,7 @@ fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserNa
             ),
         );
     };
-    if users::find_by_name(tx, &name)?.is_some() {
+    if records::find_named::<UserRow>(tx, &(), &name)?.is_some() {
         return refused(
             "identity_name_taken",
             format!(

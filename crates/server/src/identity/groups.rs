@@ -5,7 +5,7 @@
 use serde_json::json;
 use svc_core::{GroupId, UserId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{PageRequest, Tx, audit, groups, sinks, users::UserFilter};
+use svc_store::{PageRequest, Tx, audit, groups, records, sinks, users::UserFilter};
 use uuid::Uuid;
 
 use super::{
@@ -32,8 +32,13 @@ impl Identity {
         let entry = self.entry(caller, "group.created", ("group", group.id), detail);
         self.change_as(caller, move |tx, _| {
             check_free(tx, &group.name, None)?;
-            check_limit(groups::count(tx)?, GROUPS_MAX, "groups", "too_many_groups")?;
-            groups::insert(tx, &group)?;
+            check_limit(
+                records::count::<api::Group>(tx, &())?,
+                GROUPS_MAX,
+                "groups",
+                "too_many_groups",
+            )?;
+            records::insert(tx, &group)?;
             audit::append(tx, &entry)?;
             Ok((group, AffectedRecords::groups(Vec::new())))
         })
@@ -41,7 +46,10 @@ impl Identity {
     }
 
     pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, IdentityError> {
-        let page = self.store.read(move |tx| groups::list(tx, page)).await?;
+        let page = self
+            .store
+            .read(move |tx| records::list::<api::Group>(tx, &(), page))
+            .await?;
         Ok(page.into_list())
     }
 
@@ -75,13 +83,13 @@ impl Identity {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             check_free(tx, &body.name, Some(id))?;
-            groups::rename(tx, id, &body.name)?;
             entry.detail = json!({"name": body.name, "previous": group.name});
-            audit::append(tx, &entry)?;
             let renamed = api::Group {
                 name: body.name,
                 ..group
             };
+            records::replace(tx, &renamed)?;
+            audit::append(tx, &entry)?;
             let members = groups::list_members(tx, id)?;
             Ok((renamed, AffectedRecords::groups(members)))
         })
@@ -95,7 +103,7 @@ impl Identity {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             let members = groups::list_members(tx, id)?;
-            groups::delete(tx, id)?;
+            records::delete::<api::Group>(tx, id)?;
             entry.detail = json!({"name": group.name, "members": members.len()});
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::groups(members)))
@@ -105,7 +113,7 @@ impl Identity {
 }
 
 fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group, IdentityError> {
-    groups::find(tx, id)?.ok_or_else(|| IdentityError::not_found("group", id))
+    records::find::<api::Group>(tx, id)?.ok_or_else(|| IdentityError::not_found("group", id))
 }
 
 /// Rejects names that are valid ids: requests may refer to a group by name or by id.
@@ -121,7 +129,7 @@ fn check_name(name: &str) -> Result<(), IdentityError> {
 }
 
 fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<GroupId>) -> Result<(), IdentityError> {
-    match groups::find_by_name(tx, name)? {
+    match records::find_named::<api::Group>(tx, &(), name)? {
         Some(other) if Some(other.id) != except => Err(IdentityError::conflict(
             "group_exists",
             format!("group `{name}` exists already"),

@@ -2,8 +2,8 @@
 //! them.
 
 use svc_core::{GroupId, RoleId};
-use svc_protocol::api::Role;
-use svc_store::{Tx, groups, roles};
+use svc_protocol::api::{Group, Role};
+use svc_store::{Tx, records};
 
 use super::{error::IdentityError, power::Actor};
 
@@ -11,7 +11,7 @@ pub(super) fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<Role>,
     names
         .iter()
         .map(|name| {
-            roles::find_by_name(tx, name)?.ok_or_else(|| {
+            records::find_named::<Role>(tx, &(), name)?.ok_or_else(|| {
                 IdentityError::invalid("unknown_role", format!("role `{name}` does not exist"))
             })
         })
@@ -68,9 +68,9 @@ pub(super) fn resolve_groups(
 ) -> Result<Vec<GroupRef>, IdentityError> {
     let mut resolved = Vec::with_capacity(names.len());
     for name in names {
-        let mut found = groups::find_by_name(tx, name)?;
+        let mut found = records::find_named::<Group>(tx, &(), name)?;
         if let (None, Ok(id)) = (&found, name.parse()) {
-            found = groups::find(tx, id)?;
+            found = records::find::<Group>(tx, id)?;
         }
         let group = found.ok_or_else(|| {
             IdentityError::invalid("unknown_group", format!("group `{name}` does not exist"))

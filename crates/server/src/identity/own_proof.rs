@@ -8,7 +8,9 @@
 use std::{net::IpAddr, time::Duration};
 
 use svc_core::{Timestamp, UserId};
-use svc_store::{StoreError, Tx, oidc, second_factors, sessions, users};
+use svc_store::{
+    StoreError, Tx, oidc, records, second_factors, sessions::SessionRow, users::UserRow,
+};
 
 use super::{Identity, caller::Caller, error::IdentityError, passwords::Payer};
 
@@ -39,7 +41,7 @@ impl Identity {
         let (id, presented, now) = (caller.user.id, caller.clone(), self.clock.now());
         let reading = self.store.read(move |tx| {
             let is_fresh = is_fresh_sign_in(tx, &presented, now)?;
-            Ok((users::find(tx, id)?, is_fresh))
+            Ok((records::find::<UserRow>(tx, id)?, is_fresh))
         });
         let (user, is_fresh) = reading.await?;
         let hash = user.map(|user| user.password_hash).unwrap_or_default();
@@ -80,7 +82,7 @@ impl OwnProof {
         caller: &Caller,
         now: Timestamp,
     ) -> Result<(), IdentityError> {
-        let user = users::find(tx, caller.user.id)?;
+        let user = records::find::<UserRow>(tx, caller.user.id)?;
         let current = user.map(|user| user.password_hash).unwrap_or_default();
         match &self.0 {
             Proven::Password { hash } if *hash == current => Ok(()),
@@ -110,7 +112,7 @@ fn is_fresh_sign_in(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<
     let Some(id) = caller.session_id() else {
         return Ok(false);
     };
-    let opened = sessions::find(tx, id)?.map(|session| session.created_at);
+    let opened = records::find::<SessionRow>(tx, id)?.map(|session| session.created_at);
     Ok(
         opened.is_some_and(|opened| now < opened.plus(FRESH_SIGN_IN))
             && oidc::sessions::exists(tx, id)?,

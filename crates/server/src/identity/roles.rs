@@ -8,7 +8,7 @@
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{PageRequest, Tx, audit, roles, users::UserFilter};
+use svc_store::{PageRequest, Tx, audit, records, roles, users::UserFilter};
 use uuid::Uuid;
 
 use super::{
@@ -47,8 +47,13 @@ impl Identity {
         self.change_as(caller, move |tx, caller| {
             Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
             check_free(tx, &role.name, None)?;
-            check_limit(roles::count(tx)?, ROLES_MAX, "roles", "too_many_roles")?;
-            roles::insert(tx, &role)?;
+            check_limit(
+                records::count::<api::Role>(tx, &())?,
+                ROLES_MAX,
+                "roles",
+                "too_many_roles",
+            )?;
+            records::insert(tx, &role)?;
             audit::append(tx, &entry)?;
             Ok((role, AffectedRecords::none()))
         })
@@ -56,12 +61,18 @@ impl Identity {
     }
 
     pub async fn list_roles(&self, page: PageRequest) -> Result<api::Roles, IdentityError> {
-        let page = self.store.read(move |tx| roles::list(tx, page)).await?;
+        let page = self
+            .store
+            .read(move |tx| records::list::<api::Role>(tx, &(), page))
+            .await?;
         Ok(page.into_list())
     }
 
     pub async fn get_role(&self, id: RoleId) -> Result<api::Role, IdentityError> {
-        let found = self.store.read(move |tx| roles::find(tx, id)).await?;
+        let found = self
+            .store
+            .read(move |tx| records::find::<api::Role>(tx, id))
+            .await?;
         found.ok_or_else(|| IdentityError::not_found("role", id))
     }
 
@@ -93,13 +104,10 @@ impl Identity {
                 actor.check_role(&role.name, permissions)?;
                 role.permissions = permissions;
             }
-            if redefines {
-                roles::update(tx, id, &role.name, &role.permissions)?;
-            }
             if let Some(required) = patch.require_second_factor {
-                roles::set_require_second_factor(tx, id, required)?;
                 role.require_second_factor = required;
             }
+            records::replace(tx, &role)?;
             entry.detail = json!({
                 "name": role.name,
                 "permissions": role.permissions,
@@ -127,7 +135,7 @@ impl Identity {
             actor.check_role(&role.name, role.permissions)?;
             actor.check_users(tx, UserFilter::Role(id))?;
             let holders = roles::list_holders(tx, id)?;
-            roles::delete(tx, id)?;
+            records::delete::<api::Role>(tx, id)?;
             entry.detail = json!({"name": role.name, "holders": holders.len()});
             audit::append(tx, &entry)?;
             let lapsed = remove_lapsed(tx, &holders, entry.at)?;
@@ -138,7 +146,7 @@ impl Identity {
 }
 
 fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityError> {
-    roles::find(tx, id)?.ok_or_else(|| IdentityError::not_found("role", id))
+    records::find::<api::Role>(tx, id)?.ok_or_else(|| IdentityError::not_found("role", id))
 }
 
 /// A role whose name and permissions may change.
@@ -157,7 +165,7 @@ fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityErro
 }
 
 fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<RoleId>) -> Result<(), IdentityError> {
-    match roles::find_by_name(tx, name)? {
+    match records::find_named::<api::Role>(tx, &(), name)? {
         Some(other) if Some(other.id) != except => Err(IdentityError::conflict(
             "role_exists",
             format!("role `{name}` exists already"),

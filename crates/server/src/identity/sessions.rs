@@ -8,8 +8,9 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx,
     audit::{self, SYSTEM},
+    records,
     sessions::{self, SessionRow},
-    users,
+    users::{self, UserRow},
 };
 use uuid::Uuid;
 
@@ -70,7 +71,7 @@ impl Identity {
         &self,
         login: api::Login,
         client: &ClientDetails,
-    ) -> Result<users::UserRow, IdentityError> {
+    ) -> Result<UserRow, IdentityError> {
         let api::Login { username, password } = login;
         // All malformed names share one counter of the login limit.
         let username = UserName::parse(&username)
@@ -83,7 +84,7 @@ impl Identity {
         let name = username.clone();
         let found = self
             .store
-            .read(move |tx| users::find_by_name(tx, &name))
+            .read(move |tx| records::find_named::<UserRow>(tx, &(), &name))
             .await?;
         let is_accepted = self
             .accepts_password(found.as_ref().map(|user| user.id))
@@ -123,7 +124,7 @@ impl Identity {
     /// [`forgive_login`](Self::forgive_login).
     pub async fn begin_second_factor(
         &self,
-        user: &users::UserRow,
+        user: &UserRow,
         address: IpAddr,
     ) -> Result<(), IdentityError> {
         let now = self.clock.now();
@@ -133,7 +134,7 @@ impl Identity {
     /// Records that a second factor was wrong.
     pub async fn fail_second_factor(
         &self,
-        user: &users::UserRow,
+        user: &UserRow,
         address: IpAddr,
     ) -> Result<(), IdentityError> {
         let now = self.clock.now();
@@ -144,7 +145,7 @@ impl Identity {
     /// this address.
     pub async fn forgive_login(
         &self,
-        user: &users::UserRow,
+        user: &UserRow,
         address: IpAddr,
     ) -> Result<(), IdentityError> {
         Ok(self.login_limit.succeed(&user.username, address).await?)
@@ -180,7 +181,7 @@ impl Identity {
     /// whether the user must set up a second factor first.
     pub async fn open_session(
         &self,
-        user: users::UserRow,
+        user: UserRow,
         client: ClientDetails,
         proof: Proof,
     ) -> Result<NewSession, IdentityError> {
@@ -201,7 +202,7 @@ impl Identity {
         let id = user.id;
         self.change(move |tx| {
             // The user may have been deactivated, or the password changed, during the verification.
-            let still = users::find(tx, user.id)?;
+            let still = records::find::<UserRow>(tx, user.id)?;
             if !still.is_some_and(|now| now.active && now.password_hash == user.password_hash) {
                 return Err(invalid_credentials());
             }
@@ -210,7 +211,7 @@ impl Identity {
                 Proof::SignInLink(link) => link.redeem(tx)?,
                 Proof::SecondFactor { redeem, .. } => redeem(tx)?,
             }
-            sessions::insert(tx, &session)?;
+            records::insert(tx, &session)?;
             users::set_last_seen(tx, session.user_id, session.created_at)?;
             sessions::delete_oldest_of_user(tx, user.id, keep)?;
             // A login is never refused because of its entry: entries beyond a limit are merged.
@@ -270,7 +271,7 @@ impl Identity {
         let now = self.clock.now();
         let current = caller.session_id();
         let reading = self.store.read_list(caller.user.id, move |tx| {
-            let owner = users::find(tx, user)?;
+            let owner = records::find::<UserRow>(tx, user)?;
             Ok((owner, sessions::list(tx, user, now, page)?))
         });
         let (owner, page) = reading.await?;
@@ -297,13 +298,15 @@ impl Identity {
         let mut entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let not_found = || IdentityError::not_found("session", id);
-            let user = sessions::find(tx, id)?.ok_or_else(not_found)?.user_id;
+            let user = records::find::<SessionRow>(tx, id)?
+                .ok_or_else(not_found)?
+                .user_id;
             caller.check_credentials_of(user).map_err(|_| not_found())?;
             Actor::read(tx, caller)?.check_user(tx, user)?;
             if user != caller.user.id {
                 entry.detail = json!({"user_id": user});
             }
-            sessions::delete(tx, id)?;
+            records::delete::<SessionRow>(tx, id)?;
             audit::append(tx, &entry)?;
             Ok(((), AffectedRecords::user(user)))
         })

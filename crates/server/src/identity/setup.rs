@@ -5,11 +5,11 @@ use subtle::ConstantTimeEq;
 use svc_core::{
     QuotaOverrides, UserId, UserName, credential::CredentialKind, permission::ROLE_ADMIN,
 };
-use svc_protocol::api;
+use svc_protocol::api::{self, Role};
 use svc_store::{
     StoreError, Tx,
     audit::{self, SYSTEM},
-    meta, roles,
+    meta, records, roles,
     users::{self, UserRow},
 };
 use uuid::Uuid;
@@ -35,7 +35,7 @@ impl Identity {
         let needed = self
             .store
             .write(move |tx| {
-                if users::count(tx)? > 0 {
+                if records::count::<UserRow>(tx, &())? > 0 {
                     meta::delete(tx, SETUP_TOKEN_HASH)?;
                     return Ok(false);
                 }
@@ -67,7 +67,10 @@ impl Identity {
     /// Creates the user `admin` with this password if the server has no users. Returns whether the
     /// user was created.
     pub async fn ensure_admin(&self, password: String) -> Result<bool, IdentityError> {
-        if self.store.read_table(users::count).await? > 0 {
+        let users = self
+            .store
+            .read_table(|tx| records::count::<UserRow>(tx, &()));
+        if users.await? > 0 {
             return Ok(false);
         }
         let name = UserName::parse(ADMIN)?;
@@ -103,14 +106,15 @@ impl Identity {
         );
         self.change(move |tx| {
             check(tx)?;
-            if users::count(tx)? > 0 {
+            if records::count::<UserRow>(tx, &())? > 0 {
                 return Err(IdentityError::conflict(
                     ALREADY_SET_UP,
                     "this server has been set up already; log in instead",
                 ));
             }
-            let admin = roles::find_by_name(tx, ROLE_ADMIN)?.ok_or(StoreError::NoRow)?;
-            users::insert(tx, &user)?;
+            let admin =
+                records::find_named::<Role>(tx, &(), ROLE_ADMIN)?.ok_or(StoreError::NoRow)?;
+            records::insert(tx, &user)?;
             roles::set_of_user(tx, id, &[admin.id])?;
             meta::delete(tx, SETUP_TOKEN_HASH)?;
             audit::append(tx, &entry)?;

@@ -9,10 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use svc_core::{Timestamp, UserId, credential::CredentialKind};
-use svc_store::{
-    StoreError, Tx, meta,
-    users::{self, UserRow},
-};
+use svc_store::{StoreError, Tx, meta, records, users::UserRow};
 
 use super::{
     Identity,
@@ -44,7 +41,7 @@ impl Identity {
         );
         self.store
             .write(move |tx| {
-                let user = users::find(tx, user_id)?;
+                let user = records::find::<UserRow>(tx, user_id)?;
                 let user = user.ok_or(StoreError::NoRow)?;
                 let link = StoredLink {
                     hash: hash_of(&token, &user),
@@ -104,7 +101,7 @@ impl PresentedLink {
             let presented = hash_of(&self.token, user);
             user.active && bool::from(link.hash.as_bytes().ct_eq(presented.as_bytes()))
         };
-        Ok(users::find(tx, link.user_id)?.filter(is_valid))
+        Ok(records::find::<UserRow>(tx, link.user_id)?.filter(is_valid))
     }
 }
 

@@ -21,7 +21,7 @@ use svc_core::{
     Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::LoginDelay, space,
 };
 use svc_protocol::api;
-use svc_store::{PageRequest, Store, spaces};
+use svc_store::{PageRequest, Store, records, spaces};
 use uuid::Uuid;
 
 use super::{
@@ -158,7 +158,7 @@ impl Fixture {
             stopped_at: None,
             deleted_at: None,
         };
-        let inserted = self.store.write(move |tx| spaces::insert(tx, &row)).await;
+        let inserted = self.store.write(move |tx| records::insert(tx, &row)).await;
         inserted.expect("committed");
         id
     }

@@ -12,8 +12,9 @@ use svc_protocol::api::{self, EXPIRY_DAYS_MAX};
 use svc_store::{
     Hash, PageRequest, Tx,
     audit::{self, Entry},
+    records,
     tokens::{self, TokenRow},
-    users,
+    users::UserRow,
 };
 use uuid::Uuid;
 
@@ -66,9 +67,9 @@ impl Identity {
         let quotas = self.quotas;
         let token = self
             .change_as(caller, move |tx, _| {
-                let has = tokens::count(tx, token.user_id)?;
+                let has = records::count::<TokenRow>(tx, &token.user_id)?;
                 check_one_more::<IdentityError>(tx, &quotas, token.user_id, Quota::Tokens, has)?;
-                tokens::insert(tx, &token)?;
+                records::insert(tx, &token)?;
                 audit::append(tx, &created)?;
                 let affected = AffectedRecords::user(token.user_id);
                 Ok::<_, IdentityError>((token, affected))
@@ -107,7 +108,7 @@ impl Identity {
                         audit::append(tx, &identity.revoked_entry(&by, &ended, earlier.id))?;
                     }
                 }
-                tokens::insert(tx, &token)?;
+                records::insert(tx, &token)?;
                 audit::append(tx, &identity.created_entry(&by, &token))?;
                 let affected = AffectedRecords::user(token.user_id);
                 Ok::<_, IdentityError>((token, affected))
@@ -126,7 +127,7 @@ impl Identity {
         hash: Hash,
         lifetime: Duration,
     ) -> Result<TokenId, IdentityError> {
-        let owner = users::find(tx, user)?.filter(|user| user.active);
+        let owner = records::find::<UserRow>(tx, user)?.filter(|user| user.active);
         let owner = owner.ok_or(AccessDenied::UserInactive)?;
         let now = self.clock.now();
         let name = format!("cli@{machine}");
@@ -144,9 +145,9 @@ impl Identity {
             last_used_at: None,
             parent_id: None,
         };
-        let has = tokens::count(tx, user)?;
+        let has = records::count::<TokenRow>(tx, &user)?;
         check_one_more::<IdentityError>(tx, &self.quotas, user, Quota::Tokens, has)?;
-        tokens::insert(tx, &token)?;
+        records::insert(tx, &token)?;
         let entry = self.entry_by(
             owner.username.as_str(),
             "token.created",
@@ -166,8 +167,8 @@ impl Identity {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let reading = self.store.read(move |tx| {
-            let owner = users::find(tx, user)?;
-            Ok((owner, tokens::list(tx, user, page)?))
+            let owner = records::find::<UserRow>(tx, user)?;
+            Ok((owner, records::list::<TokenRow>(tx, &user, page)?))
         });
         let (owner, page) = reading.await?;
         owner.ok_or_else(|| IdentityError::not_found("user", user))?;
@@ -181,7 +182,9 @@ impl Identity {
         let identity = self.clone();
         self.change_as(caller, move |tx, caller| {
             let not_found = || IdentityError::not_found("token", id);
-            let user = tokens::find(tx, id)?.ok_or_else(not_found)?.user_id;
+            let user = records::find::<TokenRow>(tx, id)?
+                .ok_or_else(not_found)?
+                .user_id;
             caller.check_credentials_of(user).map_err(|_| not_found())?;
             Actor::read(tx, caller)?.check_user(tx, user)?;
             for ended in tokens::delete(tx, id)? {

@@ -11,7 +11,7 @@ use svc_core::{
 };
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx, audit, groups, lanes, roles, scripts, sessions, sinks,
+    PageRequest, Tx, audit, groups, lanes, records, roles, scripts, sessions, sinks,
     users::{self, Profile, UserRow},
 };
 use uuid::Uuid;
@@ -59,7 +59,7 @@ impl Identity {
         let mut entry = self.entry(caller, "user.created", ("user", user.id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let actor = Actor::read(tx, caller)?;
-            if users::find_by_name(tx, &user.username)?.is_some() {
+            if records::find_named::<UserRow>(tx, &(), &user.username)?.is_some() {
                 return Err(user_exists(&user.username));
             }
             let role_ids = resolve_roles(tx, &actor, &role_names)?;
@@ -67,7 +67,7 @@ impl Identity {
             for (id, name) in &joined {
                 actor.check_group(tx, *id, name)?;
             }
-            users::insert(tx, &user)?;
+            records::insert(tx, &user)?;
             roles::set_of_user(tx, user.id, &role_ids)?;
             groups::set_of_user(tx, user.id, &ids_of(&joined))?;
             entry.detail = json!({

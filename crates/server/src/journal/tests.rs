@@ -7,7 +7,8 @@ use svc_core::{
 use svc_store::{
     PageRequest, Tx,
     calls::{self, CallFilter, Reach},
-    users::{self, UserRow},
+    records,
+    users::UserRow,
 };
 use uuid::Uuid;
 
@@ -59,7 +60,7 @@ impl Fixture {
             created_at: Timestamp(1),
         };
         let id = user.id;
-        let insert = move |tx: &mut Tx<'_>| users::insert(tx, &user);
+        let insert = move |tx: &mut Tx<'_>| records::insert(tx, &user);
         self.journal.store.write(insert).await.expect("inserted");
         id
     }

@@ -7,7 +7,8 @@ use svc_core::{LaneId, SpaceId, space::State, subscription::Subscription};
 use svc_store::{
     StoreError,
     lanes::{self, Withdrawal},
-    spaces,
+    records,
+    spaces::SpaceRow,
 };
 
 use super::Links;
@@ -27,7 +28,7 @@ impl Links {
         let none = subscriptions.is_empty();
         let declaring = self.lifecycle.store.write(move |tx| {
             // A space that was stopped or deleted in the meantime declares nothing.
-            let row = spaces::find(tx, space)?;
+            let row = records::find::<SpaceRow>(tx, space)?;
             if !none && row.is_none_or(|row| row.state != State::Deployed) {
                 return Ok(Vec::new());
             }

@@ -14,6 +14,7 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx, audit,
     oauth::{self as rows, clients::ClientRow},
+    records,
 };
 use uuid::Uuid;
 
@@ -173,7 +174,7 @@ impl OAuth {
         let page = self
             .store
             .read_list(reader, move |tx| {
-                let page = rows::clients::list(tx, page)?;
+                let page = records::list::<ClientRow>(tx, &(), page)?;
                 let mut counts = Vec::new();
                 for client in &page.items {
                     counts.push(rows::grants::count_of_client(tx, client.id)?);
@@ -225,7 +226,7 @@ impl OAuth {
         let client = self
             .identity
             .change_as(caller, move |tx, _| {
-                rows::clients::insert(tx, &client)?;
+                records::insert(tx, &client)?;
                 audit::append(tx, &entry)?;
                 Ok::<_, IdentityError>((client, AffectedRecords::none()))
             })
@@ -246,7 +247,7 @@ impl OAuth {
         let Some(blocked) = patch.blocked else {
             let found = self
                 .store
-                .read(move |tx| rows::clients::find(tx, id))
+                .read(move |tx| records::find::<ClientRow>(tx, id))
                 .await?;
             return found.map(shown).ok_or_else(|| not_found(id));
         };
@@ -260,8 +261,10 @@ impl OAuth {
         let client = self
             .identity
             .change_as(caller, move |tx, _| {
-                let client = rows::clients::find(tx, id)?.ok_or_else(|| not_found(id))?;
-                rows::clients::set_blocked(tx, id, blocked)?;
+                let mut client =
+                    records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
+                client.blocked = blocked;
+                records::replace(tx, &client)?;
                 let users = match blocked {
                     true => rows::grants::delete_of_client(tx, id)?,
                     false => Vec::new(),
@@ -288,7 +291,7 @@ impl OAuth {
             .entry(caller, "oauth.client_deleted", target, json!({}));
         self.identity
             .change_as(caller, move |tx, _| {
-                let client = rows::clients::find(tx, id)?.ok_or_else(|| not_found(id))?;
+                let client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
                 if client.blocked && client.kind != ClientKind::Manual {
                     return Err(IdentityError::conflict(
                         "conflict",
@@ -296,7 +299,7 @@ impl OAuth {
                     ));
                 }
                 let users = rows::grants::delete_of_client(tx, id)?;
-                rows::clients::delete(tx, id)?;
+                records::delete::<ClientRow>(tx, id)?;
                 entry.detail = json!({"name": client.name, "grants": users.len()});
                 audit::append(tx, &entry)?;
                 Ok(((), AffectedRecords::users(users)))

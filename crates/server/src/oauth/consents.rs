@@ -13,6 +13,7 @@ use svc_store::{
     Tx, audit,
     oauth::{self as rows, clients::ClientRow, codes::CodeRow, consents::ConsentRow},
     oidc::grants as oidc_grants,
+    records,
 };
 use uuid::Uuid;
 
@@ -278,7 +279,7 @@ fn open_consent(
     let consent = rows::consents::find(tx, id)?
         .filter(|consent| consent.session_id == Some(session) && consent.expires_at > now)
         .ok_or_else(not_found)?;
-    let client = rows::clients::find(tx, consent.client_id)?
+    let client = records::find::<ClientRow>(tx, consent.client_id)?
         .filter(|client| !client.blocked)
         .ok_or_else(not_found)?;
     Ok((consent, client))

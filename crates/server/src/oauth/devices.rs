@@ -18,6 +18,7 @@ use svc_store::{
         devices::{DeviceRow, DeviceState},
     },
     oidc::grants as oidc_grants,
+    records,
 };
 
 use super::{
@@ -241,7 +242,7 @@ fn open_device(
     let Some(device) = device else {
         return Ok(None);
     };
-    let client = rows::clients::find(tx, device.client_id)?.filter(|client| !client.blocked);
+    let client = records::find::<ClientRow>(tx, device.client_id)?.filter(|client| !client.blocked);
     Ok(client.map(|client| (device, client)))
 }
 

@@ -16,7 +16,8 @@ use svc_store::{
     audit::{self, SYSTEM},
     oauth::{self as rows, codes::CodeRow, grants::GrantRow},
     oidc::grants as oidc_grants,
-    tokens, users,
+    records, tokens,
+    users::UserRow,
 };
 use uuid::Uuid;
 
@@ -117,7 +118,7 @@ impl OAuth {
             ));
         }
         check_resources(&request.resources, &request.issuer, &code.resource)?;
-        let user = users::find(tx, code.user_id)?;
+        let user = records::find::<UserRow>(tx, code.user_id)?;
         if !user.is_some_and(|user| user.active) {
             return Err(OAuthError::invalid_grant("the user is not active"));
         }
@@ -144,7 +145,7 @@ impl OAuth {
             last_used_at: Some(now),
             expires_at: grant_expiry(now, now),
         };
-        rows::grants::insert(tx, &grant)?;
+        records::insert(tx, &grant)?;
         if let Some(login) = oidc_grants::take_pending(tx, &code.hash)? {
             oidc_grants::insert(tx, grant.id.to_string(), login)?;
         }
@@ -156,7 +157,9 @@ impl OAuth {
     /// have been copied.
     fn end_reused(&self, tx: &mut Tx<'_>, code: &CodeRow) -> Result<AffectedRecords, OAuthError> {
         let ended_grant = match code.grant_id {
-            Some(grant) if rows::grants::delete(tx, grant)? => Some(("oauth_grant", grant.0)),
+            Some(grant) if records::delete::<GrantRow>(tx, grant)? => {
+                Some(("oauth_grant", grant.0))
+            }
             _ => None,
         };
         let ended_token = match code.token_id {

@@ -5,7 +5,12 @@ use std::collections::HashMap;
 use serde_json::json;
 use svc_core::{GrantId, UserId};
 use svc_protocol::api;
-use svc_store::{PageRequest, audit, oauth as rows, users};
+use svc_store::{
+    PageRequest, audit,
+    oauth::{self as rows, clients::ClientRow, grants::GrantRow},
+    records,
+    users::UserRow,
+};
 
 use super::{OAuth, clients::summary};
 use crate::identity::{Actor, AffectedRecords, Caller, IdentityError};
@@ -22,11 +27,11 @@ impl OAuth {
         caller.check_credentials_of(user)?;
         let now = self.clock.now();
         let reading = self.store.read_list(caller.user.id, move |tx| {
-            let owner = users::find(tx, user)?;
+            let owner = records::find::<UserRow>(tx, user)?;
             let page = rows::grants::list(tx, user, now, page)?;
             let mut clients = HashMap::new();
             for grant in &page.items {
-                if let Some(client) = rows::clients::find(tx, grant.client_id)? {
+                if let Some(client) = records::find::<ClientRow>(tx, grant.client_id)? {
                     clients.insert(client.id, summary(&client));
                 }
             }
@@ -58,12 +63,12 @@ impl OAuth {
         self.identity
             .change_as(caller, move |tx, caller| {
                 let not_found = || IdentityError::not_found("grant", id);
-                let grant = rows::grants::find(tx, id)?.ok_or_else(not_found)?;
+                let grant = records::find::<GrantRow>(tx, id)?.ok_or_else(not_found)?;
                 caller
                     .check_credentials_of(grant.user_id)
                     .map_err(|_| not_found())?;
                 Actor::read(tx, caller)?.check_user(tx, grant.user_id)?;
-                rows::grants::delete(tx, id)?;
+                records::delete::<GrantRow>(tx, id)?;
                 entry.detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
                 audit::append(tx, &entry)?;
                 Ok(((), AffectedRecords::user(grant.user_id)))

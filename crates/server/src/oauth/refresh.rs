@@ -15,7 +15,8 @@ use svc_store::{
         tokens::{AppTokenKind, AppTokenRow},
     },
     oidc::grants as oidc_grants,
-    users,
+    records,
+    users::UserRow,
 };
 
 use super::{
@@ -82,10 +83,10 @@ impl OAuth {
         let token = rows::tokens::find(tx, &hash_secret(&request.token))?
             .filter(|token| token.kind == AppTokenKind::Refresh && token.expires_at > now)
             .ok_or_else(unknown_token)?;
-        let grant = rows::grants::find(tx, token.grant_id)?
+        let grant = records::find::<GrantRow>(tx, token.grant_id)?
             .filter(|grant| grant.client_id == client.id)
             .ok_or_else(unknown_token)?;
-        let user = users::find(tx, grant.user_id)?;
+        let user = records::find::<UserRow>(tx, grant.user_id)?;
         if !user.is_some_and(|user| user.active) {
             return Err(OAuthError::invalid_grant("the user is not active"));
         }
@@ -97,7 +98,7 @@ impl OAuth {
     }
 
     fn end_copied(&self, tx: &mut Tx<'_>, grant: &GrantRow) -> Result<(), OAuthError> {
-        rows::grants::delete(tx, grant.id)?;
+        records::delete::<GrantRow>(tx, grant.id)?;
         let detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
         let target = ("oauth_grant", grant.id);
         let entry = self

@@ -9,6 +9,7 @@ use svc_core::oauth::{ClientKind, clean_name, usable_uris};
 use svc_store::{
     audit::{self, SYSTEM},
     oauth::{self as rows, clients::ClientRow},
+    records,
 };
 use uuid::Uuid;
 
@@ -72,7 +73,7 @@ impl OAuth {
         let stored = client.clone();
         self.store
             .write(move |tx| {
-                rows::clients::insert(tx, &stored)?;
+                records::insert(tx, &stored)?;
                 rows::clients::delete_oldest_unused(tx, UNUSED_MAX)?;
                 audit::append_by_action(tx, "registrations", &entry)
             })

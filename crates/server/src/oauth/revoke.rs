@@ -6,7 +6,8 @@ use serde_json::json;
 use svc_core::credential::CredentialKind;
 use svc_store::{
     audit::{self, SYSTEM},
-    oauth::{self as rows, tokens::AppTokenKind},
+    oauth::{self as rows, grants::GrantRow, tokens::AppTokenKind},
+    records,
 };
 
 use super::{OAuth, clients::Presented, error::OAuthError};
@@ -34,7 +35,7 @@ impl OAuth {
             let Some(token) = found else {
                 return Ok(((), AffectedRecords::none()));
             };
-            let grant = rows::grants::find(tx, token.grant_id)?;
+            let grant = records::find::<GrantRow>(tx, token.grant_id)?;
             if grant.is_none_or(|grant| grant.client_id != client.id) {
                 return Err(OAuthError::invalid_grant(
                     "the token belongs to another app, and stays valid",
@@ -43,7 +44,7 @@ impl OAuth {
             match token.kind {
                 AppTokenKind::Access => rows::tokens::delete(tx, &hash)?,
                 AppTokenKind::Refresh => {
-                    rows::grants::delete(tx, token.grant_id)?;
+                    records::delete::<GrantRow>(tx, token.grant_id)?;
                     let target = ("oauth_grant", token.grant_id);
                     let detail = json!({"user_id": token.user_id, "by": "app"});
                     let entry = oauth

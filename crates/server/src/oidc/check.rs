@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use svc_core::OidcProviderId;
-use svc_protocol::api::{OidcCheck, OidcCheckStep};
-use svc_store::{groups, oidc::providers::ProviderRow, roles};
+use svc_protocol::api::{Group, OidcCheck, OidcCheckStep, Role};
+use svc_store::{oidc::providers::ProviderRow, records};
 
 use super::{Oidc, OidcError, endpoints::Metadata, jose::ALGORITHMS, take};
 
@@ -126,12 +126,12 @@ impl Oidc {
             let mut missing = Vec::new();
             for mapping in mappings {
                 if let Some(name) = mapping.group
-                    && groups::find_by_name(tx, &name)?.is_none()
+                    && records::find_named::<Group>(tx, &(), &name)?.is_none()
                 {
                     missing.push(format!("group `{name}`"));
                 }
                 if let Some(name) = mapping.role
-                    && roles::find_by_name(tx, &name)?.is_none()
+                    && records::find_named::<Role>(tx, &(), &name)?.is_none()
                 {
                     missing.push(format!("role `{name}`"));
                 }

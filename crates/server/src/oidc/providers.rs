@@ -7,6 +7,7 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest,
     oidc::{self as rows, providers::ProviderRow},
+    records,
 };
 use uuid::Uuid;
 
@@ -30,7 +31,7 @@ impl Oidc {
         page: PageRequest,
     ) -> Result<api::OidcProviders, IdentityError> {
         let reading = self.store.read_list(reader, move |tx| {
-            let page = rows::providers::list(tx, page)?;
+            let page = records::list::<ProviderRow>(tx, &(), page)?;
             let mut counts = Vec::new();
             for provider in &page.items {
                 counts.push(rows::identities::count_of_provider(tx, provider.id)?);
@@ -61,7 +62,7 @@ impl Oidc {
     pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow, IdentityError> {
         let found = self
             .store
-            .read(move |tx| rows::providers::find(tx, id))
+            .read(move |tx| records::find::<ProviderRow>(tx, id))
             .await?;
         found.ok_or_else(|| IdentityError::not_found("provider", id))
     }

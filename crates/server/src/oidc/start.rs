@@ -6,7 +6,10 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};
 use svc_core::{SessionId, oidc::is_local_path};
 use svc_protocol::api;
-use svc_store::oidc::{self as rows, logins::LoginRow, providers::ProviderRow};
+use svc_store::{
+    oidc::{self as rows, logins::LoginRow, providers::ProviderRow},
+    records,
+};
 
 use super::{Oidc, OidcError, take};
 use crate::identity::{Caller, IdentityError, hash_secret};
@@ -135,7 +138,7 @@ impl Oidc {
         let wanted = name.to_owned();
         let found = self
             .store
-            .read(move |tx| rows::providers::find_by_name(tx, &wanted))
+            .read(move |tx| records::find_named::<ProviderRow>(tx, &(), &wanted))
             .await?;
         found.filter(|provider| provider.enabled).ok_or_else(|| {
             let name: String = name.chars().take(60).collect();

@@ -15,7 +15,8 @@ use svc_protocol::api::{
 use svc_store::{
     Page, PageRequest, StoreError, Tx,
     audit::{self, Entry},
-    schedules::{self, ScheduleRow},
+    records,
+    schedules::ScheduleRow,
     zone_changes::{self, ZoneChange},
 };
 use uuid::Uuid;
@@ -37,9 +38,9 @@ const PREVIEW_DEFAULT: u32 = 5;
 impl Schedules {
     pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Schedule>> {
         let owner = caller.user.id;
-        let rows = self
-            .store
-            .read_list(owner, move |tx| schedules::list(tx, owner, page));
+        let rows = self.store.read_list(owner, move |tx| {
+            records::list::<ScheduleRow>(tx, &owner, page)
+        });
         Ok(rows.await?.map(record))
     }
 
@@ -72,10 +73,10 @@ impl Schedules {
         self.writer
             .write(caller, move |tx, caller| {
                 let owner = caller.user.id;
-                let has = schedules::count(tx, owner)?;
+                let has = records::count::<ScheduleRow>(tx, &owner)?;
                 check_one_more::<ScheduleServiceError>(tx, &quotas, owner, Quota::Schedules, has)?;
                 check_name_free(tx, &inserted)?;
-                schedules::insert(tx, &inserted)?;
+                records::insert(tx, &inserted)?;
                 finish(
                     tx,
                     caller,
@@ -117,7 +118,7 @@ impl Schedules {
                     after.failure = None;
                 }
                 check_name_free(tx, &after)?;
-                schedules::update(tx, &after)?;
+                records::replace(tx, &after)?;
                 let detail = difference(&describe(&stored), describe(&after));
                 finish(tx, caller, "schedule.updated", &after, detail)?;
                 Ok(Some(after))
@@ -148,7 +149,7 @@ impl Schedules {
         self.writer
             .write(caller, move |tx, caller| {
                 let row = own(tx, caller, id)?;
-                schedules::delete(tx, id)?;
+                records::delete::<ScheduleRow>(tx, id)?;
                 finish(
                     tx,
                     caller,
@@ -292,15 +293,15 @@ fn check_schedule_payload(payload: Option<&RawValue>) -> Result<JsonText> {
 
 /// A schedule of the caller. For schedules of other users, the error is "not found".
 fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
-    let row = schedules::find(tx, id)?;
+    let row = records::find::<ScheduleRow>(tx, id)?;
     row.filter(|row| row.owner_id == caller.user.id)
         .ok_or(ScheduleServiceError::NotFound)
 }
 
 fn check_name_free(tx: &mut Tx<'_>, row: &ScheduleRow) -> Result<()> {
-    match schedules::find_by_name(tx, row.owner_id, &row.name)? {
-        Some(other) if other.id != row.id => Err(ScheduleServiceError::NameTaken(row.name.clone())),
-        _ => Ok(()),
+    match records::find_same_name(tx, row)? {
+        Some(_) => Err(ScheduleServiceError::NameTaken(row.name.clone())),
+        None => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use http::{Method, Uri};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use svc_core::{TraceContext, UserId};
-use svc_protocol::{api::ScriptKind, document, problem::Problem};
+use svc_protocol::{document, problem::Problem};
 use svc_script::{Exception, Raise, Source, trace_json, worker::JobHost};
 use svc_store::{Store, scripts, sinks::GLOBAL};
 use tracing::error;
@@ -57,7 +57,7 @@ impl JobHost for RunHost {
         let (name, user) = (module.to_owned(), self.user);
         let found = self.store.read(move |tx| {
             for key in &keys {
-                if let Some(found) = scripts::find_by_name(tx, key, ScriptKind::Library, &name)? {
+                if let Some(found) = scripts::find_library(tx, key, &name)? {
                     let withheld = withheld_from(tx, &found, user)?;
                     return Ok(Some(withheld.map_or(Ok(found), Err)));
                 }

@@ -17,7 +17,7 @@ use svc_script::Source;
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
-    scripts,
+    records, scripts,
     zone_changes::{self, ZoneChange},
 };
 use uuid::Uuid;
@@ -100,7 +100,7 @@ impl Scripts {
                 check_may_own(actor.permissions, script.owner)?;
                 check_name_free(tx, &script)?;
                 check_quota(tx, &quotas, &script)?;
-                scripts::insert(tx, &script)?;
+                records::insert(tx, &script)?;
                 record_saved_power(tx, &actor, &script)?;
                 announce_tools(tx, &script)?;
                 audit::append(tx, &entry)?;
@@ -134,7 +134,7 @@ impl Scripts {
                 let (actor, before) = managed(tx, who, id)?;
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
-                scripts::update(tx, &after)?;
+                records::replace(tx, &after)?;
                 record_saved_power(tx, &actor, &after)?;
                 announce_tools(tx, &after)?;
                 audit::append(tx, &entry(who, "script.updated", &after))?;
@@ -183,7 +183,7 @@ impl Scripts {
                         by: name_uses(who, false, &uses),
                     });
                 }
-                scripts::delete(tx, id)?;
+                records::delete::<Script>(tx, id)?;
                 announce_tools(tx, &script)?;
                 audit::append(tx, &entry(who, "script.deleted", &script))?;
                 Ok::<_, ScriptsError>(script)
@@ -308,13 +308,12 @@ fn patched(before: Script, patch: ScriptPatch) -> Script {
 }
 
 fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError> {
-    let key = scripts::owner_key(script);
-    match scripts::find_by_name(tx, &key, script.kind, &script.name)? {
-        Some(other) if other.id != script.id => Err(ScriptsError::NameTaken {
+    match records::find_same_name(tx, script)? {
+        Some(_) => Err(ScriptsError::NameTaken {
             kind: kind_name(script.kind),
             name: script.name.clone(),
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -324,7 +323,7 @@ pub(super) fn check_quota(
     quotas: &Quotas,
     script: &Script,
 ) -> Result<(), ScriptsError> {
-    let has = scripts::count(tx, &scripts::owner_key(script))?;
+    let has = records::count::<Script>(tx, &scripts::owner_key(script))?;
     match script.owner {
         ScriptOwner::Global => Ok(quotas.check(Quota::Scripts, has + 1)?),
         ScriptOwner::User => check_one_more(tx, quotas, script.owner_id, Quota::Scripts, has),

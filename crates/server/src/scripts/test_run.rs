@@ -12,7 +12,7 @@ use svc_core::{
 use svc_protocol::api::{
     NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptKind, ScriptRunResult,
 };
-use svc_store::{Tx, events, spaces};
+use svc_store::{Tx, events, records, spaces::SpaceRow};
 use uuid::Uuid;
 
 use super::{
@@ -146,7 +146,7 @@ impl Scripts {
         let read = move |tx: &mut Tx<'_>| {
             let event = events::find(tx, id)?;
             let space = event.as_ref().map_or(SpaceId::NIL, |event| event.space_id);
-            Ok((event, spaces::find(tx, space)?))
+            Ok((event, records::find::<SpaceRow>(tx, space)?))
         };
         let (event, space) = self.store.read(read).await?;
         let Some(event) = event.filter(|event: &Event| caller.sees_events_of(event.owner_id))

@@ -10,8 +10,9 @@ use svc_protocol::api::{self, FactorKind};
 use svc_store::{
     Hash, StoreError, Tx,
     audit::{self, Entry},
-    second_factors::{self as rows, pending::PendingLoginRow, totp::TotpRow},
-    users::{self, UserRow},
+    records,
+    second_factors::{self as rows, passkeys::PasskeyRow, pending::PendingLoginRow, totp::TotpRow},
+    users::UserRow,
 };
 
 use super::{
@@ -58,7 +59,7 @@ impl SecondFactors {
             .store
             .read(move |tx| {
                 let has_totp = rows::totp::find(tx, id)?.is_some();
-                let has_passkey = !rows::passkeys::list(tx, id)?.is_empty();
+                let has_passkey = !records::list_of::<PasskeyRow>(tx, &id)?.is_empty();
                 let has_codes = rows::recovery_codes::count(tx, id)? > 0;
                 let has_factor = has_totp || has_passkey;
                 let held = [
@@ -207,7 +208,7 @@ pub(super) fn find_user(
     let Some(pending) = pending.filter(|pending| now < pending.expires_at) else {
         return Ok(None);
     };
-    let user = users::find(tx, pending.user_id)?;
+    let user = records::find::<UserRow>(tx, pending.user_id)?;
     Ok(user.filter(|user| user.active && proof_of(token, user) == pending.proof))
 }
 

@@ -7,9 +7,9 @@ use serde_json::json;
 use svc_core::Timestamp;
 use svc_protocol::api;
 use svc_store::{
-    Tx, audit,
+    Tx, audit, records,
     second_factors::{self as rows, passkeys::PasskeyRow},
-    users::{self, UserRow},
+    users::UserRow,
 };
 
 use super::{
@@ -46,7 +46,10 @@ impl SecondFactors {
                     let Some(user) = find_user(tx, &token, now)? else {
                         return Ok(None);
                     };
-                    Ok(Some((user.id, rows::passkeys::list(tx, user.id)?)))
+                    Ok(Some((
+                        user.id,
+                        records::list_of::<PasskeyRow>(tx, &user.id)?,
+                    )))
                 });
                 let (user, held) = reading.await?.ok_or_else(ended)?;
                 (Purpose::SecondFactor(user), credential_ids(&held))
@@ -156,7 +159,7 @@ impl SecondFactors {
             let Some(passkey) = rows::passkeys::find_credential(tx, &id)? else {
                 return Ok(None);
             };
-            let user = users::find(tx, passkey.user_id)?.filter(|user| user.active);
+            let user = records::find::<UserRow>(tx, passkey.user_id)?.filter(|user| user.active);
             Ok(user.map(|user| (passkey, user)))
         });
         let (passkey, user) = reading.await?.ok_or_else(unknown_passkey)?;
@@ -241,7 +244,7 @@ fn redeem_answer(
     take_challenge(tx, &answer.client, purpose, now)?;
     let id = answer.passkey.id;
     // The passkey may have been removed since it was read.
-    if rows::passkeys::find(tx, id)?.is_none() {
+    if records::find::<PasskeyRow>(tx, id)?.is_none() {
         return Err(unknown_passkey());
     }
     match rows::passkeys::use_counter(tx, id, answer.counter, now)? {

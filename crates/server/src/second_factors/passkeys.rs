@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{PasskeyId, Timestamp, UserId, credential::CredentialKind};
 use svc_protocol::api;
 use svc_store::{
-    Hash, Tx, audit,
+    Hash, Tx, audit, records,
     second_factors::{
         self as rows,
         passkeys::{ChallengeRow, PasskeyRow},
@@ -86,7 +86,7 @@ impl SecondFactors {
         let writer = self.identity.writer();
         let writing = writer.write(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
-            let held = rows::passkeys::list(tx, user)?;
+            let held = records::list_of::<PasskeyRow>(tx, &user)?;
             check_count(&held)?;
             rows::passkeys::insert_challenge(tx, &challenge.row, CHALLENGES_PER_USER)?;
             Ok::<_, IdentityError>((held, challenge.text))
@@ -126,7 +126,7 @@ impl SecondFactors {
             let data = AuthenticatorData::read(&new.authenticator_data, &site)?;
             let credential = data.credential()?;
             take_challenge(tx, &client, Purpose::Register(user), now)?;
-            check_count(&rows::passkeys::list(tx, user)?)?;
+            check_count(&records::list_of::<PasskeyRow>(tx, &user)?)?;
             if rows::passkeys::find_credential(tx, &credential.id)?.is_some() {
                 return Err(IdentityError::conflict(
                     "passkey_exists",
@@ -143,7 +143,7 @@ impl SecondFactors {
                 created_at: now,
                 last_used_at: None,
             };
-            rows::passkeys::insert(tx, &passkey)?;
+            records::insert(tx, &passkey)?;
             // If the user has recovery codes, they stay valid and no new codes are created.
             let recovery_codes = match rows::recovery_codes::count(tx, user)? {
                 0 => {
@@ -181,7 +181,7 @@ impl SecondFactors {
         let writing = writer.write(caller, move |tx, _| {
             let mut passkey = find_own(tx, user, id)?;
             passkey.name = check_name(&patch.name)?;
-            rows::passkeys::rename(tx, id, &passkey.name)?;
+            records::replace(tx, &passkey)?;
             audit::append(tx, &entry)?;
             Ok::<_, IdentityError>(shown(passkey))
         });
@@ -207,7 +207,7 @@ impl SecondFactors {
         let changing = self.identity.change_as(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             let passkey = find_own(tx, user, id)?;
-            rows::passkeys::delete(tx, id)?;
+            records::delete::<PasskeyRow>(tx, id)?;
             remove_leftovers(tx, user)?;
             entry.detail["name"] = json!(passkey.name);
             audit::append(tx, &entry)?;
@@ -299,7 +299,7 @@ fn hash_of(challenge: &[u8]) -> Hash {
 }
 
 fn find_own(tx: &mut Tx<'_>, user: UserId, id: PasskeyId) -> Result<PasskeyRow, IdentityError> {
-    rows::passkeys::find(tx, id)?
+    records::find::<PasskeyRow>(tx, id)?
         .filter(|passkey| passkey.user_id == user)
         .ok_or_else(|| IdentityError::not_found("passkey", id))
 }

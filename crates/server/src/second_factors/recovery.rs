@@ -12,7 +12,8 @@ use svc_protocol::api;
 use svc_store::{
     Hash, Store, StoreError, Tx,
     audit::{self, Entry, SYSTEM},
-    second_factors as rows, users,
+    records, second_factors as rows,
+    users::UserRow,
     zone_changes::{self, ZoneChange},
 };
 
@@ -83,7 +84,8 @@ impl SecondFactors {
             .identity
             .entry(caller, "second_factor.reset", ("user", id), json!({}));
         let changing = self.identity.change_as(caller, move |tx, caller| {
-            users::find(tx, id)?.ok_or_else(|| IdentityError::not_found("user", id))?;
+            records::find::<UserRow>(tx, id)?
+                .ok_or_else(|| IdentityError::not_found("user", id))?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             if id == caller.user.id {
                 return Err(IdentityError::conflict(
@@ -107,7 +109,7 @@ pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreE
     let at = svc_clock::now();
     store
         .write(move |tx| {
-            let Some(user) = users::find_by_name(tx, &username)? else {
+            let Some(user) = records::find_named::<UserRow>(tx, &(), &username)? else {
                 return Ok(false);
             };
             rows::delete_of_user(tx, user.id)?;

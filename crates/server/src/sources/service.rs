@@ -18,7 +18,8 @@ use svc_protocol::api::{
 use svc_store::{
     Page, PageRequest, Tx,
     audit::{self, Entry},
-    sources::{self, SourceRow},
+    records,
+    sources::SourceRow,
     zone_changes::{self, ZoneChange},
 };
 use tracing::error;
@@ -46,9 +47,9 @@ impl Sources {
         page: PageRequest,
     ) -> Result<Page<Source>, SourceError> {
         let owner = caller.user.id;
-        let rows = self
-            .store
-            .read_list(owner, move |tx| sources::list(tx, owner, page));
+        let rows = self.store.read_list(owner, move |tx| {
+            records::list::<SourceRow>(tx, &owner, page)
+        });
         Ok(rows.await?.map(|row| self.record(row)))
     }
 
@@ -90,10 +91,10 @@ impl Sources {
         self.writer
             .write(caller, move |tx, caller| {
                 let owner = caller.user.id;
-                let has = sources::count(tx, owner)?;
+                let has = records::count::<SourceRow>(tx, &owner)?;
                 check_one_more::<SourceError>(tx, &quotas, owner, Quota::Sources, has)?;
                 check_name_free(tx, &inserted)?;
-                sources::insert(tx, &inserted)?;
+                records::insert(tx, &inserted)?;
                 finish(tx, caller, "source.created", &inserted, describe(&inserted))
             })
             .await?;
@@ -118,7 +119,7 @@ impl Sources {
                 let before = own(tx, caller, id)?;
                 let after = settings::patched(&before, patch)?;
                 check_name_free(tx, &after)?;
-                sources::update(tx, &after)?;
+                records::replace(tx, &after)?;
                 let detail = difference(&describe(&before), describe(&after));
                 finish(tx, caller, "source.updated", &after, detail)?;
                 Ok::<_, SourceError>(after)
@@ -133,7 +134,7 @@ impl Sources {
             .writer
             .write(caller, move |tx, caller| {
                 let row = own(tx, caller, id)?;
-                sources::delete(tx, id)?;
+                records::delete::<SourceRow>(tx, id)?;
                 finish(
                     tx,
                     caller,
@@ -184,7 +185,7 @@ impl Sources {
                     token_hash: hash,
                     ..own(tx, caller, id)?
                 };
-                sources::update(tx, &row)?;
+                records::replace(tx, &row)?;
                 finish(
                     tx,
                     caller,
@@ -233,7 +234,7 @@ impl Sources {
                 let mut row = own(tx, caller, id)?;
                 row.previous_secret = std::mem::replace(&mut row.secret, sealed);
                 row.previous_until = Some(previous_until);
-                sources::update(tx, &row)?;
+                records::replace(tx, &row)?;
                 let detail = json!({"name": row.name, "previous_until": previous_until});
                 finish(tx, caller, "source.secret_rotated", &row, detail)
             })
@@ -333,15 +334,15 @@ fn new_secret(kind: VerifyType) -> Result<String, SourceError> {
 
 /// A source of the caller. For sources of other users, the error is "not found".
 fn own(tx: &mut Tx<'_>, caller: &Caller, id: SourceId) -> Result<SourceRow, SourceError> {
-    let row = sources::find(tx, id)?;
+    let row = records::find::<SourceRow>(tx, id)?;
     row.filter(|row| row.owner_id == caller.user.id)
         .ok_or(SourceError::NotFound)
 }
 
 fn check_name_free(tx: &mut Tx<'_>, row: &SourceRow) -> Result<(), SourceError> {
-    match sources::find_by_name(tx, row.owner_id, &row.name)? {
-        Some(other) if other.id != row.id => Err(SourceError::NameTaken(row.name.clone())),
-        _ => Ok(()),
+    match records::find_same_name(tx, row)? {
+        Some(_) => Err(SourceError::NameTaken(row.name.clone())),
+        None => Ok(()),
     }
 }
 

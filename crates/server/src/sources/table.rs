@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::RwLock;
 use svc_core::{SourceId, UserId};
-use svc_store::{Hash, Store, StoreError, sources, sources::SourceRow};
+use svc_store::{Hash, Store, StoreError, records, sources::SourceRow};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +51,10 @@ impl SourceTable {
     /// Reads all sources: at the start, and after changes of other servers were missed.
     pub async fn load(&self) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
-        let rows = self.store.read_table(sources::list_all).await?;
+        let rows = self
+            .store
+            .read_table(records::list_all::<SourceRow>)
+            .await?;
         let mut of_owner: HashMap<UserId, Vec<SourceRow>> = HashMap::new();
         for row in rows {
             of_owner.entry(row.owner_id).or_default().push(row);
@@ -71,7 +74,9 @@ impl SourceTable {
     /// Reads the sources of a user again.
     pub async fn reread(&self, owner: UserId) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
-        let read = self.store.read(move |tx| sources::list_of_owner(tx, owner));
+        let read = self
+            .store
+            .read(move |tx| records::list_of::<SourceRow>(tx, &owner));
         let rows = read.await?;
         self.state.write().put(owner, rows);
         Ok(())

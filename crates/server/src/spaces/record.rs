@@ -5,7 +5,7 @@ use svc_core::{
     space::{Health, HealthCheck, Probe, Runtime, State, space_urls},
 };
 use svc_protocol::api::{NewSpace, ScriptKind, Template};
-use svc_store::{Tx, scripts, spaces::SpaceRow, templates};
+use svc_store::{Tx, records, scripts, spaces::SpaceRow};
 
 use super::SpaceError;
 use crate::identity::User;
@@ -17,7 +17,7 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
     let Some(id) = new.template_id else {
         return Ok(None);
     };
-    let template = templates::find(tx, id)?;
+    let template = records::find::<Template>(tx, id)?;
     let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
     template.map(Some).ok_or_else(missing)
 }

@@ -13,6 +13,7 @@ use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     agent_tokens::{self, AgentTokenKind},
     lanes::Withdrawal,
+    records,
     spaces::{self, SpaceRow},
     users,
 };
@@ -88,7 +89,7 @@ impl Spaces {
                 let has = users::count_spaces(tx, owner.id)?;
                 check_one_more::<SpaceError>(tx, &quotas, owner.id, Quota::Spaces, has)?;
                 let row = new_row(id, &owner, name, runtime, &new, template, domain.as_deref());
-                spaces::insert(tx, &row)?;
+                records::insert(tx, &row)?;
                 agent_tokens::insert(tx, &token_row)?;
                 let created = Transition::Created {
                     template_id: row.template_id,

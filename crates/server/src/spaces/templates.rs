@@ -11,11 +11,13 @@ use serde_json::json;
 use svc_core::{
     Id, Permission, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower,
 };
-use svc_protocol::api::{NewTemplate, PORTS_MAX, ScriptKind, ScriptOwner, Template, TemplatePatch};
+use svc_protocol::api::{
+    NewTemplate, PORTS_MAX, Script, ScriptKind, ScriptOwner, Template, TemplatePatch,
+};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
-    scripts, templates,
+    records, templates,
     users::UserFilter,
 };
 use uuid::Uuid;
@@ -36,11 +38,17 @@ pub struct Templates {
 
 impl Templates {
     pub async fn list(&self, page: PageRequest) -> Result<Page<Template>, SpaceError> {
-        Ok(self.store.read(move |tx| templates::list(tx, page)).await?)
+        Ok(self
+            .store
+            .read(move |tx| records::list::<Template>(tx, &(), page))
+            .await?)
     }
 
     pub async fn get(&self, id: TemplateId) -> Result<Template, SpaceError> {
-        Ok(self.store.read(move |tx| templates::get(tx, id)).await?)
+        Ok(self
+            .store
+            .read(move |tx| records::get::<Template>(tx, id))
+            .await?)
     }
 
     pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, SpaceError> {
@@ -53,7 +61,7 @@ impl Templates {
                 check_name_free(tx, &kept.name, None)?;
                 check_startup_script(tx, kept.startup_script_id)?;
                 check_limit(tx)?;
-                templates::insert(tx, &kept)?;
+                records::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.created", &kept)?;
                 Ok::<_, SpaceError>(())
@@ -70,7 +78,7 @@ impl Templates {
     ) -> Result<Template, SpaceError> {
         self.writer
             .write(caller, move |tx, caller| {
-                let current = templates::get(tx, id)?;
+                let current = records::get::<Template>(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 let changed = patched(&current, patch);
@@ -78,7 +86,7 @@ impl Templates {
                 check_name_free(tx, &changed.name, Some(id))?;
                 check_startup_script(tx, changed.startup_script_id)?;
                 let changed = record(changed, id, current.created_at);
-                templates::update(tx, &changed)?;
+                records::replace(tx, &changed)?;
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.updated", &changed)?;
                 Ok(changed)
@@ -89,7 +97,7 @@ impl Templates {
     pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), SpaceError> {
         self.writer
             .write(caller, move |tx, caller| {
-                let template = templates::get(tx, id)?;
+                let template = records::get::<Template>(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 let uses = templates::list_uses(tx, id)?;
@@ -100,7 +108,7 @@ impl Templates {
                         by: name_uses(caller, sees_all, &uses),
                     });
                 }
-                templates::delete(tx, id)?;
+                records::delete::<Template>(tx, id)?;
                 Ok(append(tx, &actor.name, "template.deleted", &template)?)
             })
             .await
@@ -185,7 +193,7 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
 }
 
 fn check_limit(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
-    match templates::count(tx)? < TEMPLATES_MAX {
+    match records::count::<Template>(tx, &())? < TEMPLATES_MAX {
         true => Ok(()),
         false => Err(SpaceError::Conflict(format!(
             "there are {TEMPLATES_MAX} templates already, and no more are allowed; delete one first"
@@ -198,7 +206,8 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Spa
     let Some(id) = id else {
         return Ok(());
     };
-    let found = scripts::find(tx, id)?.filter(|script| script.owner == ScriptOwner::Global);
+    let found =
+        records::find::<Script>(tx, id)?.filter(|script| script.owner == ScriptOwner::Global);
     match found {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
         _ => Err(SpaceError::Invalid(format!(
@@ -212,7 +221,7 @@ fn check_name_free(
     name: &str,
     except: Option<TemplateId>,
 ) -> Result<(), SpaceError> {
-    match templates::find_by_name(tx, name)? {
+    match records::find_named::<Template>(tx, &(), name)? {
         Some(other) if Some(other.id) != except => Err(SpaceError::Conflict(format!(
             "a template named `{name}` exists already"
         ))),

@@ -1,9 +1,16 @@
 //! The quotas of a user and their use (`GET /api/stats/quotas`).
 
 use svc_core::{Quota, UserId};
-use svc_protocol::api::{QuotaUse, QuotaUses};
+use svc_protocol::api::{QuotaUse, QuotaUses, Script};
 use svc_store::{
-    StoreError, Tx, audit, events::usage, schedules, scripts, sinks, sources, tokens, users,
+    StoreError, Tx, audit,
+    events::usage,
+    records,
+    schedules::ScheduleRow,
+    sinks::{self, SinkRow},
+    sources::SourceRow,
+    tokens::TokenRow,
+    users,
 };
 
 use super::{Overview, StatsError};
@@ -57,11 +64,11 @@ fn count_stored(tx: &mut Tx<'_>, user: UserId, quota: Quota) -> Result<Option<u6
     let key = sinks::owner_key(user);
     Ok(Some(match quota {
         Quota::Spaces => users::count_spaces(tx, user)?,
-        Quota::Tokens => tokens::count(tx, user)?,
-        Quota::Scripts => scripts::count(tx, &key)?,
-        Quota::Sinks => sinks::count(tx, &key)?,
-        Quota::Sources => sources::count(tx, user)?,
-        Quota::Schedules => schedules::count(tx, user)?,
+        Quota::Tokens => records::count::<TokenRow>(tx, &user)?,
+        Quota::Scripts => records::count::<Script>(tx, &key)?,
+        Quota::Sinks => records::count::<SinkRow>(tx, &key)?,
+        Quota::Sources => records::count::<SourceRow>(tx, &user)?,
+        Quota::Schedules => records::count::<ScheduleRow>(tx, &user)?,
         Quota::EventBytes => usage::bytes_of(tx, Some(user))?,
         Quota::AuditBytes => audit::usage::bytes_on_day(tx, user, svc_clock::now())?,
         Quota::Methods | Quota::Streams => return Ok(None),

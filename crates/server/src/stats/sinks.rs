@@ -10,7 +10,8 @@ use svc_protocol::api::{SinkStats, SinkStatsPoint};
 use svc_store::{
     Tx,
     method_stats::{self, StatsTable},
-    sinks,
+    records,
+    sinks::SinkRow,
 };
 
 use super::{
@@ -32,7 +33,8 @@ impl MethodStatistics {
         let name = name_of_sink(id);
         let wanted = name.clone();
         let read = move |tx: &mut Tx<'_>| {
-            let sink = sinks::find(tx, id)?.filter(|sink| keys.contains(&sink.owner_key));
+            let sink =
+                records::find::<SinkRow>(tx, id)?.filter(|sink| keys.contains(&sink.owner_key));
             let Some(sink) = sink else { return Ok(None) };
             let table = StatsTable::Methods;
             let counts = method_stats::list(tx, table, sink.owner_id, &wanted, first)?;

@@ -3,10 +3,9 @@
 use svc_core::{OAuthClientId, Timestamp, oauth::ClientKind};
 
 use crate::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
     record::record,
+    records::kept,
     sql::{Tx, values},
     value::Hash,
 };
@@ -32,8 +31,9 @@ record! {
     blocked, created_at, last_used_at
 }
 
-pub fn insert(tx: &mut Tx<'_>, client: &ClientRow) -> Result<(), StoreError> {
-    tx.insert(client)
+kept! {
+    ClientRow "app": OAuthClientId, fixed [client_id, kind, secret_hash, created_at, last_used_at],
+    of (): ()
 }
 
 /// Inserts an app, or updates the name and the addresses of the app with the same `client_id`.
@@ -53,24 +53,9 @@ pub fn put_document(tx: &mut Tx<'_>, client: &ClientRow) -> Result<ClientRow, St
     Ok(client.clone())
 }
 
-pub fn find(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<Option<ClientRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
 /// The app that presents this `client_id`.
 pub fn find_presented(tx: &mut Tx<'_>, client_id: &str) -> Result<Option<ClientRow>, StoreError> {
     tx.find_record("WHERE client_id = ?1", values![client_id])
-}
-
-pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<ClientRow>, StoreError> {
-    page.records(tx, Conditions::default())
-}
-
-pub fn set_blocked(tx: &mut Tx<'_>, id: OAuthClientId, blocked: bool) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE oauth_clients SET blocked = ?2 WHERE id = ?1",
-        values![id, blocked],
-    )
 }
 
 pub fn set_last_used(tx: &mut Tx<'_>, id: OAuthClientId, at: Timestamp) -> Result<(), StoreError> {
@@ -78,10 +63,6 @@ pub fn set_last_used(tx: &mut Tx<'_>, id: OAuthClientId, at: Timestamp) -> Resul
         "UPDATE oauth_clients SET last_used_at = ?2 WHERE id = ?1",
         values![id, at],
     )
-}
-
-pub fn delete(tx: &mut Tx<'_>, id: OAuthClientId) -> Result<bool, StoreError> {
-    tx.changes("DELETE FROM oauth_clients WHERE id = ?1", values![id])
 }
 
 /// Apps that no administrator added or blocked and that no user has connected.

@@ -7,6 +7,7 @@ use crate::{
     error::StoreError,
     page::{Page, PageRequest},
     record::record,
+    records::kept,
     sql::{Tx, values},
 };
 
@@ -28,13 +29,7 @@ record! {
     last_used_at, expires_at
 }
 
-pub fn insert(tx: &mut Tx<'_>, grant: &GrantRow) -> Result<(), StoreError> {
-    tx.insert(grant)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: GrantId) -> Result<Option<GrantRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
+kept! { GrantRow "grant": GrantId, fixed [] }
 
 /// Grants of a user that have not expired.
 pub fn list(
@@ -53,11 +48,6 @@ pub fn count_of_client(tx: &mut Tx<'_>, client: OAuthClientId) -> Result<u64, St
         "SELECT COUNT(*) FROM oauth_grants WHERE client_id = ?1",
         values![client],
     )
-}
-
-/// Deletes a grant with its tokens. Returns whether it existed.
-pub fn delete(tx: &mut Tx<'_>, id: GrantId) -> Result<bool, StoreError> {
-    tx.changes("DELETE FROM oauth_grants WHERE id = ?1", values![id])
 }
 
 /// Deletes all grants of an app. Returns their users.

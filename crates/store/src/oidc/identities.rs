@@ -5,6 +5,7 @@ use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserId};
 use crate::{
     error::StoreError,
     record::record,
+    records::kept,
     sql::{Tx, values},
 };
 
@@ -26,12 +27,8 @@ record! {
     created_at, last_login_at
 }
 
-pub fn insert(tx: &mut Tx<'_>, identity: &IdentityRow) -> Result<(), StoreError> {
-    tx.insert(identity)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: OidcIdentityId) -> Result<Option<IdentityRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
+kept! {
+    IdentityRow "identity": OidcIdentityId, fixed [], of user_id: UserId
 }
 
 /// The identity of an account. Only issuer and subject together identify an account.
@@ -41,10 +38,6 @@ pub fn find_subject(
     sub: &str,
 ) -> Result<Option<IdentityRow>, StoreError> {
     tx.find_record("WHERE issuer = ?1 AND sub = ?2", values![issuer, sub])
-}
-
-pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<IdentityRow>, StoreError> {
-    tx.list_records("WHERE user_id = ?1 ORDER BY id", values![user])
 }
 
 /// All identities of a provider. The list may be long.
@@ -66,10 +59,6 @@ pub fn count_of_provider(tx: &mut Tx<'_>, provider: OidcProviderId) -> Result<u6
 pub fn set_login(tx: &mut Tx<'_>, identity: &IdentityRow) -> Result<(), StoreError> {
     tx.update(identity, "email, display_name, last_login_at")
         .map(drop)
-}
-
-pub fn delete(tx: &mut Tx<'_>, id: OidcIdentityId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM oidc_identities WHERE id = ?1", values![id])
 }
 
 /// Whether an active user with a role of this name has signed in with an enabled provider.

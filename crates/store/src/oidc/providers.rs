@@ -6,10 +6,9 @@ use svc_core::{OidcProviderId, Timestamp};
 use svc_protocol::api::ClaimMapping;
 
 use crate::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
     record::record,
+    records::kept,
     sql::{Tx, values},
     value::as_json,
 };
@@ -42,36 +41,15 @@ record! {
     create_users, required_claims, groups_claim, mappings, created_at
 }
 
+kept! {
+    ProviderRow "provider": OidcProviderId, fixed [name, issuer, created_at],
+    of (): (), unique [name] named name
+}
+
 as_json!(BTreeMap<String, Vec<String>>, Vec<ClaimMapping>);
-
-pub fn insert(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), StoreError> {
-    tx.insert(provider)
-}
-
-/// Writes everything except the id, the name and the issuer, which never change.
-pub fn update(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), StoreError> {
-    tx.update(
-        provider,
-        "label, client_id, sealed_secret, scopes, enabled, create_users, required_claims,
-         groups_claim, mappings",
-    )
-    .map(drop)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: OidcProviderId) -> Result<Option<ProviderRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
-pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<ProviderRow>, StoreError> {
-    tx.find_record("WHERE name = ?1", values![name])
-}
 
 pub fn find_by_issuer(tx: &mut Tx<'_>, issuer: &str) -> Result<Option<ProviderRow>, StoreError> {
     tx.find_record("WHERE issuer = ?1", values![issuer])
-}
-
-pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<ProviderRow>, StoreError> {
-    page.records(tx, Conditions::default())
 }
 
 /// The providers that the sign-in page shows.
@@ -83,13 +61,4 @@ pub fn list_enabled(tx: &mut Tx<'_>) -> Result<Vec<ProviderRow>, StoreError> {
 pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     let sql = "SELECT id FROM oidc_providers WHERE sealed_secret IS NOT NULL LIMIT 1";
     tx.exists(sql, &[])
-}
-
-pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
-    tx.get("SELECT COUNT(*) FROM oidc_providers", &[])
-}
-
-/// Deletes a provider with its identities.
-pub fn delete(tx: &mut Tx<'_>, id: OidcProviderId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM oidc_providers WHERE id = ?1", values![id])
 }

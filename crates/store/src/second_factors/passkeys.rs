@@ -5,6 +5,7 @@ use svc_core::{PasskeyId, Timestamp, UserId};
 use crate::{
     error::StoreError,
     record::record,
+    records::kept,
     sql::{Tx, values},
     value::Hash,
 };
@@ -28,6 +29,12 @@ record! {
     last_used_at
 }
 
+kept! {
+    PasskeyRow "passkey": PasskeyId,
+    fixed [user_id, credential_id, public_key, counter, created_at, last_used_at],
+    of user_id: UserId
+}
+
 /// A challenge is stored as its hash.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChallengeRow {
@@ -41,34 +48,11 @@ pub struct ChallengeRow {
 
 record! { ChallengeRow in "passkey_challenges": hash, purpose, user_id, expires_at }
 
-pub fn insert(tx: &mut Tx<'_>, passkey: &PasskeyRow) -> Result<(), StoreError> {
-    tx.insert(passkey)
-}
-
-pub fn find(tx: &mut Tx<'_>, id: PasskeyId) -> Result<Option<PasskeyRow>, StoreError> {
-    tx.find_record("WHERE id = ?1", values![id])
-}
-
 pub fn find_credential(
     tx: &mut Tx<'_>,
     credential_id: &[u8],
 ) -> Result<Option<PasskeyRow>, StoreError> {
     tx.find_record("WHERE credential_id = ?1", values![credential_id.to_vec()])
-}
-
-pub fn list(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<PasskeyRow>, StoreError> {
-    tx.list_records("WHERE user_id = ?1 ORDER BY id", values![user])
-}
-
-pub fn rename(tx: &mut Tx<'_>, id: PasskeyId, name: &str) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE passkeys SET name = ?2 WHERE id = ?1",
-        values![id, name],
-    )
-}
-
-pub fn delete(tx: &mut Tx<'_>, id: PasskeyId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM passkeys WHERE id = ?1", values![id])
 }
 
 /// Records a use. Returns false if the counter did not increase. An authenticator that does not

@@ -10,7 +10,7 @@ use svc_core::{
 };
 use svc_protocol::api::{SinkPause, SinkType, WebhookFormat};
 
-use crate::{record::record, value::as_json};
+use crate::{record::record, records::kept, value::as_json};
 
 /// The `owner_key` of sinks that see the events of all users.
 pub const GLOBAL: &str = "global";
@@ -110,6 +110,12 @@ record! {
     SinkRow in "event_sinks": id, owner_key, owner_id, name, description, patterns, kind as "type",
     active, config, policy, paused, secret, previous_secret, previous_until, sealed_headers,
     sealed_client_key, created_at
+}
+
+kept! {
+    SinkRow "sink": SinkId, fixed [owner_key, owner_id, type, created_at],
+    of owner_key: str, unique [owner_key, name] named name,
+    size "octet_length(config) + octet_length(description) + octet_length(patterns)"
 }
 
 /// The `owner_key` of a user's own sinks.

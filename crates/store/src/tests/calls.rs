@@ -16,8 +16,9 @@ use crate::{
     PageRequest, Store, StoreError, Tx,
     calls::{self, CallFilter, CallPage, Coverage, KeepRule, Reach},
     engines::{TestEngine, on_each_engine},
+    records,
     sql::values,
-    users::{self, UserRow},
+    users::UserRow,
 };
 
 const KEEP: KeepRule = KeepRule {
@@ -35,7 +36,7 @@ fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
         active: true,
         created_at: Timestamp(1),
     };
-    users::insert(tx, &user)?;
+    records::insert(tx, &user)?;
     Ok(user.id)
 }
 

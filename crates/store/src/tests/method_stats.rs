@@ -12,6 +12,7 @@ use crate::{
     Store, StoreError, Tx,
     engines::{TestEngine, on_each_engine},
     method_stats::{self, StatsTable},
+    records,
     sql::values,
     users::{self, UserRow},
 };
@@ -28,7 +29,7 @@ fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
         active: true,
         created_at: Timestamp(1),
     };
-    users::insert(tx, &user)?;
+    records::insert(tx, &user)?;
     Ok(user.id)
 }
 

@@ -10,11 +10,12 @@ use crate::{
     engines::{TestEngine, on_each_engine},
     oidc::{
         grants::{self, ProviderLogin},
-        identities::{self, IdentityRow},
-        providers::{self, ProviderRow},
+        identities::IdentityRow,
+        providers::ProviderRow,
         sessions,
     },
-    users::{self, UserRow},
+    records,
+    users::UserRow,
 };
 
 const AT: Timestamp = Timestamp(1_700_000_000_123);
@@ -49,9 +50,9 @@ async fn a_session_at_a_provider_is_found_by_its_grants_and_its_pending_codes(en
             active: true,
             created_at: AT,
         };
-        users::insert(tx, &user)?;
+        records::insert(tx, &user)?;
         let provider = provider();
-        providers::insert(tx, &provider)?;
+        records::insert(tx, &provider)?;
         let identity = IdentityRow {
             id: OidcIdentityId(Uuid::now_v7()),
             provider_id: provider.id,
@@ -63,7 +64,7 @@ async fn a_session_at_a_provider_is_found_by_its_grants_and_its_pending_codes(en
             created_at: AT,
             last_login_at: None,
         };
-        identities::insert(tx, &identity)?;
+        records::insert(tx, &identity)?;
         let login = |sid: &str| ProviderLogin {
             identity_id: identity.id,
             sid: Some(sid.to_owned()),

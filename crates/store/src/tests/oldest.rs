@@ -13,16 +13,17 @@ use crate::{
     Hash, StoreError, Tx,
     engines::{TestEngine, on_each_engine},
     oauth::{
-        clients::{self, ClientRow},
+        clients::ClientRow,
         codes::{self, CodeRow},
         consents::{self, ConsentRow},
         devices::{self, DeviceRow, DeviceState},
     },
     oidc::{
         logins::{self, LoginRow},
-        providers::{self, ProviderRow},
+        providers::ProviderRow,
     },
-    users::{self, UserRow},
+    records,
+    users::UserRow,
 };
 
 const AT: Timestamp = Timestamp(1_700_000_000_123);
@@ -64,7 +65,7 @@ fn insert_owners(tx: &mut Tx<'_>) -> Result<Owners, StoreError> {
         active: true,
         created_at: AT,
     };
-    users::insert(tx, &user)?;
+    records::insert(tx, &user)?;
     let client = ClientRow {
         id: owners.client,
         client_id: "app".into(),
@@ -77,7 +78,7 @@ fn insert_owners(tx: &mut Tx<'_>) -> Result<Owners, StoreError> {
         created_at: AT,
         last_used_at: None,
     };
-    clients::insert(tx, &client)?;
+    records::insert(tx, &client)?;
     let provider = ProviderRow {
         id: owners.provider,
         name: "work".into(),
@@ -93,7 +94,7 @@ fn insert_owners(tx: &mut Tx<'_>) -> Result<Owners, StoreError> {
         mappings: Vec::new(),
         created_at: AT,
     };
-    providers::insert(tx, &provider)?;
+    records::insert(tx, &provider)?;
     Ok(owners)
 }
 

@@ -8,17 +8,16 @@ use svc_core::{
     TemplateId, Timestamp, UserId, UserName,
     space::{Health, HealthCheck, Probe, Runtime, State, StopReason},
 };
-use svc_protocol::api::{AuditQuery, Port, Template};
+use svc_protocol::api::{AuditQuery, Port, Role, Template};
 use uuid::Uuid;
 
 use crate::{
-    PageRequest, StoreError, Tx, agent_tokens,
-    agent_tokens::{AgentTokenKind, AgentTokenRow},
+    PageRequest, StoreError, Tx,
+    agent_tokens::{self, AgentTokenKind, AgentTokenRow},
     audit,
     engines::{TestEngine, on_each_engine},
-    meta, roles,
+    meta, records, roles,
     spaces::{self, NewState, SpaceRow},
-    templates,
     users::{self, UserRow},
 };
 
@@ -43,9 +42,12 @@ fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
         active: true,
         created_at: AT,
     };
-    users::insert(tx, &user)?;
-    assert_eq!(users::find(tx, user.id)?, Some(user.clone()));
-    assert_eq!(users::find_by_name(tx, name)?, Some(user.clone()));
+    records::insert(tx, &user)?;
+    assert_eq!(records::find::<UserRow>(tx, user.id)?, Some(user.clone()));
+    assert_eq!(
+        records::find_named::<UserRow>(tx, &(), name)?,
+        Some(user.clone())
+    );
     Ok(user.id)
 }
 
@@ -78,7 +80,7 @@ async fn a_space_goes_through_its_states(engine: &TestEngine) {
         let owner = insert_user(tx, "ann")?;
         let row = space(owner, "lab");
         let id = row.id;
-        spaces::insert(tx, &row)?;
+        records::insert(tx, &row)?;
         assert_eq!(spaces::get(tx, id)?, row);
 
         let node_id = ServerId(Uuid::now_v7());
@@ -108,7 +110,7 @@ async fn a_space_goes_through_its_states(engine: &TestEngine) {
             spaces::get(tx, id),
             Err(StoreError::Missing { kind: "space", .. })
         ));
-        let kept = spaces::find(tx, id)?.expect("the record stays");
+        let kept = records::find::<SpaceRow>(tx, id)?.expect("the record stays");
         assert_eq!(kept.deleted_at, Some(AT));
         Ok(())
     })
@@ -119,13 +121,13 @@ async fn a_space_name_is_unique_per_owner_until_it_is_deleted(engine: &TestEngin
     with_store(engine, |tx| {
         let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
         let first = space(ann, "lab");
-        spaces::insert(tx, &first)?;
-        spaces::insert(tx, &space(bob, "lab"))?;
-        let again = tx.attempt(|tx| spaces::insert(tx, &space(ann, "lab")));
+        records::insert(tx, &first)?;
+        records::insert(tx, &space(bob, "lab"))?;
+        let again = tx.attempt(|tx| records::insert(tx, &space(ann, "lab")));
         assert!(matches!(again, Err(StoreError::Unique(_))), "{again:?}");
         spaces::mark_deleted(tx, first.id, AT)?;
         let second = space(ann, "lab");
-        spaces::insert(tx, &second)?;
+        records::insert(tx, &second)?;
         assert_eq!(spaces::find_by_name(tx, ann, "lab")?, Some(second));
         assert_eq!(users::count_spaces(tx, ann)?, 1);
         let refused = tx.attempt(|tx| users::delete(tx, ann));
@@ -133,14 +135,14 @@ async fn a_space_name_is_unique_per_owner_until_it_is_deleted(engine: &TestEngin
         // Only the newest records of deleted spaces are kept.
         let later = [space(ann, "two"), space(ann, "three"), space(bob, "two")];
         for (n, row) in later.iter().enumerate() {
-            spaces::insert(tx, row)?;
+            records::insert(tx, row)?;
             spaces::mark_deleted(tx, row.id, AT.plus(Duration::from_secs(n as u64 + 1)))?;
         }
         let keep = NonZeroU32::new(2).expect("not zero");
         spaces::prune_deleted(tx, later[1].id, keep)?;
-        assert_eq!(spaces::find(tx, first.id)?, None);
+        assert_eq!(records::find::<SpaceRow>(tx, first.id)?, None);
         for row in &later {
-            assert!(spaces::find(tx, row.id)?.is_some());
+            assert!(records::find::<SpaceRow>(tx, row.id)?.is_some());
         }
         assert_eq!(users::count_spaces(tx, ann)?, 1);
         Ok(())
@@ -154,9 +156,9 @@ async fn lists_are_read_page_by_page_in_the_order_of_time(engine: &TestEngine) {
         let mut expected = Vec::new();
         for n in 0..5 {
             let row = space(ann, &format!("s{n}"));
-            spaces::insert(tx, &row)?;
+            records::insert(tx, &row)?;
             expected.push(row.id);
-            spaces::insert(tx, &space(bob, &format!("s{n}")))?;
+            records::insert(tx, &space(bob, &format!("s{n}")))?;
         }
         let mut found = Vec::new();
         let mut cursor = None;
@@ -192,17 +194,17 @@ async fn a_template_is_read_as_it_was_written_and_its_spaces_outlive_it(engine: 
             custom_fields: BTreeMap::from([("team".into(), "ops".into())]),
             created_at: AT,
         };
-        templates::insert(tx, &template)?;
-        let found = templates::find_by_name(tx, "python")?.expect("inserted");
+        records::insert(tx, &template)?;
+        let found = records::find_named::<Template>(tx, &(), "python")?.expect("inserted");
         assert_eq!(json!(found), json!(template));
         let row = SpaceRow {
             template_id: Some(template.id),
             ..space(owner, "lab")
         };
-        spaces::insert(tx, &row)?;
-        assert!(templates::delete(tx, template.id)?);
+        records::insert(tx, &row)?;
+        assert!(records::delete::<Template>(tx, template.id)?);
         assert_eq!(spaces::get(tx, row.id)?.template_id, None);
-        assert!(templates::get(tx, template.id).is_err());
+        assert!(records::get::<Template>(tx, template.id).is_err());
         Ok(())
     })
     .await;
@@ -227,17 +229,17 @@ async fn a_zero_character_is_refused_in_texts_and_kept_in_json(engine: &TestEngi
         column: "name".into(),
     });
     let row = bad.clone();
-    let inserted = store.write(move |tx| templates::insert(tx, &row)).await;
+    let inserted = store.write(move |tx| records::insert(tx, &row)).await;
     assert_eq!(inserted, refused);
     let row = template.clone();
-    let inserted = store.write(move |tx| templates::insert(tx, &row)).await;
+    let inserted = store.write(move |tx| records::insert(tx, &row)).await;
     assert_eq!(inserted, Ok(()));
     let updated = store
-        .write(move |tx| templates::update(tx, &bad).map(drop))
+        .write(move |tx| records::replace(tx, &bad).map(drop))
         .await;
     assert_eq!(updated, refused);
     let found = store
-        .read(move |tx| templates::get(tx, template.id))
+        .read(move |tx| records::get::<Template>(tx, template.id))
         .await
         .expect("read");
     assert_eq!(json!(found), json!(template));
@@ -248,7 +250,7 @@ async fn a_space_has_one_agent_token_of_each_kind(engine: &TestEngine) {
     with_store(engine, |tx| {
         let owner = insert_user(tx, "ann")?;
         let row = space(owner, "lab");
-        spaces::insert(tx, &row)?;
+        records::insert(tx, &row)?;
         let token = |byte, kind| AgentTokenRow {
             made_by: None,
             id: Id(Uuid::now_v7()),
@@ -277,7 +279,7 @@ async fn a_space_has_one_agent_token_of_each_kind(engine: &TestEngine) {
 async fn roles_give_a_user_the_union_of_their_permissions(engine: &TestEngine) {
     with_store(engine, |tx| {
         let id = insert_user(tx, "ann")?;
-        let auditor = svc_protocol::api::Role {
+        let auditor = Role {
             id: svc_core::RoleId(Uuid::now_v7()),
             name: "auditor".into(),
             permissions: Permissions::of(&[Permission::ViewAudit]),
@@ -285,15 +287,15 @@ async fn roles_give_a_user_the_union_of_their_permissions(engine: &TestEngine) {
             created_at: AT,
             require_second_factor: false,
         };
-        roles::insert(tx, &auditor)?;
-        let user = roles::find_by_name(tx, "user")?.expect("built in");
+        records::insert(tx, &auditor)?;
+        let user = records::find_named::<Role>(tx, &(), "user")?.expect("built in");
         assert!(user.builtin);
         roles::set_of_user(tx, id, &[auditor.id, user.id])?;
         let profile = users::find_profile(tx, id)?.expect("inserted");
         assert_eq!(profile.roles, ["auditor", "user"]);
         let expected = Permissions::of_role_user().union(auditor.permissions);
         assert_eq!(profile.permissions, expected);
-        let admin = roles::find_by_name(tx, "admin")?.expect("built in");
+        let admin = records::find_named::<Role>(tx, &(), "admin")?.expect("built in");
         assert_eq!(admin.permissions, Permissions::all());
         Ok(())
     })

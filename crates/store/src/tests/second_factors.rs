@@ -6,17 +6,17 @@ use uuid::Uuid;
 use crate::{
     StoreError, Tx,
     engines::{TestEngine, on_each_engine},
-    roles,
+    records, roles,
     second_factors::{
         self,
         passkeys::{self, ChallengeRow, PasskeyRow},
-        pending,
-        pending::PendingLoginRow,
-        recovery_codes, totp,
-        totp::{EnrolmentRow, TotpRow},
+        pending::{self, PendingLoginRow},
+        recovery_codes,
+        totp::{self, EnrolmentRow, TotpRow},
     },
     users::{self, UserRow},
 };
+use svc_protocol::api::Role;
 
 const AT: Timestamp = Timestamp(1_700_000_000_123);
 
@@ -35,7 +35,7 @@ async fn with_user(
             active: true,
             created_at: AT,
         };
-        users::insert(tx, &user)?;
+        records::insert(tx, &user)?;
         work(tx, user.id)
     });
     written.await.expect("committed");
@@ -118,9 +118,10 @@ async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEng
             Ok::<_, StoreError>((profile.has_second_factor, profile.requires_second_factor))
         };
         assert_eq!(flags(tx)?, (false, false), "an enrolment is not a factor");
-        let role = roles::find_by_name(tx, "user")?.expect("built in");
+        let mut role = records::find_named::<Role>(tx, &(), "user")?.expect("built in");
         roles::set_of_user(tx, user, &[role.id])?;
-        roles::set_require_second_factor(tx, role.id, true)?;
+        role.require_second_factor = true;
+        records::replace(tx, &role)?;
         assert_eq!(flags(tx)?, (false, true));
         totp::set(tx, &app(user))?;
         assert_eq!(flags(tx)?, (true, true));
@@ -183,7 +184,7 @@ async fn a_counter_only_goes_forward_unless_the_passkey_does_not_count(engine: &
         };
         let (counting, other) = (passkey("counting", 4), passkey("other", 0));
         for passkey in [&counting, &other] {
-            passkeys::insert(tx, passkey)?;
+            records::insert(tx, passkey)?;
         }
         assert!(second_factors::exists(tx, user)?);
         for (counter, is_next) in [(4, false), (3, false), (0, false), (5, true), (5, false)] {
@@ -198,7 +199,7 @@ async fn a_counter_only_goes_forward_unless_the_passkey_does_not_count(engine: &
         let found = passkeys::find_credential(tx, &id)?.expect("inserted");
         assert_eq!((found.counter, found.last_used_at), (5, Some(AT)));
         second_factors::delete_of_user(tx, user)?;
-        assert_eq!(passkeys::list(tx, user)?, []);
+        assert_eq!(records::list_of::<PasskeyRow>(tx, &user)?, []);
         assert!(!second_factors::exists(tx, user)?);
         Ok(())
     })

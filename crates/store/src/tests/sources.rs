@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::{
     PageRequest, StoreError, Tx,
     engines::{TestEngine, on_each_engine},
+    records,
     schedules::{self, Advance, ScheduleRow},
     sources::{self, SourceRow},
     users::{self, UserRow},
@@ -25,7 +26,7 @@ fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
         active: true,
         created_at: Timestamp(1),
     };
-    users::insert(tx, &user)?;
+    records::insert(tx, &user)?;
     Ok(user.id)
 }
 
@@ -82,28 +83,34 @@ async fn sources_are_read_as_written_and_deleted_with_their_user(engine: &TestEn
     with_store(engine, |tx| {
         let (ann, ben) = (insert_user(tx, "ann")?, insert_user(tx, "ben")?);
         let mut one = source(ann, "one", 1);
-        sources::insert(tx, &one)?;
-        sources::insert(tx, &source(ben, "one", 2))?;
-        assert_eq!(sources::find(tx, one.id)?, Some(one.clone()));
-        assert_eq!(sources::find_by_name(tx, ann, "one")?, Some(one.clone()));
-        assert_eq!(sources::find_by_name(tx, ann, "two")?, None);
+        records::insert(tx, &one)?;
+        records::insert(tx, &source(ben, "one", 2))?;
+        assert_eq!(records::find::<SourceRow>(tx, one.id)?, Some(one.clone()));
+        assert_eq!(
+            records::find_named::<SourceRow>(tx, &ann, "one")?,
+            Some(one.clone())
+        );
+        assert_eq!(records::find_named::<SourceRow>(tx, &ann, "two")?, None);
         one.name = "two".to_owned();
         one.token_hash = [3; 32];
         one.previous_secret = one.secret.take();
         one.previous_until = Some(Timestamp(9));
-        sources::update(tx, &one)?;
-        assert_eq!(sources::list_of_owner(tx, ann)?, [one.clone()]);
-        let listed = sources::list(tx, ann, PageRequest::default())?;
+        records::replace(tx, &one)?;
+        assert_eq!(records::list_of::<SourceRow>(tx, &ann)?, [one.clone()]);
+        let listed = records::list::<SourceRow>(tx, &ann, PageRequest::default())?;
         assert_eq!(listed.items, [one.clone()]);
         assert_eq!(
-            (sources::count(tx, ann)?, sources::list_all(tx)?.len()),
+            (
+                records::count::<SourceRow>(tx, &ann)?,
+                records::list_all::<SourceRow>(tx)?.len()
+            ),
             (1, 2)
         );
         assert!(sources::any_secret(tx)?, "that of Ben");
         users::delete(tx, ben)?;
         assert!(!sources::any_secret(tx)?);
-        sources::delete(tx, one.id)?;
-        let missing = sources::update(tx, &one);
+        records::delete::<SourceRow>(tx, one.id)?;
+        let missing = records::replace(tx, &one);
         assert!(matches!(missing, Err(StoreError::Missing { .. })));
         Ok(())
     })
@@ -115,10 +122,10 @@ async fn a_schedule_advances_from_each_run_once(engine: &TestEngine) {
         let ann = insert_user(tx, "ann")?;
         assert_eq!(schedules::first_due(tx)?, None);
         let due = schedule(ann, "due", Some(100));
-        schedules::insert(tx, &due)?;
-        schedules::insert(tx, &schedule(ann, "later", Some(200)))?;
-        schedules::insert(tx, &schedule(ann, "off", None))?;
-        assert_eq!(schedules::count(tx, ann)?, 3);
+        records::insert(tx, &due)?;
+        records::insert(tx, &schedule(ann, "later", Some(200)))?;
+        records::insert(tx, &schedule(ann, "off", None))?;
+        assert_eq!(records::count::<ScheduleRow>(tx, &ann)?, 3);
         assert_eq!(schedules::first_due(tx)?, Some(Timestamp(100)));
         let names = |tx: &mut Tx<'_>, now| {
             let listed = schedules::list_due(tx, Timestamp(now), 10)?;
@@ -136,10 +143,10 @@ async fn a_schedule_advances_from_each_run_once(engine: &TestEngine) {
         assert!(!schedules::advance(tx, &advance)?, "only once");
         let event = EventId(Uuid::now_v7());
         schedules::set_failure(tx, due.id, "no right")?;
-        let failed = schedules::find(tx, due.id)?.expect("there");
+        let failed = records::find::<ScheduleRow>(tx, due.id)?.expect("there");
         assert_eq!(failed.failure.as_deref(), Some("no right"));
         schedules::set_ran(tx, due.id, Timestamp(100), event)?;
-        let ran = schedules::find_by_name(tx, ann, "due")?.expect("there");
+        let ran = records::find_named::<ScheduleRow>(tx, &ann, "due")?.expect("there");
         assert_eq!(
             (ran.next_at, ran.last_at, ran.last_event_id, ran.failure),
             (
@@ -151,17 +158,17 @@ async fn a_schedule_advances_from_each_run_once(engine: &TestEngine) {
         );
         assert_eq!(ran.payload.as_str(), due.payload.as_str());
         assert_eq!(ran.missed, MissedPolicy::All);
-        let listed = schedules::list(tx, ann, PageRequest::default())?;
+        let listed = records::list::<ScheduleRow>(tx, &ann, PageRequest::default())?;
         assert_eq!(listed.items.len(), 3);
         let off = ScheduleRow {
             active: false,
             next_at: None,
             ..due
         };
-        schedules::update(tx, &off)?;
+        records::replace(tx, &off)?;
         assert_eq!(schedules::first_due(tx)?, Some(Timestamp(200)));
-        schedules::delete(tx, off.id)?;
-        assert_eq!(schedules::count(tx, ann)?, 2);
+        records::delete::<ScheduleRow>(tx, off.id)?;
+        assert_eq!(records::count::<ScheduleRow>(tx, &ann)?, 2);
         Ok(())
     })
     .await;

@@ -17,7 +17,7 @@ use svc_protocol::{
     jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than},
 };
 use svc_store::{
-    StoreError, Tx,
+    StoreError, Tx, records,
     sinks::{self, SinkRow},
     users,
 };
@@ -243,7 +243,7 @@ impl Deliverers {
                     // A sink of the owner precedes a global sink with the same name.
                     let keys = [owner.to_string(), sinks::GLOBAL.to_owned()];
                     for key in &keys {
-                        let Some(sink) = sinks::find_by_name(tx, key, name)? else {
+                        let Some(sink) = records::find_named::<SinkRow>(tx, key, name)? else {
                             continue;
                         };
                         if sink.kind != SinkType::JsonRpc {

@@ -6,8 +6,8 @@ use svc_core::{
     SpaceId, UserId,
     event::{Event, EventSpace, sample},
 };
-use svc_protocol::api::WebhookFormat;
-use svc_store::{StoreError, spaces, templates};
+use svc_protocol::api::{Template, WebhookFormat};
+use svc_store::{StoreError, records, spaces::SpaceRow};
 use svc_template::{self as template, Scope};
 use thiserror::Error;
 
@@ -119,7 +119,7 @@ impl Deliverers {
         }
         self.store
             .read(move |tx| {
-                let Some(row) = spaces::find(tx, space)? else {
+                let Some(row) = records::find::<SpaceRow>(tx, space)? else {
                     return Ok(TemplateContext {
                         space: EventSpace::without_record(space),
                         custom: BTreeMap::new(),
@@ -127,7 +127,7 @@ impl Deliverers {
                 };
                 let template = row
                     .template_id
-                    .map(|id| templates::find(tx, id))
+                    .map(|id| records::find::<Template>(tx, id))
                     .transpose()?;
                 Ok(TemplateContext {
                     custom: template

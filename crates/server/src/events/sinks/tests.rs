@@ -13,11 +13,7 @@ use svc_core::{
     EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event, json_text::JsonText,
 };
 use svc_protocol::api::{AuditQuery, DeliveryState, Role, RotateSecret};
-use svc_store::{
-    deliveries::DeliveryPage,
-    roles,
-    users::{self, UserRow},
-};
+use svc_store::{deliveries::DeliveryPage, records, roles, sinks::SinkRow, users::UserRow};
 
 use super::*;
 use crate::{
@@ -104,7 +100,7 @@ impl Fixture {
     async fn store_user(&self, caller: &Caller) {
         let user = caller.user.clone();
         let write = self.service.store.write(move |tx| {
-            if users::find(tx, user.id)?.is_some() {
+            if records::find::<UserRow>(tx, user.id)?.is_some() {
                 return Ok(());
             }
             let row = UserRow {
@@ -115,7 +111,7 @@ impl Fixture {
                 active: true,
                 created_at: user.created_at,
             };
-            users::insert(tx, &row)?;
+            records::insert(tx, &row)?;
             let role = Role {
                 id: RoleId(Uuid::now_v7()),
                 name: format!("role of {}", user.name),
@@ -124,7 +120,7 @@ impl Fixture {
                 created_at: user.created_at,
                 require_second_factor: false,
             };
-            roles::insert(tx, &role)?;
+            records::insert(tx, &role)?;
             roles::set_of_user(tx, user.id, &[role.id])
         });
         write.await.expect("stored");
@@ -237,7 +233,7 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
     let read = fixture
         .service
         .store
-        .read(move |tx| sinks::get(tx, sink.id));
+        .read(move |tx| records::get::<SinkRow>(tx, sink.id));
     let row = read.await.expect("found");
     let key = secrets::parse_webhook_secret(&secret).expect("valid");
     assert_ne!(row.secret.as_deref(), Some(key.as_slice()));
@@ -254,7 +250,7 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
     let read = fixture
         .service
         .store
-        .read(move |tx| sinks::get(tx, sink.id));
+        .read(move |tx| records::get::<SinkRow>(tx, sink.id));
     let row = read.await.expect("found");
     let fresh = secrets::parse_webhook_secret(&rotated.secret).expect("valid");
     let signing = |at| {

@@ -7,10 +7,10 @@ use svc_protocol::api::Group;
 use svc_store::{
     StoreError, Tx,
     agent_tokens::{self, OwnedAgentToken},
-    groups,
     oauth::tokens::{self as app_tokens, AppTokenRow},
-    sessions::{self, SessionRow},
-    tokens::{self, TokenRow},
+    records,
+    sessions::SessionRow,
+    tokens::TokenRow,
     users::{self, Profile},
 };
 
@@ -40,8 +40,8 @@ impl UserRecords {
         Ok(Self {
             id,
             profile: users::find_profile(tx, id)?,
-            tokens: tokens::list_of_user(tx, id)?,
-            sessions: sessions::list_of_user(tx, id)?,
+            tokens: records::list_of::<TokenRow>(tx, &id)?,
+            sessions: records::list_of::<SessionRow>(tx, &id)?,
             app_tokens: app_tokens::list_of_user(tx, id)?,
         })
     }
@@ -57,11 +57,11 @@ pub(in crate::identity) struct Snapshot {
 impl Snapshot {
     pub(in crate::identity) fn read(tx: &mut Tx<'_>) -> Result<Self, StoreError> {
         let mut tokens: HashMap<UserId, Vec<TokenRow>> = HashMap::new();
-        for token in tokens::list_all(tx)? {
+        for token in records::list_all::<TokenRow>(tx)? {
             tokens.entry(token.user_id).or_default().push(token);
         }
         let mut sessions: HashMap<UserId, Vec<SessionRow>> = HashMap::new();
-        for session in sessions::list_all(tx)? {
+        for session in records::list_all::<SessionRow>(tx)? {
             sessions.entry(session.user_id).or_default().push(session);
         }
         let mut app_tokens: HashMap<UserId, Vec<AppTokenRow>> = HashMap::new();
@@ -84,7 +84,7 @@ impl Snapshot {
             .collect();
         Ok(Self {
             users,
-            groups: groups::list_all(tx)?,
+            groups: records::list_all::<Group>(tx)?,
             agent_tokens,
         })
     }

@@ -12,11 +12,12 @@ use svc_store::{
     oidc::{
         grants as oidc_grants,
         identities::{self, IdentityRow},
-        logouts, providers,
+        logouts,
         providers::ProviderRow,
         sessions as oidc_sessions,
     },
-    users,
+    records,
+    users::UserRow,
 };
 
 use super::{ExternalAccount, check_provider, mapping};
@@ -62,7 +63,7 @@ impl Identity {
                 };
                 return Err(IdentityError::conflict("identity_linked", whose));
             }
-            if identities::list_of_user(tx, user)?.len() >= IDENTITIES_MAX {
+            if records::list_of::<IdentityRow>(tx, &user)?.len() >= IDENTITIES_MAX {
                 return Err(IdentityError::conflict(
                     "too_many_identities",
                     format!("you have linked {IDENTITIES_MAX} accounts; unlink one first"),
@@ -72,7 +73,7 @@ impl Identity {
                 last_login_at: Some(now),
                 ..account.identity(user, now)
             };
-            identities::insert(tx, &known)?;
+            records::insert(tx, &known)?;
             if let Some(changes) = mapping::apply(tx, &account, &known)? {
                 entry.detail["memberships"] = changes;
             }
@@ -92,10 +93,10 @@ impl Identity {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let reading = self.store.read(move |tx| {
-            let stored = users::find(tx, user)?;
+            let stored = records::find::<UserRow>(tx, user)?;
             let mut linked = Vec::new();
-            for known in identities::list_of_user(tx, user)? {
-                let provider = providers::find(tx, known.provider_id)?;
+            for known in records::list_of::<IdentityRow>(tx, &user)? {
+                let provider = records::find::<ProviderRow>(tx, known.provider_id)?;
                 linked.push((known, provider));
             }
             Ok((stored, linked))
@@ -156,7 +157,7 @@ impl Identity {
         );
         self.change_as(caller, move |tx, caller| {
             let not_found = || IdentityError::not_found("identity", id);
-            let known = identities::find(tx, id)?.ok_or_else(not_found)?;
+            let known = records::find::<IdentityRow>(tx, id)?.ok_or_else(not_found)?;
             let user = known.user_id;
             caller.check_credentials_of(user).map_err(|_| not_found())?;
             match (proof, user == caller.user.id) {
@@ -201,7 +202,7 @@ impl Identity {
                     "the token for logout was used already",
                 ));
             }
-            let provider = providers::find(tx, provider)?
+            let provider = records::find::<ProviderRow>(tx, provider)?
                 .ok_or_else(|| IdentityError::not_found("provider", provider))?;
             let mut ended = 0;
             let mut users = Vec::new();
@@ -228,9 +229,9 @@ impl Identity {
 /// Refuses to unlink the last account of a user without a password.
 fn check_can_sign_in_without(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
     let user = known.user_id;
-    let stored = users::find(tx, user)?;
+    let stored = records::find::<UserRow>(tx, user)?;
     let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
-    if has_password || identities::list_of_user(tx, user)?.len() > 1 {
+    if has_password || records::list_of::<IdentityRow>(tx, &user)?.len() > 1 {
         return Ok(());
     }
     Err(IdentityError::conflict(
@@ -250,7 +251,7 @@ fn identities_of(
         (Some(sub), _) => found.extend(identities::find_subject(tx, issuer, sub)?),
         (None, Some(sid)) => {
             for id in oidc_sessions::list_identities(tx, issuer, sid)? {
-                found.extend(identities::find(tx, id)?);
+                found.extend(records::find::<IdentityRow>(tx, id)?);
             }
         }
         (None, None) => {}
@@ -264,6 +265,6 @@ pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), Identit
     mapping::withdraw_all(tx, known)?;
     oidc_sessions::end(tx, known.id, None)?;
     oidc_grants::end(tx, known.id, None)?;
-    identities::delete(tx, known.id)?;
+    records::delete::<IdentityRow>(tx, known.id)?;
     Ok(())
 }

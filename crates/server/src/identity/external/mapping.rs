@@ -8,11 +8,11 @@ use svc_core::{
     permission::{ROLE_ADMIN, ROLE_USER},
     power,
 };
-use svc_protocol::api::{ClaimMapping, Role};
+use svc_protocol::api::{ClaimMapping, Group, Role};
 use svc_store::{
     Tx, groups,
     oidc::{identities::IdentityRow, memberships, providers::ProviderRow},
-    roles,
+    records, roles,
 };
 
 use super::ExternalAccount;
@@ -79,7 +79,7 @@ fn sync_groups(
     let mut wanted: Vec<GroupId> = Vec::new();
     for name in meant.iter().filter_map(|mapping| mapping.group.as_ref()) {
         // A group that no longer exists is left out.
-        if let Some(group) = groups::find_by_name(tx, name)? {
+        if let Some(group) = records::find_named::<Group>(tx, &(), name)? {
             if !groups::is_member(tx, group.id, holder.1)? {
                 change.added.push(format!("group {}", group.name));
             }
@@ -89,7 +89,7 @@ fn sync_groups(
     }
     for group in memberships::list_groups(tx, holder.0)? {
         if !wanted.contains(&group) {
-            let name = groups::find(tx, group)?.map(|group| group.name);
+            let name = records::find::<Group>(tx, group)?.map(|group| group.name);
             change
                 .removed
                 .push(format!("group {}", name.unwrap_or_default()));
@@ -107,7 +107,7 @@ fn sync_roles(
 ) -> Result<(), IdentityError> {
     let mut wanted: Vec<RoleId> = Vec::new();
     for name in meant.iter().filter_map(|mapping| mapping.role.as_ref()) {
-        if let Some(role) = roles::find_by_name(tx, name)? {
+        if let Some(role) = records::find_named::<Role>(tx, &(), name)? {
             if !roles::list_holders(tx, role.id)?.contains(&holder.1) {
                 change.added.push(format!("role {}", role.name));
             }
@@ -116,7 +116,7 @@ fn sync_roles(
         }
     }
     for id in memberships::list_roles(tx, holder.0)? {
-        if let Some(role) = roles::find(tx, id)?
+        if let Some(role) = records::find::<Role>(tx, id)?
             && !wanted.contains(&id)
         {
             take_role(tx, holder, &role, change)?;
@@ -130,7 +130,7 @@ fn sync_roles(
 fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, IdentityError> {
     let mut change = Change::default();
     for id in memberships::list_roles(tx, holder.0)? {
-        if let Some(role) = roles::find(tx, id)?
+        if let Some(role) = records::find::<Role>(tx, id)?
             && power::check(Permissions::of_role_user(), role.permissions).is_err()
         {
             take_role(tx, holder, &role, &mut change)?;
@@ -201,12 +201,12 @@ pub(super) fn check_may_take(
     let actor = Actor::read(tx, caller)?;
     for mapping in &provider.mappings {
         if let Some(name) = &mapping.role
-            && let Some(role) = roles::find_by_name(tx, name)?
+            && let Some(role) = records::find_named::<Role>(tx, &(), name)?
         {
             actor.check_role(&role.name, role.permissions)?;
         }
         if let Some(name) = &mapping.group
-            && let Some(group) = groups::find_by_name(tx, name)?
+            && let Some(group) = records::find_named::<Group>(tx, &(), name)?
         {
             actor.check_group(tx, group.id, &group.name)?;
         }

@@ -8,6 +8,7 @@ use svc_store::{
         identities,
         providers::{self, ProviderRow},
     },
+    records,
 };
 
 use super::{linking::remove, mapping};
@@ -25,7 +26,7 @@ fn remove_provider(
         remove(tx, &known)?;
         users.push(known.user_id);
     }
-    providers::delete(tx, provider)?;
+    records::delete::<ProviderRow>(tx, provider)?;
     Ok(users)
 }
 
@@ -55,13 +56,13 @@ impl Identity {
             match before {
                 Some(before) => {
                     mapping::check_may_take(tx, caller, &before)?;
-                    if providers::find(tx, before.id)?.as_ref() != Some(&before) {
+                    if records::find::<ProviderRow>(tx, before.id)?.as_ref() != Some(&before) {
                         return Err(IdentityError::conflict(
                             "conflict",
                             "the provider was changed meanwhile; read it again",
                         ));
                     }
-                    providers::update(tx, &after)?;
+                    records::replace(tx, &after)?;
                 }
                 None => insert_provider(tx, &after)?,
             }
@@ -85,8 +86,8 @@ impl Identity {
             json!({}),
         );
         self.change_as(caller, move |tx, caller| {
-            let provider =
-                providers::find(tx, id)?.ok_or_else(|| IdentityError::not_found("provider", id))?;
+            let provider = records::find::<ProviderRow>(tx, id)?
+                .ok_or_else(|| IdentityError::not_found("provider", id))?;
             mapping::check_may_take(tx, caller, &provider)?;
             let users = remove_provider(tx, id)?;
             entry.detail = json!({"name": provider.name, "users": users.len()});
@@ -102,13 +103,13 @@ impl Identity {
 const PROVIDERS_MAX: u64 = 20;
 
 fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), IdentityError> {
-    if providers::count(tx)? >= PROVIDERS_MAX {
+    if records::count::<ProviderRow>(tx, &())? >= PROVIDERS_MAX {
         return Err(IdentityError::conflict(
             "too_many_providers",
             format!("there are {PROVIDERS_MAX} providers already; delete one first"),
         ));
     }
-    if providers::find_by_name(tx, &provider.name)?.is_some() {
+    if records::find_named::<ProviderRow>(tx, &(), &provider.name)?.is_some() {
         return Err(IdentityError::conflict(
             "name_taken",
             format!("another provider has the name `{}`", provider.name),
@@ -123,5 +124,5 @@ fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), Identi
             ),
         ));
     }
-    Ok(providers::insert(tx, provider)?)
+    Ok(records::insert(tx, provider)?)
 }

@@ -1,6 +1,6 @@
 use svc_core::{Permission, Permissions};
 use svc_protocol::api;
-use svc_store::PageRequest;
+use svc_store::{PageRequest, records};
 use uuid::Uuid;
 
 use super::{Fixture, assert_code};
@@ -221,7 +221,7 @@ async fn a_server_has_a_limited_number_of_groups_and_roles() {
                 created_at,
                 require_second_factor: false,
             };
-            svc_store::roles::insert(tx, &role)?;
+            records::insert(tx, &role)?;
         }
         for n in 0..9_999 {
             let group = api::Group {
@@ -229,7 +229,7 @@ async fn a_server_has_a_limited_number_of_groups_and_roles() {
                 name: format!("g{n}"),
                 created_at,
             };
-            svc_store::groups::insert(tx, &group)?;
+            records::insert(tx, &group)?;
         }
         Ok(())
     });

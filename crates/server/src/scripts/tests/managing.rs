@@ -1,8 +1,8 @@
 //! Who may see and change which scripts, and which requests are rejected.
 
 use serde_json::{Value, json};
-use svc_protocol::api::{AuditQuery, RunScript, ScriptPatch, ScriptQuery};
-use svc_store::{PageRequest, audit};
+use svc_protocol::api::{AuditQuery, RunScript, Script, ScriptPatch, ScriptQuery};
+use svc_store::{PageRequest, audit, records};
 
 use super::*;
 use crate::scripts::SourceRejected;
@@ -195,7 +195,7 @@ async fn scripts_of_an_owner_are_limited_and_listed_in_pages() {
                 source: "#".repeat(40 * 1024),
                 ..first.clone()
             };
-            svc_store::scripts::insert(tx, &script)?;
+            records::insert(tx, &script)?;
         }
         Ok(())
     });
@@ -288,7 +288,7 @@ async fn scripts_are_neither_stored_nor_run_without_workers() {
     let insert = fixture
         .app
         .store
-        .write(move |tx| svc_store::scripts::insert(tx, &stored));
+        .write(move |tx| records::insert(tx, &stored));
     insert.await.expect("inserted");
     let ran = fixture
         .app
@@ -355,7 +355,7 @@ async fn tools_that_another_server_removed_are_gone_after_all_are_read_again() {
     };
     let version = tools.version(ann.user.id);
     // Another server removes the last tool of a user, and this server misses the change.
-    let remove = move |tx: &mut svc_store::Tx<'_>| svc_store::scripts::delete(tx, removed.id);
+    let remove = move |tx: &mut svc_store::Tx<'_>| records::delete::<Script>(tx, removed.id);
     fixture.app.store.write(remove).await.expect("removed");
     assert_eq!(names(&ann), ["mine"]);
     tools.load().await.expect("loaded");

@@ -4,7 +4,10 @@
 use serde_json::json;
 use svc_core::oidc::Claims;
 use svc_server::identity::{ClientDetails, ExternalAccount};
-use svc_store::oidc::{identities, providers};
+use svc_store::{
+    oidc::{identities, providers::ProviderRow},
+    records,
+};
 
 use super::World;
 
@@ -15,7 +18,7 @@ impl World {
         let reading = self
             .app
             .store
-            .read(|tx| providers::find_by_name(tx, "corp"));
+            .read(|tx| records::find_named::<ProviderRow>(tx, &(), "corp"));
         self.provider = reading.await.expect("read");
     }
 

@@ -4,7 +4,10 @@ use std::{sync::atomic::Ordering::SeqCst, time::Duration};
 
 use svc_core::delivery_policy::{DeliveryPolicy, OnExhausted, Ordering, Retry};
 use svc_protocol::api::DeliveryState;
-use svc_store::sinks::{self, SinkRow};
+use svc_store::{
+    records,
+    sinks::{self, SinkRow},
+};
 use tokio::time::sleep;
 
 use super::{Fixture, LanePolicy, Receiver, Reply, START, eventually, until};
@@ -24,7 +27,7 @@ impl Fixture {
 
     async fn stored(&self, sink: &SinkRow) -> SinkRow {
         let id = sink.id;
-        self.write(move |tx| sinks::get(tx, id)).await
+        self.write(move |tx| records::get::<SinkRow>(tx, id)).await
     }
 
     /// Waits until the first delivery of a lane has this many attempts.

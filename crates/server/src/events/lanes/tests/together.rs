@@ -11,6 +11,7 @@ use svc_core::{
 use svc_store::{
     Grouped,
     lanes::{self, DeliveryKind, LaneLease},
+    records,
     sinks::SinkRow,
 };
 
@@ -129,7 +130,9 @@ impl World {
                 .iter()
                 .map(|one| (one.n, &one.event_type, one.state, one.attempts.len()))
                 .collect();
-            let active = self.fixture.write(move |tx| svc_store::sinks::get(tx, id));
+            let active = self
+                .fixture
+                .write(move |tx| records::get::<SinkRow>(tx, id));
             let active = active.await.active;
             state.push(format!(
                 "{} {active} {} {} {} {deliveries:?}",

@@ -2,7 +2,7 @@
 
 use svc_core::ScriptId;
 use svc_protocol::api::{Preview, Script, ScriptKind, ScriptOwner};
-use svc_store::scripts;
+use svc_store::records;
 
 use super::*;
 
@@ -26,7 +26,7 @@ impl Fixture {
         let insert = self
             .service
             .store
-            .write(move |tx| scripts::insert(tx, &script));
+            .write(move |tx| records::insert(tx, &script));
         insert.await.expect("inserted");
         id
     }

@@ -17,7 +17,7 @@ use svc_core::{
 use svc_protocol::api::SinkType;
 use svc_simulation::{Random, Trace};
 use svc_store::{
-    Store, StoreError, Tx, lanes,
+    Store, StoreError, Tx, lanes, records,
     simulated::{PlantedFault, SimulatedDatabase},
     sinks::{self, SinkConfig, SinkRow},
 };
@@ -158,7 +158,7 @@ impl World {
                 let (row, store) = (row.clone(), self.store());
                 let adding = store.write(move |tx| {
                     // A commit that failed may have stored the sink.
-                    if sinks::find(tx, row.id)?.is_none() {
+                    if records::find::<SinkRow>(tx, row.id)?.is_none() {
                         sinks::insert(tx, &row)?;
                     }
                     lanes::find_by_sink(tx, row.id)
