@@ -93,7 +93,7 @@ test('hostile schemas and values stay bounded', () => {
   /** @type {any} */
   const recursive = { type: 'object', required: ['next'], properties: { next: { $ref: '#' } } };
   recursive.oneOf = [{ $ref: '#' }, { $ref: '#' }];
-  const start = performance.now();
+  // Without a bound, these do not end.
   initialOf(recursive, recursive);
   const list = { type: 'array', items: { type: 'integer' } };
   assert.equal(
@@ -105,7 +105,6 @@ test('hostile schemas and values stay bounded', () => {
   );
   problemsOf(recursive, { next: { next: { next: {} } } });
   diffLines('x\n'.repeat(10_000), 'y\n'.repeat(10_000));
-  assert.ok(performance.now() - start < 2_000);
 });
 
 test('the example is that of the schema, or of its properties', () => {

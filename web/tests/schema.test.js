@@ -25,10 +25,9 @@ test('a value is checked only against patterns that are always fast', () => {
     'a'.repeat(300),
   ];
   for (const pattern of slow) assert.ok(!isFast(pattern), pattern);
-  const start = performance.now();
+  // The first patterns would take hours.
   for (const pattern of slow) assert.ok(matches(pattern, 'a'.repeat(60)), pattern);
   assert.ok(matches('^b$', 'a'.repeat(2_000)), 'a value that is too long is not checked');
-  assert.ok(performance.now() - start < 1_000);
   assert.ok(!matches('^[a-z]+$', 'A'));
   assert.ok(matches('[', 'a'), 'an invalid pattern rejects nothing');
 });
@@ -263,9 +262,9 @@ test('objects with free keys are maps, or have free keys beside their fields', (
     'keys match ^a',
   ]);
   const wide = Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => [`n${n}`, 1]));
-  const start = performance.now();
-  problemsOf({ type: 'object', patternProperties: { '^n': { type: 'integer' } } }, wide);
-  assert.ok(performance.now() - start < 1_000, 'a large value is checked in part');
+  const integers = { type: 'object', patternProperties: { '^n': { type: 'integer' } } };
+  assert.equal(problemsOf(integers, { ...wide, n1: 'x' }).length, 1);
+  assert.deepEqual(problemsOf(integers, { ...wide, n290000: 'x' }), [], 'a large value is checked in part');
 });
 
 test('a brief value is a prefix of its JSON text', () => {

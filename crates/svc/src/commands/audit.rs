@@ -1,7 +1,7 @@
 //! `svc audit`
 
 use clap::Subcommand;
-use svc_protocol::api::{Audit, AuditQuery};
+use svc_protocol::api::{Audit, AuditEntry, AuditQuery};
 
 use super::{Shell, records::ListArgs};
 use crate::{exit::Outcome, output::Table};
@@ -55,10 +55,18 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             vec![
                 entry.at.to_string(),
                 entry.actor.clone(),
-                entry.action.clone(),
+                action(entry),
                 format!("{} {}", entry.target_type, entry.target_id),
                 entry.detail.to_string(),
             ]
         })
     })
+}
+
+/// The action, and how many entries were merged into this one.
+fn action(entry: &AuditEntry) -> String {
+    match entry.count {
+        1 => entry.action.clone(),
+        count => format!("{} (×{count})", entry.action),
+    }
 }

@@ -233,7 +233,13 @@ impl Record for Sink {
             template = json_rpc.body_template.as_ref();
         }
         let paused = self.paused.as_ref();
-        let paused = paused.map(|pause| format!("{}: {}", pause.at, pause.reason));
+        let paused = paused.map(|pause| {
+            let remedy = match pause.until_corrected {
+                true => "; correct the text: this enables the sink again",
+                false => "",
+            };
+            format!("{}: {}{remedy}", pause.at, pause.reason)
+        });
         fields.extend(paused.map(|paused| ("paused", paused)));
         fields.extend([
             ("body template", or_dash(template)),

@@ -29,7 +29,7 @@ import { formatNumber, plural } from './numbers.js';
  * @property {{script_id: string | null, source: string | null} | null} script
  * @property {{body_template: string | null} | null} json_rpc
  * @property {DeliveryPolicy | undefined} [delivery]
- * @property {{at: string, reason: string}} [paused] why and when the service paused the sink
+ * @property {{at: string, reason: string, until_corrected?: boolean}} [paused] why and when the service paused the sink
  * @property {number} queue_depth
  * @property {number} dropped
  * @property {number} [lost] dropped events that were not replayed

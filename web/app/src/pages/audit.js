@@ -1,4 +1,5 @@
 /** The audit log, newest entry first. */
+import { formatNumber } from '../lib/format.js';
 import { briefJson } from '../lib/json.js';
 import { html, useMemo, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
@@ -28,7 +29,10 @@ const columnsOf = (names) => [
     key: 'action',
     label: 'Action',
     shrink: true,
-    cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>`,
+    cell: (/** @type {Entry} */ one) => html`
+        <span class="mono">${one.action}</span>
+        ${one.count && html`<span class="muted">×${formatNumber(one.count)}</span>`}
+      `,
   },
   { key: 'actor', label: 'Actor', mono: true, shrink: true, phone: /** @type {const} */ ('line-aside') },
   {
@@ -137,6 +141,10 @@ function Detail({ entry, names, onClose }) {
               `,
             ],
             ['Target id', html`<span class="mono small">${entry.target_id}</span>`],
+            entry.count && [
+              'Merged',
+              `${formatNumber(entry.count)} entries became this one; the time and the detail are those of the newest`,
+            ],
             ['Entry id', html`<span class="mono small">${entry.id}</span>`],
           ]} />
         <section class="stack-small">

@@ -126,12 +126,17 @@ fn last_attempt(delivery: &Delivery) -> String {
     or_dash(last.map(|attempt| {
         let status = attempt.status.map(|status| format!(" {status}"));
         let error = attempt.error.as_ref().map(|error| format!(" {error}"));
+        let omitted = if attempt.output_omitted {
+            " (texts not kept: quota event_bytes)"
+        } else {
+            ""
+        };
         format!(
-            "{}{} {} ms{}",
+            "{}{} {} ms{}{omitted}",
             attempt.at,
             status.unwrap_or_default(),
             attempt.ms,
-            error.unwrap_or_default()
+            error.unwrap_or_default(),
         )
     }))
 }

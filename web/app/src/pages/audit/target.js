@@ -4,7 +4,7 @@ import { ownName } from './names.js';
 
 /**
  * @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail:
- *   any}} Entry
+ *   any, count?: number}} Entry
  */
 
 /**

@@ -15,7 +15,7 @@ import { Time } from '../../ui/time.js';
  */
 /**
  * @typedef {{at: string, status: number | null, ms: number, error: string | null, output: string | null, exchange?:
- *   Exchange}} Attempt
+ *   Exchange, output_omitted?: boolean}} Attempt
  */
 
 /**
@@ -39,6 +39,13 @@ export function Attempts({ attempts, to = '' }) {
   `;
 }
 
+/** Shown in the place of the texts of an attempt that the quota left no room for. */
+export const OMITTED = html`
+  <p class="hint">
+    The texts of this attempt are not kept: the quota <code>event_bytes</code> of the owner is used up.
+  </p>
+`;
+
 /** @param {string} to */
 const where = (to) => (to ? ` for ${to}` : '');
 
@@ -54,6 +61,7 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
         </span>
       </p>
       ${attempt.error && html`<p class="attempt-error">${withCode(attempt.error)}</p>`}
+      ${attempt.output_omitted && OMITTED}
       ${
         attempt.output &&
         html`

@@ -57,6 +57,13 @@ function afterwards(sink) {
   const fresh = held
     ? `New events are held, and follow when the sink is ${verb}.`
     : `New events are not queued and are not delivered when the sink is ${verb}; a replay can send them.`;
-  const test = sink.paused ? ' Test the receiver, then resume the sink.' : '';
-  return `${kept}${fresh}${test}`;
+  return `${kept}${fresh}${remedy(sink)}`;
+}
+
+/** What a person has to do about a pause. @param {Sink} sink */
+function remedy({ paused }) {
+  if (!paused) return '';
+  return paused.until_corrected
+    ? ' Correct the text that cannot be read: this resumes the sink.'
+    : ' Test the receiver, then resume the sink.';
 }

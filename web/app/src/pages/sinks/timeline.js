@@ -11,7 +11,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { Comparison } from '../../ui/compare.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 import { withCode } from '../../ui/rich-text.js';
-import { outcomeOf } from '../events/attempts.js';
+import { OMITTED, outcomeOf } from '../events/attempts.js';
 import { attemptText, ExchangeTabs } from './exchange.js';
 
 /** @typedef {import('../events/attempts.js').Attempt} Attempt */
@@ -66,6 +66,7 @@ function Details({ attempt, n }) {
   return html`
     <div class="stack-small">
       ${attempt.error && html`<p class="attempt-error">${withCode(attempt.error)}</p>`}
+      ${attempt.output_omitted && OMITTED}
       ${
         attempt.exchange
           ? html`<${ExchangeTabs} attempt=${attempt} exchange=${attempt.exchange} />`
