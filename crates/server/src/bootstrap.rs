@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use crate::{
     app::App,
-    identity::{Caller, IdentityError, User},
-    spaces::SpaceError,
+    identity::{Caller, User},
+    records::RecordError,
 };
 
 /// The user that `svc up` acts as.
@@ -43,9 +43,7 @@ pub enum UpError {
     #[error("the user `{0}` does not exist, is deactivated or is not an administrator")]
     NotAdmin(String),
     #[error(transparent)]
-    Identity(#[from] IdentityError),
-    #[error(transparent)]
-    Space(#[from] SpaceError),
+    Record(#[from] RecordError),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -64,10 +62,10 @@ pub async fn up(
     let space_id = find_or_create_space(app, &caller, &request.space_name).await?;
     let space_folder = app.local.folder_of(space_id);
     prepare(&space_folder).map_err(|error| {
-        SpaceError::Invalid(format!(
-            "cannot write into `{}`: {error}",
-            space_folder.display()
-        ))
+        RecordError::invalid(
+            "invalid",
+            format!("cannot write into `{}`: {error}", space_folder.display()),
+        )
     })?;
     app.spaces.start(&caller, space_id).await?;
     Ok(UpState {

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use svc_core::{Id, SpaceId, SpaceName, UserId, quota::QuotaExceeded, visibility::resolve};
+use svc_core::{Id, SpaceId, SpaceName, UserId, visibility::resolve};
 use svc_protocol::api::{Call, CallDetail, CallQuery, Calls};
 use svc_store::{
     PageRequest, Store, StoreError, Tx,
@@ -21,7 +21,6 @@ use svc_store::{
     records,
     spaces::SpaceRow,
 };
-use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -31,6 +30,7 @@ use self::{
 use crate::{
     identity::{Caller, Directory},
     journal::Journal,
+    records::RecordError,
     streams::Streams,
 };
 
@@ -47,16 +47,6 @@ pub struct CallHistory {
     pub shutdown: CancellationToken,
 }
 
-#[derive(Debug, Error)]
-pub enum CallHistoryError {
-    #[error("call `{0}` does not exist, is past its retention, or is not written yet")]
-    NotFound(Id),
-    #[error(transparent)]
-    TooManyStreams(#[from] QuotaExceeded),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 impl CallHistory {
     /// Lists calls, newest first.
     pub async fn list(
@@ -64,7 +54,7 @@ impl CallHistory {
         caller: &Caller,
         query: CallQuery,
         page: PageRequest,
-    ) -> Result<Calls, CallHistoryError> {
+    ) -> Result<Calls, RecordError> {
         let dropped = self.journal.count_dropped(match reach(caller) {
             calls::Reach::All => None,
             calls::Reach::Of(user) => Some(user),
@@ -82,7 +72,7 @@ impl CallHistory {
     }
 
     /// One call, with its recorded params and answer if the caller may see them.
-    pub async fn get(&self, caller: &Caller, id: Id) -> Result<CallDetail, CallHistoryError> {
+    pub async fn get(&self, caller: &Caller, id: Id) -> Result<CallDetail, RecordError> {
         let (reach, reader) = (reach(caller), caller.user.id);
         let read = move |tx: &mut Tx<'_>| {
             let Some(found) = calls::find(tx, reach, id)? else {
@@ -96,7 +86,11 @@ impl CallHistory {
             Ok(Some((found, names, payload)))
         };
         let found = self.store.read_list(caller.user.id, read).await?;
-        let (found, names, payload) = found.ok_or(CallHistoryError::NotFound(id))?;
+        let (found, names, payload) = found.ok_or_else(|| {
+            RecordError::NotFound(format!(
+                "call `{id}` does not exist, is past its retention, or is not written yet"
+            ))
+        })?;
         let call = show(caller, &self.directory, &names, &found);
         Ok(detail(call, payload))
     }

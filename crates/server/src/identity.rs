@@ -13,7 +13,6 @@ mod caller;
 mod change;
 mod code;
 mod directory;
-mod error;
 mod external;
 mod groups;
 mod lapsed;
@@ -50,7 +49,6 @@ pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
 pub use change::AffectedRecords;
 pub use directory::{AccessDenied, Directory, DirectoryChange};
-pub use error::{IdentityError, UNAUTHORIZED, whole_seconds};
 pub use external::ExternalAccount;
 pub use own_proof::OwnProof;
 pub use policy::{PasswordLogin, PasswordPolicy, Policy};
@@ -62,7 +60,7 @@ pub use sign_in::SIGN_IN_LINK_LIFETIME;
 pub use user_sinks::delete_sink;
 pub use uses::name_uses;
 
-use crate::limits::LoginLimit;
+use crate::{limits::LoginLimit, records::RecordError};
 use passwords::Passwords;
 
 /// The services behind `/api/auth`, `/api/users`, `/api/groups`, `/api/roles`, `/api/tokens` and
@@ -93,7 +91,7 @@ impl Identity {
         policy: Policy,
         quotas: Quotas,
         clock: Clock,
-    ) -> Result<Self, IdentityError> {
+    ) -> Result<Self, RecordError> {
         let passwords = Arc::new(Passwords::new(&policy.password)?);
         let snapshot = store.read_table(directory::Snapshot::read).await?;
         Ok(Self {
@@ -139,7 +137,7 @@ impl Identity {
 
     /// Removes expired sessions and old audit entries, and retries a failed refresh. The server
     /// calls this at intervals.
-    pub async fn prune(&self) -> Result<(), IdentityError> {
+    pub async fn prune(&self) -> Result<(), RecordError> {
         self.prune_sessions().await?;
         let before = self.clock.now().minus(self.policy.audit_retention);
         while self.prune_audit(before).await? > 0 {}

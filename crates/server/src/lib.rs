@@ -24,6 +24,7 @@ pub mod oauth;
 pub mod oidc;
 pub mod options;
 mod random_key;
+pub mod records;
 pub mod schedules;
 pub mod scripts;
 pub mod second_factors;

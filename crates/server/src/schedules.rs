@@ -8,7 +8,6 @@
 //! changes the schedule can cause a repetition. The owner's permission to emit is checked at each
 //! run. While no schedule is active, no timer runs.
 
-mod error;
 mod runs;
 mod service;
 
@@ -22,7 +21,6 @@ use svc_core::Quotas;
 use svc_store::Store;
 use tokio::sync::Notify;
 
-pub use self::error::ScheduleServiceError;
 use crate::{events::emit::Emitter, fair_pool::FairPool, identity::CallerWriter, metrics::Metrics};
 
 /// The service behind `/api/schedules`, and the runs of all schedules.

@@ -12,7 +12,6 @@
 
 mod api;
 pub mod check;
-mod error;
 mod event;
 mod host;
 mod options;
@@ -30,7 +29,6 @@ pub(crate) mod tests;
 
 pub use api::{ActingUser, InternalApi};
 pub use check::SourceRejected;
-pub use error::ScriptsError;
 pub use event::event_json;
 pub use options::ScriptOptions;
 pub use power::withheld_from;

@@ -35,8 +35,9 @@ pub use recovery::reset_on_host;
 
 use crate::{
     events::secrets::SecretKey,
-    identity::{Caller, Credential, Identity, IdentityError},
+    identity::{Caller, Credential, Identity},
     limits::AddressLimit,
+    records::RecordError,
 };
 
 /// The maximum time between the password and the second factor.
@@ -99,7 +100,7 @@ impl SecondFactors {
     }
 
     /// The second factors of the caller.
-    pub async fn find(&self, caller: &Caller) -> Result<api::SecondFactors, IdentityError> {
+    pub async fn find(&self, caller: &Caller) -> Result<api::SecondFactors, RecordError> {
         let user = caller.user.id;
         let reading = self.store.read(move |tx| {
             let profile = users::find_profile(tx, user)?;
@@ -142,14 +143,14 @@ fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
 
 /// Ends pending logins after a factor was removed. If no factor is left, removes the recovery
 /// codes, or fails if a role requires a factor.
-fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), IdentityError> {
+fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), RecordError> {
     rows::pending::delete_of_user(tx, user)?;
     if rows::exists(tx, user)? {
         return Ok(());
     }
     let profile = users::find_profile(tx, user)?;
     if profile.is_some_and(|profile| profile.requires_second_factor) {
-        return Err(IdentityError::conflict(
+        return Err(RecordError::conflict(
             "last_second_factor",
             "a role of yours requires a second factor, so the last one cannot be removed; set another one up first",
         ));
@@ -157,27 +158,27 @@ fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), IdentityError> 
     Ok(rows::delete_of_user(tx, user)?)
 }
 
-fn no_factor() -> IdentityError {
-    IdentityError::conflict(
+fn no_factor() -> RecordError {
+    RecordError::conflict(
         "no_second_factor",
         "you have neither an authenticator app nor a passkey",
     )
 }
 
-fn wrong_code() -> IdentityError {
-    IdentityError::forbidden(
+fn wrong_code() -> RecordError {
+    RecordError::forbidden(
         "wrong_code",
         "the code is not right, or was used already; enter the code that the app shows now, and check the clock of its device",
     )
 }
 
-fn malformed_code() -> IdentityError {
-    IdentityError::invalid(
+fn malformed_code() -> RecordError {
+    RecordError::invalid(
         "invalid_code",
         "a code of an authenticator app has 6 digits, and a recovery code 16 letters and digits",
     )
 }
 
-fn no_random_bytes(error: &dyn std::fmt::Display) -> IdentityError {
-    IdentityError::Internal(format!("no random bytes: {error}"))
+fn no_random_bytes(error: &dyn std::fmt::Display) -> RecordError {
+    RecordError::Internal(format!("no random bytes: {error}"))
 }

@@ -38,8 +38,9 @@ use crate::{
         connections::{ConnectionLimits, Connections},
         listen::Listener,
     },
-    identity::{Identity, IdentityError},
+    identity::Identity,
     options::Options,
+    records::RecordError,
     tls::{self, TlsError},
     zone::{ServerIdError, Zone},
 };
@@ -66,7 +67,7 @@ pub enum StartError {
     #[error(transparent)]
     ServerId(#[from] ServerIdError),
     #[error(transparent)]
-    Identity(#[from] IdentityError),
+    Identity(#[from] RecordError),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error(transparent)]

@@ -12,7 +12,6 @@
 //! can use are limited for each source, and are charged to its owner only.
 
 mod activity;
-mod error;
 mod receive;
 mod service;
 mod settings;
@@ -26,7 +25,6 @@ use svc_core::Quotas;
 use svc_store::Store;
 
 pub use self::{
-    error::SourceError,
     receive::{Inbound, ReceiveError, Received},
     service::CreatedSource,
     table::{KnownSource, SourceTable},

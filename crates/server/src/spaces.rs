@@ -3,7 +3,6 @@
 
 mod access;
 mod agent_tokens;
-mod error;
 mod failing;
 pub mod local;
 mod logs_elsewhere;
@@ -12,6 +11,5 @@ mod record;
 mod service;
 pub mod templates;
 
-pub use error::SpaceError;
 pub use logs_elsewhere::LogsElsewhere;
 pub use service::Spaces;

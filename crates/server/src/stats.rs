@@ -13,19 +13,19 @@ use std::{sync::Arc, time::Duration};
 
 use svc_core::{
     Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit},
-    Quotas, SinkId, UserId,
+    Quotas, UserId,
     method_stats::{ALL_USERS, StatsRange},
 };
 use svc_protocol::api::{CallMinute, MethodStatsPoint, SinkCounts, SpaceCounts, Stats};
 use svc_store::{Store, StoreError, Tx, events, sinks as sink_rows, spaces};
-use thiserror::Error;
 
 use crate::{
     events::sinks::owner_keys,
     fair_pool::{Cancelled, FairPool, PoolError},
-    identity::{Caller, Directory, IdentityError},
+    identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},
+    records::RecordError,
     spaces::Spaces,
     streams::Streams,
 };
@@ -50,11 +50,14 @@ pub enum Scope {
 
 impl Scope {
     /// The user whose calls are in this scope, or [`ALL_USERS`].
-    fn user_of(self, caller: &Caller) -> Result<UserId, StatsError> {
+    fn user_of(self, caller: &Caller) -> Result<UserId, RecordError> {
         match self {
             Self::Caller => Ok(caller.user.id),
             Self::Server if caller.may(ViewAudit) => Ok(ALL_USERS),
-            Self::Server => Err(StatsError::Denied),
+            Self::Server => Err(RecordError::forbidden(
+                "permission_denied",
+                "only users with the permission `view_audit` see the statistics of the whole server; ask an administrator for a role with this permission",
+            )),
         }
     }
 
@@ -64,26 +67,6 @@ impl Scope {
             Self::Server => "server",
         }
     }
-}
-
-#[derive(Debug, Error)]
-pub enum StatsError {
-    #[error(
-        "only users with the permission `view_audit` see the statistics of the whole server; ask an administrator for a role with this permission"
-    )]
-    Denied,
-    #[error(
-        "method `{0}` does not exist or was not called, or is not yours; only its owner and users with the permission `view_audit` see its statistics"
-    )]
-    UnknownMethod(String),
-    #[error("event sink `{0}` does not exist or is not yours; `svc sink list` lists your sinks")]
-    UnknownSink(SinkId),
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Busy(#[from] PoolError),
 }
 
 pub struct Overview {
@@ -101,7 +84,7 @@ pub struct Overview {
 }
 
 impl Overview {
-    pub async fn get(&self, caller: &Caller, scope: Scope) -> Result<Stats, StatsError> {
+    pub async fn get(&self, caller: &Caller, scope: Scope) -> Result<Stats, RecordError> {
         let user = scope.user_of(caller)?;
         let is_server = scope == Scope::Server;
         let now = svc_clock::now();

@@ -13,9 +13,10 @@ use svc_protocol::api::{Call, CallQuery, PAGE_MAX};
 use svc_store::PageRequest;
 use tokio::time::Interval;
 
-use super::{CallHistory, CallHistoryError, FoundPage, access::reach};
+use super::{CallHistory, FoundPage, access::reach};
 use crate::{
     identity::Caller,
+    records::RecordError,
     streams::{OpenStream, recheck_interval},
 };
 
@@ -53,7 +54,7 @@ impl CallHistory {
         self: &Arc<Self>,
         caller: Caller,
         query: CallQuery,
-    ) -> Result<CallStream, CallHistoryError> {
+    ) -> Result<CallStream, RecordError> {
         let open = self.streams.open(&caller.user)?;
         let mut stream = CallStream {
             history: Arc::clone(self),
@@ -105,7 +106,7 @@ impl CallStream {
 
     /// Reads the calls since the last read and of the time [`LATE`] before it. Queues the calls
     /// that are new.
-    async fn read(&mut self) -> Result<(), CallHistoryError> {
+    async fn read(&mut self) -> Result<(), RecordError> {
         let now = svc_clock::now();
         let since = self.last_read.minus(LATE);
         let query = CallQuery {

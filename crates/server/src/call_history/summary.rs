@@ -13,10 +13,13 @@ use svc_store::{
 };
 
 use super::{
-    CallHistory, CallHistoryError,
+    CallHistory,
     access::{reach, show_credential, visible_credential},
 };
-use crate::identity::{Caller, Directory};
+use crate::{
+    identity::{Caller, Directory},
+    records::RecordError,
+};
 
 /// The maximum number of groups in an answer.
 const GROUPS_MAX: usize = 200;
@@ -29,7 +32,7 @@ impl CallHistory {
         caller: &Caller,
         query: CallQuery,
         by: CallGrouping,
-    ) -> Result<CallSummary, CallHistoryError> {
+    ) -> Result<CallSummary, RecordError> {
         let (reach, directory) = (reach(caller), self.directory.clone());
         let mut counts = CallCounts::new(reach, by);
         let Some(filter) = self.filter(caller, query) else {

@@ -27,7 +27,7 @@ use svc_clock::Clock;
 use svc_core::{
     EventId, Permission, SourceId, SpaceId, UserId,
     event::{self, Actor, EmitError, Event},
-    json_text::JsonText,
+    json_text::{JsonText, JsonTextError},
     quota::{QuotaExceeded, Quotas},
 };
 use svc_protocol::api::{Emit, EmittedEvent};
@@ -43,8 +43,9 @@ use self::{
 };
 use super::{dispatch::DispatchResult, hub::Hub};
 use crate::{
-    identity::{Caller, Credential, Directory, IdentityError},
+    identity::{Caller, Credential, Directory},
     limits::{OverLimit, RateLimit},
+    records::RecordError,
     traces::{RunningTrace, Traces},
 };
 
@@ -66,11 +67,37 @@ pub enum EmitServiceError {
     /// The caller's credential was revoked, or the caller lost a permission, while the event waited
     /// to be written.
     #[error(transparent)]
-    Caller(#[from] IdentityError),
+    Caller(#[from] RecordError),
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<EmitServiceError> for RecordError {
+    fn from(error: EmitServiceError) -> Self {
+        use EmitServiceError as Error;
+        let message = error.to_string();
+        match error {
+            Error::Invalid(EmitError::TooLarge(_)) => Self::TooLarge {
+                code: "payload_too_large",
+                message,
+            },
+            Error::Invalid(EmitError::Json(JsonTextError::TooDeep)) => {
+                Self::invalid("too_deep", message)
+            }
+            Error::Invalid(_) => Self::invalid("invalid_event", message),
+            Error::InvalidKey => Self::invalid("invalid_idempotency_key", message),
+            Error::IdempotencyConflict => Self::conflict("idempotency_conflict", message),
+            Error::OverLimit(OverLimit { retry_after }) => Self::RateLimited {
+                message,
+                retry_after,
+            },
+            Error::Caller(error) => error,
+            Error::Quota(exceeded) => exceeded.into(),
+            Error::Store(error) => error.into(),
+        }
+    }
 }
 
 /// How many bytes of events may be stored.
@@ -228,7 +255,7 @@ impl Emitter {
 
     /// The owner of a source or a schedule as a caller. An error if the owner may not emit at the
     /// moment.
-    pub fn owner(&self, owner: UserId) -> Result<Caller, IdentityError> {
+    pub fn owner(&self, owner: UserId) -> Result<Caller, RecordError> {
         let caller = self.directory.script_caller(owner)?.with_needs(EMIT_NEEDS);
         caller.check_admission()?;
         Ok(caller)

@@ -6,13 +6,7 @@
 
 use std::sync::Arc;
 
-use svc_core::{
-    EventId, Permission, Permissions,
-    event::Event,
-    pattern::{Pattern, PatternError},
-    power,
-    quota::QuotaExceeded,
-};
+use svc_core::{EventId, Permission, Permissions, event::Event, pattern::Pattern, power};
 use svc_protocol::api::{
     EventDelivery, EventDeliveryState, EventHistogram, EventQuery, EventReceiver, EventRecord,
     SEARCH_TEXT_MAX, SinkOwner,
@@ -22,7 +16,6 @@ use svc_store::{
     event_deliveries::{self, Reach, Received},
     events, users,
 };
-use thiserror::Error;
 use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 
@@ -32,6 +25,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Directory},
+    records::RecordError,
     streams::{OpenStream, Streams, recheck_interval},
 };
 
@@ -52,24 +46,6 @@ pub struct History {
     pub shutdown: CancellationToken,
 }
 
-#[derive(Debug, Error)]
-pub enum HistoryError {
-    #[error("event `{0}` does not exist, or is past its retention")]
-    NotFound(EventId),
-    #[error(transparent)]
-    Pattern(#[from] PatternError),
-    #[error("{0} patterns; at most {PATTERNS_MAX} are allowed")]
-    TooManyPatterns(usize),
-    #[error("a histogram does not search; leave out `actor` and `text`")]
-    NotCounted,
-    #[error("`text` has {0} bytes; at most {SEARCH_TEXT_MAX} are allowed")]
-    TextTooLong(usize),
-    #[error(transparent)]
-    TooManyStreams(#[from] QuotaExceeded),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 impl History {
     /// Lists events, newest first.
     pub async fn list(
@@ -77,7 +53,7 @@ impl History {
         caller: &Caller,
         query: EventQuery,
         page: PageRequest,
-    ) -> Result<Page<EventRecord>, HistoryError> {
+    ) -> Result<Page<EventRecord>, RecordError> {
         let filter = filter_of(caller, &query)?;
         let search = search_of(query)?;
         let reading = move |tx: &mut Tx<'_>| match search.is_empty() {
@@ -92,10 +68,13 @@ impl History {
         &self,
         caller: &Caller,
         query: EventQuery,
-    ) -> Result<EventHistogram, HistoryError> {
+    ) -> Result<EventHistogram, RecordError> {
         let filter = filter_of(caller, &query)?;
         if !search_of(query)?.is_empty() {
-            return Err(HistoryError::NotCounted);
+            return Err(RecordError::invalid(
+                "invalid",
+                "a histogram does not search; leave out `actor` and `text`",
+            ));
         }
         let (since, until) = (filter.since, filter.until);
         let read = move |tx: &mut Tx<'_>| events::list_times(tx, &filter, COUNTED_MAX);
@@ -118,11 +97,15 @@ impl History {
         })
     }
 
-    pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
+    pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, RecordError> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
         found
             .filter(|event| caller.sees_events_of(event.owner_id))
-            .ok_or(HistoryError::NotFound(id))
+            .ok_or_else(|| {
+                RecordError::NotFound(format!(
+                    "event `{id}` does not exist, or is past its retention"
+                ))
+            })
     }
 
     /// The deliveries of an event to the receivers that the caller manages, or with `view_audit` to
@@ -132,7 +115,7 @@ impl History {
         &self,
         caller: &Caller,
         id: EventId,
-    ) -> Result<Vec<EventDelivery>, HistoryError> {
+    ) -> Result<Vec<EventDelivery>, RecordError> {
         let event = self.get(caller, id).await?;
         let reach = reach(caller, &event);
         let reader = caller.clone();
@@ -150,7 +133,7 @@ impl History {
     }
 
     /// Streams new events that match one of the patterns; without patterns, all new events.
-    pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, HistoryError> {
+    pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, RecordError> {
         check_patterns(&patterns)?;
         let open = self.streams.open(&caller.user)?;
         Ok(Stream {
@@ -166,7 +149,7 @@ impl History {
     }
 }
 
-fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, HistoryError> {
+fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, RecordError> {
     let patterns = query.r#type.as_deref().map(Pattern::parse_list);
     let patterns = patterns.transpose()?.unwrap_or_default();
     check_patterns(&patterns)?;
@@ -180,10 +163,13 @@ fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, Hist
     })
 }
 
-fn search_of(query: EventQuery) -> Result<events::Search, HistoryError> {
+fn search_of(query: EventQuery) -> Result<events::Search, RecordError> {
     let text = query.text.filter(|text| !text.is_empty());
     match text.as_ref().map_or(0, String::len) {
-        length if length > SEARCH_TEXT_MAX => Err(HistoryError::TextTooLong(length)),
+        length if length > SEARCH_TEXT_MAX => Err(RecordError::invalid(
+            "invalid",
+            format!("`text` has {length} bytes; at most {SEARCH_TEXT_MAX} are allowed"),
+        )),
         _ => Ok(events::Search {
             actor: query.actor,
             text,
@@ -193,9 +179,12 @@ fn search_of(query: EventQuery) -> Result<events::Search, HistoryError> {
 
 /// Limits the number of patterns, because each pattern is compared with every event that is listed
 /// or streamed.
-fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
+fn check_patterns(patterns: &[Pattern]) -> Result<(), RecordError> {
     match patterns.len() {
-        count if count > PATTERNS_MAX => Err(HistoryError::TooManyPatterns(count)),
+        count if count > PATTERNS_MAX => Err(RecordError::invalid(
+            "invalid_pattern",
+            format!("{count} patterns; at most {PATTERNS_MAX} are allowed"),
+        )),
         _ => Ok(()),
     }
 }

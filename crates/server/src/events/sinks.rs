@@ -11,7 +11,6 @@
 
 mod backtest;
 pub mod check;
-mod error;
 mod origin;
 mod preview;
 mod programs;
@@ -38,7 +37,6 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-pub use self::error::SinkError;
 use self::{
     programs::Programs,
     record::{describe, record},
@@ -47,6 +45,7 @@ use super::{deliver::Deliverers, hub::Hub, secrets, sink_secrets::origin_of};
 use crate::{
     identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink, difference},
     limits::MinuteLimit,
+    records::{RecordError, check_name_free},
 };
 
 /// What [`Caller::reject_code`] names.
@@ -63,7 +62,11 @@ pub struct SinksService {
 }
 
 impl SinksService {
-    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Sink>, SinkError> {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        page: PageRequest,
+    ) -> Result<Page<Sink>, RecordError> {
         let keys = owner_keys(caller);
         let page = self.store.read_list(caller.user.id, move |tx| {
             let page = sinks::list(tx, &keys, page)?;
@@ -77,20 +80,20 @@ impl SinksService {
         Ok(page.await?)
     }
 
-    pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink, SinkError> {
+    pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink, RecordError> {
         let manager = caller.clone();
         let found = self.store.read(move |tx| {
             let row = find_managed(tx, &manager, id)?;
             row.map(|row| record(tx, row)).transpose()
         });
-        found.await?.ok_or(SinkError::NotFound)
+        found.await?.ok_or_else(|| not_found(id))
     }
 
     /// Creates a sink. Only this answer contains the webhook's secret.
-    pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, SinkError> {
+    pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, RecordError> {
         if new.owner == SinkOwner::Global {
             if !caller.may(Permission::ManageGlobalEventSinks) {
-                return Err(SinkError::GlobalDenied);
+                return Err(global_denied());
             }
             caller.reject_code(GLOBAL_SINK)?;
         }
@@ -154,7 +157,7 @@ impl SinksService {
                 sinks::insert(tx, &row)?;
                 sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
                 audit::append(tx, &entry)?;
-                Ok::<_, SinkError>(record(tx, row)?)
+                Ok(record(tx, row)?)
             })
             .await?;
         if let Some(webhook) = &mut sink.webhook {
@@ -170,7 +173,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         patch: SinkPatch,
-    ) -> Result<Sink, SinkError> {
+    ) -> Result<Sink, RecordError> {
         if let Some(script) = &patch.script {
             let name = patch.name.as_deref().unwrap_or("sink");
             let source = script.get("source").and_then(Value::as_str);
@@ -214,7 +217,7 @@ impl SinksService {
                 if let Some(webhook) = &mut sink.webhook {
                     webhook.secret = new_secret;
                 }
-                Ok::<_, SinkError>(sink)
+                Ok(sink)
             })
             .await?;
         self.hub.sinks_changed();
@@ -222,12 +225,12 @@ impl SinksService {
     }
 
     /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
-    pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
+    pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), RecordError> {
         self.writer
             .write(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 delete_sink(tx, row.id, caller.user.name.as_str(), svc_clock::now())?;
-                Ok::<_, SinkError>(())
+                Ok(())
             })
             .await?;
         self.hub.sinks_changed();
@@ -235,7 +238,7 @@ impl SinksService {
     }
 
     /// Reads a sink that the caller may act on.
-    async fn read_managed(&self, caller: &Caller, id: SinkId) -> Result<SinkRow, SinkError> {
+    async fn read_managed(&self, caller: &Caller, id: SinkId) -> Result<SinkRow, RecordError> {
         let caller = caller.clone();
         let found = self.store.read(move |tx| Ok(managed(tx, &caller, id)));
         found.await?.map(|(_, row)| row)
@@ -264,7 +267,7 @@ fn find_managed(
 
 /// A sink that the caller may change or make send. Code may not do this with a global sink, because
 /// the sink acts on the events of all users.
-fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), RecordError> {
     let (actor, row) = readable(tx, caller, id)?;
     if row.is_global() {
         caller.reject_code(GLOBAL_SINK)?;
@@ -274,17 +277,17 @@ fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkR
 
 /// A sink whose deliveries the caller may read. For a global sink, the caller needs every
 /// permission of its creator.
-fn readable(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
-    let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
+fn readable(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), RecordError> {
+    let row = find_managed(tx, caller, id)?.ok_or_else(|| not_found(id))?;
     let actor = Actor::read(tx, caller)?;
     check_may_own(&actor, &row)?;
     actor.check_user(tx, row.owner_id)?;
     Ok((actor, row))
 }
 
-fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
+fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), RecordError> {
     match row.is_global() && !actor.may(Permission::ManageGlobalEventSinks) {
-        true => Err(SinkError::GlobalDenied),
+        true => Err(global_denied()),
         false => Ok(()),
     }
 }
@@ -292,7 +295,7 @@ fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
 /// Limits the number of sinks, because every event of the owner is compared with each sink, and one
 /// delivery is written for each match. Global sinks are counted together, against the server's
 /// default quota.
-fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), SinkError> {
+fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), RecordError> {
     let has = records::count::<SinkRow>(tx, &row.owner_key)?;
     match row.owner_key == GLOBAL {
         true => Ok(quotas.check(Quota::Sinks, has + 1)?),
@@ -300,11 +303,15 @@ fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), Si
     }
 }
 
-fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
-    match records::find_same_name(tx, row)? {
-        Some(_) => Err(SinkError::NameTaken(row.name.clone())),
-        None => Ok(()),
-    }
+fn not_found(id: SinkId) -> RecordError {
+    RecordError::not_found("event sink", id)
+}
+
+fn global_denied() -> RecordError {
+    RecordError::forbidden(
+        "permission_denied",
+        "you need the permission `manage_global_event_sinks` for a global sink; leave `owner` out for a sink of your own",
+    )
 }
 
 /// Whether a field other than `active` changed.
@@ -316,7 +323,7 @@ fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
     } != *after
 }
 
-fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError> {
+fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, RecordError> {
     let mut after = before.clone();
     if let Some(name) = patch.name {
         after.name = name;

@@ -1,28 +1,23 @@
 //! Turns errors into `application/problem+json` (RFC 9457).
 
-mod calls;
 mod sources;
 
 use std::{borrow::Cow, time::Duration};
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use svc_core::{
-    Quota, event::EmitError, json_text::JsonTextError, pattern::PatternError, quota::QuotaExceeded,
-};
+use svc_core::{Quota, pattern::PatternError, quota::QuotaExceeded};
 use svc_protocol::problem::{CONTENT_TYPE, DATABASE_UNAVAILABLE, DISK_FULL, Problem};
 use svc_store::{InvalidPage, StoreError, audit::usage::DAY_MS};
 
 use super::failures;
 use crate::{
-    events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
+    events::emit::EmitServiceError,
     fair_pool::PoolError,
-    identity::{IdentityError, UNAUTHORIZED, whole_seconds},
     limits::{BudgetFull, OverLimit},
     oidc::OidcError,
-    scripts::{ScriptsError, SourceRejected, Unavailable},
-    spaces::SpaceError,
-    stats::StatsError,
+    records::{RecordError, UNAUTHORIZED, whole_seconds},
+    scripts::{SourceRejected, Unavailable},
 };
 
 #[derive(Debug)]
@@ -173,110 +168,65 @@ impl From<QuotaExceeded> for ApiError {
         let day_left = || DAY_MS - svc_clock::now().0.rem_euclid(DAY_MS);
         Self {
             problem: Box::new(Problem::quota_exceeded(&exceeded)),
-            // Audit entries are counted by day.
-            retry_after: (exceeded.quota == Quota::AuditBytes)
-                .then(|| day_left().unsigned_abs() / 1_000 + 1),
+            retry_after: match exceeded.quota {
+                // Audit entries are counted by day.
+                Quota::AuditBytes => Some(day_left().unsigned_abs() / 1_000 + 1),
+                // Another stream may end soon.
+                Quota::Streams => Some(1),
+                _ => None,
+            },
             challenge: None,
         }
     }
 }
 
-impl From<IdentityError> for ApiError {
-    fn from(error: IdentityError) -> Self {
+impl From<RecordError> for ApiError {
+    fn from(error: RecordError) -> Self {
         let (code, detail) = (error.code(), error.to_string());
         match error {
-            IdentityError::Unauthorized { .. } if code == UNAUTHORIZED => {
-                Self::unauthorized(detail)
+            RecordError::Unauthorized { .. } if code == UNAUTHORIZED => Self::unauthorized(detail),
+            RecordError::Unauthorized { .. } => Self::new(StatusCode::UNAUTHORIZED, code, detail),
+            RecordError::NotFound(_) => Self::new(StatusCode::NOT_FOUND, code, detail),
+            RecordError::Conflict { .. } => Self::conflict(code, detail),
+            RecordError::Invalid { .. } => Self::bad_request(code, detail),
+            RecordError::Forbidden { .. } => Self::forbidden(code, detail),
+            RecordError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, code, detail),
+            RecordError::Unprocessable { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
             }
-            IdentityError::Unauthorized { .. } => Self::new(StatusCode::UNAUTHORIZED, code, detail),
-            IdentityError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, code, detail),
-            IdentityError::Conflict { .. } => Self::conflict(code, detail),
-            IdentityError::Invalid { .. } => Self::bad_request(code, detail),
-            IdentityError::Forbidden { .. } => Self::forbidden(code, detail),
-            IdentityError::TooManyAttempts { retry_after } => {
+            RecordError::Unavailable { .. } => Self::unavailable(code, detail),
+            RecordError::RateLimited { retry_after, .. } => Self::rate_limited(detail, retry_after),
+            RecordError::TooManyAttempts { retry_after } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
                     .retry_after(whole_seconds(retry_after))
             }
-            IdentityError::Quota(exceeded) => exceeded.into(),
-            IdentityError::Store(error) => error.into(),
-            IdentityError::Internal(_) => Self::internal(&error),
+            RecordError::Busy(PoolError::UserFull { .. }) => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail).retry_after(1)
+            }
+            RecordError::Busy(PoolError::Full) => Self::unavailable(code, detail),
+            RecordError::Quota(exceeded) => exceeded.into(),
+            RecordError::Store(error) => error.into(),
+            RecordError::Busy(PoolError::Failed) | RecordError::Internal(_) => {
+                Self::internal(&error)
+            }
         }
     }
 }
 
-impl From<SpaceError> for ApiError {
-    fn from(error: SpaceError) -> Self {
-        let detail = error.to_string();
-        match error {
-            SpaceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
-            SpaceError::NameTaken { .. } => Self::conflict("name_taken", detail),
-            SpaceError::Elsewhere { .. } => Self::conflict("linked_elsewhere", detail),
-            SpaceError::TemplateInUse { .. } => Self::conflict("in_use", detail),
-            SpaceError::Conflict { .. } => Self::conflict("conflict", detail),
-            SpaceError::Name(_) => Self::bad_request("invalid_name", detail),
-            SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
-            SpaceError::LocalDenied => Self::forbidden("permission_denied", detail),
-            SpaceError::ExpiringCredential(_) => Self::forbidden("expiring_credential", detail),
-            SpaceError::LocalDisabled => Self::forbidden("local_disabled", detail),
-            SpaceError::Quota(exceeded) => exceeded.into(),
-            SpaceError::Identity(error) => error.into(),
-            SpaceError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<EmitServiceError> for ApiError {
-    fn from(error: EmitServiceError) -> Self {
-        let detail = error.to_string();
-        match error {
-            EmitServiceError::Invalid(EmitError::TooLarge(_)) => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail)
+macro_rules! as_record_error {
+    ($($error:ty),*) => {
+        $(impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                RecordError::from(error).into()
             }
-            EmitServiceError::Invalid(EmitError::Json(JsonTextError::TooDeep)) => {
-                Self::bad_request("too_deep", detail)
-            }
-            EmitServiceError::Invalid(_) => Self::bad_request("invalid_event", detail),
-            EmitServiceError::InvalidKey => Self::bad_request("invalid_idempotency_key", detail),
-            EmitServiceError::IdempotencyConflict => Self::conflict("idempotency_conflict", detail),
-            EmitServiceError::OverLimit(over) => Self::rate_limited(detail, over.retry_after),
-            EmitServiceError::Quota(exceeded) => exceeded.into(),
-            EmitServiceError::Caller(error) => error.into(),
-            EmitServiceError::Store(error) => error.into(),
-        }
-    }
+        })*
+    };
 }
+as_record_error! { EmitServiceError, SourceRejected, Unavailable, PoolError, PatternError }
 
 impl From<BudgetFull> for ApiError {
     fn from(error: BudgetFull) -> Self {
         Self::unavailable(error.code(), error.to_string())
-    }
-}
-
-impl From<SinkError> for ApiError {
-    fn from(error: SinkError) -> Self {
-        let detail = error.to_string();
-        match error {
-            SinkError::NotFound | SinkError::DeliveryNotFound(_) | SinkError::EventNotFound(_) => {
-                Self::new(StatusCode::NOT_FOUND, "not_found", detail)
-            }
-            SinkError::Name(_) => Self::bad_request("invalid_name", detail),
-            SinkError::Pattern(error) => error.into(),
-            SinkError::Invalid { code, .. } => Self::bad_request(code, detail),
-            SinkError::Source(error) => error.into(),
-            SinkError::GlobalDenied | SinkError::ScriptOfAnother => {
-                Self::forbidden("permission_denied", detail)
-            }
-            SinkError::Nested => Self::forbidden("script_denied", detail),
-            SinkError::NameTaken(_) => Self::conflict("name_taken", detail),
-            SinkError::QueueFull => Self::conflict("queue_full", detail),
-            SinkError::Quota(exceeded) => exceeded.into(),
-            SinkError::Conflict(_) => Self::conflict("conflict", detail),
-            SinkError::TooManyTests(over) => Self::rate_limited(detail, over.retry_after),
-            SinkError::Identity(error) => error.into(),
-            SinkError::Store(error) => error.into(),
-            SinkError::Busy(error) => error.into(),
-            SinkError::Internal(_) => Self::internal(&error),
-        }
     }
 }
 
@@ -289,104 +239,10 @@ impl From<OidcError> for ApiError {
                 Self::new(StatusCode::BAD_GATEWAY, "provider_unusable", detail)
             }
             OidcError::TooMany { retry_after } => {
-                IdentityError::TooManyAttempts { retry_after }.into()
+                RecordError::TooManyAttempts { retry_after }.into()
             }
             OidcError::Identity(error) => error.into(),
         }
-    }
-}
-
-impl From<ScriptsError> for ApiError {
-    fn from(error: ScriptsError) -> Self {
-        let detail = error.to_string();
-        match error {
-            ScriptsError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
-            ScriptsError::Name(_) => Self::bad_request("invalid_name", detail),
-            ScriptsError::Invalid { code, .. } => Self::bad_request(code, detail),
-            ScriptsError::Source(error) => error.into(),
-            ScriptsError::NotRunnable(_) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not_runnable", detail)
-            }
-            ScriptsError::GlobalDenied => Self::forbidden("permission_denied", detail),
-            ScriptsError::Nested => Self::forbidden("script_denied", detail),
-            ScriptsError::NameTaken { .. } => Self::conflict("name_taken", detail),
-            ScriptsError::Quota(exceeded) => exceeded.into(),
-            ScriptsError::InUse { .. } => Self::conflict("in_use", detail),
-            ScriptsError::TooManyRuns(over) => Self::rate_limited(detail, over.retry_after),
-            ScriptsError::Unavailable(error) => error.into(),
-            ScriptsError::Identity(error) => error.into(),
-            ScriptsError::Store(error) => error.into(),
-            ScriptsError::Busy(error) => error.into(),
-        }
-    }
-}
-
-impl From<SourceRejected> for ApiError {
-    fn from(error: SourceRejected) -> Self {
-        let detail = error.to_string();
-        match error {
-            SourceRejected::Source(_) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_script", detail)
-            }
-            SourceRejected::FromScript => Self::forbidden("script_denied", detail),
-            SourceRejected::Unavailable(error) => error.into(),
-        }
-    }
-}
-
-impl From<Unavailable> for ApiError {
-    fn from(error: Unavailable) -> Self {
-        Self::unavailable("scripts_unavailable", error.to_string())
-    }
-}
-
-impl From<PoolError> for ApiError {
-    fn from(error: PoolError) -> Self {
-        let status = match error {
-            PoolError::UserFull { .. } => StatusCode::TOO_MANY_REQUESTS,
-            PoolError::Full => StatusCode::SERVICE_UNAVAILABLE,
-            PoolError::Failed => return Self::internal(&error),
-        };
-        Self::new(status, "busy", error.to_string()).retry_after(1)
-    }
-}
-
-impl From<HistoryError> for ApiError {
-    fn from(error: HistoryError) -> Self {
-        match error {
-            HistoryError::NotFound(_) => {
-                Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
-            }
-            HistoryError::Pattern(error) => error.into(),
-            HistoryError::TooManyPatterns(_) => {
-                Self::bad_request("invalid_pattern", error.to_string())
-            }
-            HistoryError::TextTooLong(_) | HistoryError::NotCounted => {
-                Self::bad_request("invalid", error.to_string())
-            }
-            HistoryError::TooManyStreams(exceeded) => Self::from(exceeded).retry_after(1),
-            HistoryError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<StatsError> for ApiError {
-    fn from(error: StatsError) -> Self {
-        match error {
-            StatsError::Denied => Self::forbidden("permission_denied", error.to_string()),
-            StatsError::UnknownMethod(_) | StatsError::UnknownSink(_) => {
-                Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
-            }
-            StatsError::Identity(error) => error.into(),
-            StatsError::Store(error) => error.into(),
-            StatsError::Busy(error) => error.into(),
-        }
-    }
-}
-
-impl From<PatternError> for ApiError {
-    fn from(error: PatternError) -> Self {
-        Self::bad_request("invalid_pattern", error.to_string())
     }
 }
 

@@ -24,9 +24,10 @@ use super::{
 };
 use crate::{
     app::App,
-    identity::{Caller, IdentityError},
+    identity::Caller,
     oauth::OAuthError,
     oidc::{BrowserKey, LOGIN_LIFETIME, OidcError, ProviderAnswer, StartedLogin},
+    records::RecordError,
 };
 
 /// `GET /api/auth/oidc/{name}/start`: a link of the sign-in page.
@@ -117,7 +118,7 @@ pub async fn backchannel_logout(
         tracing::warn!(provider = %name, "a logout by the provider was refused: {error}");
         OAuthFailure::from(match error {
             OidcError::TooMany { retry_after } => OAuthError::TooMany { retry_after },
-            OidcError::Identity(error @ IdentityError::Store(_)) => OAuthError::Identity(error),
+            OidcError::Identity(error @ RecordError::Store(_)) => OAuthError::Identity(error),
             error => OAuthError::refused("invalid_request", error.to_string()),
         })
     })?;
@@ -264,7 +265,7 @@ impl<'a> Request<'a> {
         find_browser_key(self.headers, self.is_secure).and_then(BrowserKey::presented)
     }
 
-    fn browser_or_new(&self) -> Result<BrowserKey, IdentityError> {
+    fn browser_or_new(&self) -> Result<BrowserKey, RecordError> {
         BrowserKey::presented_or_new(find_browser_key(self.headers, self.is_secure))
     }
 
@@ -279,10 +280,10 @@ fn error_page(error: &OidcError) -> Response {
         OidcError::Refused(why) => (StatusCode::BAD_REQUEST, why.clone()),
         OidcError::Provider { .. } => (StatusCode::BAD_GATEWAY, error.to_string()),
         OidcError::TooMany { .. } => (StatusCode::TOO_MANY_REQUESTS, error.to_string()),
-        OidcError::Identity(IdentityError::Store(_) | IdentityError::Internal(_)) => {
+        OidcError::Identity(RecordError::Store(_) | RecordError::Internal(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE.to_owned())
         }
-        OidcError::Identity(IdentityError::Conflict { message, .. }) => {
+        OidcError::Identity(RecordError::Conflict { message, .. }) => {
             (StatusCode::CONFLICT, message.clone())
         }
         OidcError::Identity(error) => (StatusCode::FORBIDDEN, error.to_string()),

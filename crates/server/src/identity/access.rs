@@ -6,16 +6,17 @@ use svc_core::{Permission, UserId};
 use svc_protocol::api::{HeldPermission, Role};
 use svc_store::records;
 
-use super::{Identity, IdentityError, User};
+use super::{Identity, User};
+use crate::records::RecordError;
 
 impl Identity {
     /// Every existing permission, each with the roles that grant it to the user.
     pub async fn access(
         &self,
         id: UserId,
-    ) -> Result<(Arc<User>, Vec<HeldPermission>), IdentityError> {
+    ) -> Result<(Arc<User>, Vec<HeldPermission>), RecordError> {
         let user = self.directory.find_user(id);
-        let user = user.ok_or_else(|| IdentityError::not_found("user", id))?;
+        let user = user.ok_or_else(|| RecordError::not_found("user", id))?;
         let names = user.role_names.clone();
         let read = self.store.read(move |tx| {
             let found = names

@@ -8,7 +8,8 @@ use svc_store::{
     audit::{self, Entry},
 };
 
-use super::{Identity, caller::Caller, error::IdentityError};
+use super::{Identity, caller::Caller};
+use crate::records::RecordError;
 
 /// The maximum number of entries that one transaction removes, so that other writers wait only
 /// briefly.
@@ -21,7 +22,7 @@ impl Identity {
         reader: UserId,
         query: api::AuditQuery,
         page: PageRequest,
-    ) -> Result<api::Audit, IdentityError> {
+    ) -> Result<api::Audit, RecordError> {
         let page = self
             .store
             .read_list(reader, move |tx| audit::list(tx, &query, page))
@@ -30,7 +31,7 @@ impl Identity {
     }
 
     /// Removes some of the entries older than `before`. Returns their number.
-    pub async fn prune_audit(&self, before: Timestamp) -> Result<usize, IdentityError> {
+    pub async fn prune_audit(&self, before: Timestamp) -> Result<usize, RecordError> {
         Ok(self
             .store
             .write(move |tx| audit::prune(tx, before, REMOVED_MAX))

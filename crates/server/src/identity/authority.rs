@@ -13,8 +13,7 @@ use std::sync::Arc;
 use svc_clock::Clock;
 use svc_core::{Quotas, Timestamp};
 use svc_store::{
-    Store, StoreError, Tx, agent_tokens, oauth, records, sessions::SessionRow, tokens::TokenRow,
-    users,
+    Store, Tx, agent_tokens, oauth, records, sessions::SessionRow, tokens::TokenRow, users,
 };
 
 use super::{
@@ -22,27 +21,25 @@ use super::{
     caller::{Caller, Credential, User},
     change::AffectedRecords,
     directory::AccessDenied,
-    error::IdentityError,
 };
+use crate::records::RecordError;
 
 impl Identity {
     /// [`change`](Self::change) on behalf of a caller.
-    pub async fn change_as<T, E>(
+    pub async fn change_as<T: Send + 'static>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), E> + Send + 'static,
-    ) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<StoreError> + From<IdentityError> + Send + 'static,
-    {
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), RecordError>
+        + Send
+        + 'static,
+    ) -> Result<T, RecordError> {
         let (caller, clock, quotas) = (caller.clone(), self.clock.clone(), self.quotas);
         self.change(move |tx| {
             let now = clock.now();
             let caller = resolve(tx, &caller, now)?;
             let done = work(tx, &caller)?;
             audit_budget::charge(tx, &caller, &quotas, now)?;
-            Ok::<_, E>(done)
+            Ok::<_, RecordError>(done)
         })
         .await
     }
@@ -72,22 +69,18 @@ impl CallerWriter {
     }
 
     /// Runs a transaction on behalf of a caller.
-    pub async fn write<T, E>(
+    pub async fn write<T: Send + 'static>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, E> + Send + 'static,
-    ) -> Result<T, E>
-    where
-        T: Send + 'static,
-        E: From<StoreError> + From<IdentityError> + Send + 'static,
-    {
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, RecordError> + Send + 'static,
+    ) -> Result<T, RecordError> {
         let (caller, clock, quotas) = (caller.clone(), self.clock.clone(), self.quotas);
         let writing = move |tx: &mut Tx<'_>| {
             let now = clock.now();
             let caller = resolve(tx, &caller, now)?;
             let done = work(tx, &caller)?;
             audit_budget::charge(tx, &caller, &quotas, now)?;
-            Ok::<_, E>(done)
+            Ok::<_, RecordError>(done)
         };
         self.store.try_write(writing).await
     }
@@ -95,7 +88,7 @@ impl CallerWriter {
 
 /// Resolves a caller again. The error is 401 if the user or the credential is no longer valid, and
 /// 403 if the user lost the permission of the route.
-pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Caller, IdentityError> {
+pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Caller, RecordError> {
     if caller.credential == Credential::Process {
         return Ok(caller.clone());
     }
@@ -116,7 +109,7 @@ fn resolve_credential(
     tx: &mut Tx<'_>,
     caller: &Caller,
     now: Timestamp,
-) -> Result<Credential, IdentityError> {
+) -> Result<Credential, RecordError> {
     let user = caller.user.id;
     let expires_at = match caller.credential {
         Credential::Token { id, .. } => {

@@ -8,14 +8,12 @@
 //! kind (`Agents::Never`, `Agents::OwnSpace`). On routes with `Agents::OwnRecords`, the service that
 //! owns the records calls [`Caller::reject_code`] for each record of this kind, in the transaction.
 
-use super::{
-    caller::{Caller, Credential},
-    error::IdentityError,
-};
+use super::caller::{Caller, Credential};
+use crate::records::RecordError;
 
 impl Caller {
     /// Rejects a change by code. `record` is what would change, such as "a startup script".
-    pub fn reject_code(&self, record: &str) -> Result<(), IdentityError> {
+    pub fn reject_code(&self, record: &str) -> Result<(), RecordError> {
         let (code, credential) = match self.credential {
             Credential::Agent { .. } => ("agent_denied", "an agent token"),
             Credential::Script => ("script_denied", "a script on the server"),
@@ -25,7 +23,7 @@ impl Caller {
             | Credential::App { .. }
             | Credential::Process => return Ok(()),
         };
-        Err(IdentityError::forbidden(
+        Err(RecordError::forbidden(
             code,
             format!(
                 "{credential} may not change {record}, because other spaces or other users run it; use an API token (make one with `svc token create`)"

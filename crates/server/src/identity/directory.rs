@@ -25,10 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     caller::{Caller, Credential, User},
-    error::IdentityError,
     secret::presented_key,
 };
-use crate::random_key::RandomKeyMap;
+use crate::{random_key::RandomKeyMap, records::RecordError};
 use credentials::{Credentials, Record};
 
 pub(super) use credentials::{LastUseUpdate, write_used};
@@ -69,6 +68,12 @@ pub enum AccessDenied {
     UserInactive,
     #[error("the request has two session cookies; log in again")]
     TwoSessions,
+}
+
+impl From<AccessDenied> for RecordError {
+    fn from(denied: AccessDenied) -> Self {
+        Self::unauthorized(denied.to_string())
+    }
 }
 
 pub struct Directory {
@@ -144,7 +149,7 @@ impl Directory {
 
     /// Repeats all checks of a caller: the credential, the user, the state of an agent token's
     /// space and the permission of the route.
-    pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller, IdentityError> {
+    pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller, RecordError> {
         let caller = self.recheck(caller, now)?;
         caller.check_admission()?;
         Ok(caller)

@@ -31,10 +31,10 @@ use uuid::Uuid;
 use super::{
     Identity,
     change::AffectedRecords,
-    error::IdentityError,
     lapsed::remove_lapsed,
     sessions::{ClientDetails, NewSession},
 };
+use crate::records::RecordError;
 
 /// The maximum number of characters that are kept of an e-mail address or a display name.
 const SHOWN_MAX: usize = 200;
@@ -84,7 +84,7 @@ impl Identity {
         &self,
         account: ExternalAccount,
         client: ClientDetails,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         let (secret, mut session) = self.new_session(UserId::NIL, &client)?;
         let (session_id, expires_at) = (session.id, session.expires_at);
         let keep = self.policy.sessions_per_user;
@@ -95,7 +95,7 @@ impl Identity {
                 let now = session.created_at;
                 let (user, known) = identity.find_or_create(tx, &account)?;
                 if !user.active {
-                    return Err(IdentityError::forbidden(
+                    return Err(RecordError::forbidden(
                         "user_inactive",
                         format!(
                             "the user `{}` is deactivated; ask an administrator",
@@ -138,7 +138,7 @@ impl Identity {
             .await?;
         Ok(NewSession {
             user: self.directory.find_user(user_id).ok_or_else(|| {
-                IdentityError::forbidden("user_inactive", "the user was deleted meanwhile")
+                RecordError::forbidden("user_inactive", "the user was deleted meanwhile")
             })?,
             session_id,
             cookie: secret.text,
@@ -150,7 +150,7 @@ impl Identity {
         &self,
         tx: &mut Tx<'_>,
         account: &ExternalAccount,
-    ) -> Result<(UserRow, IdentityRow), IdentityError> {
+    ) -> Result<(UserRow, IdentityRow), RecordError> {
         if let Some(known) = identities::find_subject(tx, &account.provider.issuer, &account.sub)? {
             let user = records::find::<UserRow>(tx, known.user_id)?.ok_or(StoreError::NoRow)?;
             return Ok((user, known));
@@ -184,12 +184,12 @@ impl Identity {
 }
 
 /// Fails if the provider was changed, disabled or deleted after `account.provider` was read.
-fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), IdentityError> {
+fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), RecordError> {
     let now = records::find::<ProviderRow>(tx, account.provider.id)?;
     if now.is_some_and(|now| now == account.provider && now.enabled) {
         return Ok(());
     }
-    Err(IdentityError::conflict(
+    Err(RecordError::conflict(
         "provider_changed",
         format!(
             "the provider `{}` was changed meanwhile; sign in again",
@@ -199,9 +199,9 @@ fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), Iden
 }
 
 /// Checks that an unknown account may become a user. Returns the name for the user.
-fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserName, IdentityError> {
+fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserName, RecordError> {
     let provider = &account.provider;
-    let refused = |code, message: String| Err(IdentityError::forbidden(code, message));
+    let refused = |code, message: String| Err(RecordError::forbidden(code, message));
     if !provider.create_users {
         return refused(
             "identity_unknown",

@@ -8,10 +8,8 @@ use svc_protocol::api;
 use svc_store::{PageRequest, Tx, audit, groups, records, sinks, users::UserFilter};
 use uuid::Uuid;
 
-use super::{
-    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, power::Actor,
-    quotas::check_limit,
-};
+use super::{Identity, caller::Caller, change::AffectedRecords, power::Actor, quotas::check_limit};
+use crate::records::RecordError;
 
 /// The maximum number of groups. Every server of a zone holds all groups in memory.
 const GROUPS_MAX: u64 = 10_000;
@@ -21,7 +19,7 @@ impl Identity {
         &self,
         caller: &Caller,
         body: api::GroupBody,
-    ) -> Result<api::Group, IdentityError> {
+    ) -> Result<api::Group, RecordError> {
         check_name(&body.name)?;
         let group = api::Group {
             id: GroupId(Uuid::now_v7()),
@@ -45,7 +43,7 @@ impl Identity {
         .await
     }
 
-    pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, IdentityError> {
+    pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, RecordError> {
         let page = self
             .store
             .read(move |tx| records::list::<api::Group>(tx, &(), page))
@@ -53,7 +51,7 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    pub async fn get_group(&self, id: GroupId) -> Result<api::Group, IdentityError> {
+    pub async fn get_group(&self, id: GroupId) -> Result<api::Group, RecordError> {
         self.store.read(move |tx| Ok(get(tx, id))).await?
     }
 
@@ -62,7 +60,7 @@ impl Identity {
         &self,
         reader: UserId,
         id: GroupId,
-    ) -> Result<u64, IdentityError> {
+    ) -> Result<u64, RecordError> {
         let reading = self.store.read_list(reader, move |tx| {
             Ok((get(tx, id), sinks::count_scripts_of_members(tx, id)?))
         });
@@ -76,7 +74,7 @@ impl Identity {
         caller: &Caller,
         id: GroupId,
         body: api::GroupBody,
-    ) -> Result<api::Group, IdentityError> {
+    ) -> Result<api::Group, RecordError> {
         check_name(&body.name)?;
         let mut entry = self.entry(caller, "group.updated", ("group", id), json!({}));
         self.change_as(caller, move |tx, caller| {
@@ -97,7 +95,7 @@ impl Identity {
     }
 
     /// Methods published for the group are no longer visible through it.
-    pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), IdentityError> {
+    pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), RecordError> {
         let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
@@ -112,15 +110,15 @@ impl Identity {
     }
 }
 
-fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group, IdentityError> {
-    records::find::<api::Group>(tx, id)?.ok_or_else(|| IdentityError::not_found("group", id))
+fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group, RecordError> {
+    records::find::<api::Group>(tx, id)?.ok_or_else(|| RecordError::not_found("group", id))
 }
 
 /// Rejects names that are valid ids: requests may refer to a group by name or by id.
-fn check_name(name: &str) -> Result<(), IdentityError> {
+fn check_name(name: &str) -> Result<(), RecordError> {
     check_free_name("group", name)?;
     if Uuid::parse_str(name).is_ok() {
-        return Err(IdentityError::invalid(
+        return Err(RecordError::invalid(
             "invalid_name",
             format!("group name `{name}` reads like an id; choose another"),
         ));
@@ -128,9 +126,9 @@ fn check_name(name: &str) -> Result<(), IdentityError> {
     Ok(())
 }
 
-fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<GroupId>) -> Result<(), IdentityError> {
+fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<GroupId>) -> Result<(), RecordError> {
     match records::find_named::<api::Group>(tx, &(), name)? {
-        Some(other) if Some(other.id) != except => Err(IdentityError::conflict(
+        Some(other) if Some(other.id) != except => Err(RecordError::conflict(
             "group_exists",
             format!("group `{name}` exists already"),
         )),

@@ -5,14 +5,15 @@ use svc_core::{GroupId, RoleId};
 use svc_protocol::api::{Group, Role};
 use svc_store::{Tx, records};
 
-use super::{error::IdentityError, power::Actor};
+use super::power::Actor;
+use crate::records::RecordError;
 
-pub(super) fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<Role>, IdentityError> {
+pub(super) fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<Role>, RecordError> {
     names
         .iter()
         .map(|name| {
             records::find_named::<Role>(tx, &(), name)?.ok_or_else(|| {
-                IdentityError::invalid("unknown_role", format!("role `{name}` does not exist"))
+                RecordError::invalid("unknown_role", format!("role `{name}` does not exist"))
             })
         })
         .collect()
@@ -23,7 +24,7 @@ pub(super) fn resolve_roles(
     tx: &mut Tx<'_>,
     actor: &Actor,
     names: &[String],
-) -> Result<Vec<RoleId>, IdentityError> {
+) -> Result<Vec<RoleId>, RecordError> {
     let roles = find_roles(tx, names)?.into_iter().map(|role| {
         actor.check_role(&role.name, role.permissions)?;
         Ok(role.id)
@@ -48,7 +49,7 @@ pub(super) fn check_group_changes(
     actor: &Actor,
     before: &[GroupRef],
     after: &[GroupRef],
-) -> Result<(Vec<String>, Vec<String>), IdentityError> {
+) -> Result<(Vec<String>, Vec<String>), RecordError> {
     let only_in = |these: &[GroupRef], those: &[GroupRef]| -> Vec<GroupRef> {
         let missing = |group: &&GroupRef| those.iter().all(|(id, _)| *id != group.0);
         these.iter().filter(missing).cloned().collect()
@@ -65,7 +66,7 @@ pub(super) fn check_group_changes(
 pub(super) fn resolve_groups(
     tx: &mut Tx<'_>,
     names: &[String],
-) -> Result<Vec<GroupRef>, IdentityError> {
+) -> Result<Vec<GroupRef>, RecordError> {
     let mut resolved = Vec::with_capacity(names.len());
     for name in names {
         let mut found = records::find_named::<Group>(tx, &(), name)?;
@@ -73,7 +74,7 @@ pub(super) fn resolve_groups(
             found = records::find::<Group>(tx, id)?;
         }
         let group = found.ok_or_else(|| {
-            IdentityError::invalid("unknown_group", format!("group `{name}` does not exist"))
+            RecordError::invalid("unknown_group", format!("group `{name}` does not exist"))
         })?;
         resolved.push((group.id, group.name));
     }

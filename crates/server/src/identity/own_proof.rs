@@ -12,7 +12,8 @@ use svc_store::{
     StoreError, Tx, oidc, records, second_factors, sessions::SessionRow, users::UserRow,
 };
 
-use super::{Identity, caller::Caller, error::IdentityError, passwords::Payer};
+use super::{Identity, caller::Caller, passwords::Payer};
+use crate::records::RecordError;
 
 /// How long a sign-in with a provider counts as the proof of a user who has no password.
 const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
@@ -37,7 +38,7 @@ impl Identity {
         caller: &Caller,
         password: Option<String>,
         address: IpAddr,
-    ) -> Result<OwnProof, IdentityError> {
+    ) -> Result<OwnProof, RecordError> {
         let (id, presented, now) = (caller.user.id, caller.clone(), self.clock.now());
         let reading = self.store.read(move |tx| {
             let is_fresh = is_fresh_sign_in(tx, &presented, now)?;
@@ -64,7 +65,7 @@ impl Identity {
             .await?
         {
             limit.fail(name, address, self.clock.now()).await?;
-            return Err(IdentityError::forbidden(
+            return Err(RecordError::forbidden(
                 "wrong_password",
                 "the current password is not right",
             ));
@@ -81,7 +82,7 @@ impl OwnProof {
         tx: &mut Tx<'_>,
         caller: &Caller,
         now: Timestamp,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let user = records::find::<UserRow>(tx, caller.user.id)?;
         let current = user.map(|user| user.password_hash).unwrap_or_default();
         match &self.0 {
@@ -90,7 +91,7 @@ impl OwnProof {
                 true => Ok(()),
                 false => Err(sign_in_again()),
             },
-            _ => Err(IdentityError::conflict(
+            _ => Err(RecordError::conflict(
                 "password_changed",
                 "the password was changed meanwhile; try again",
             )),
@@ -119,16 +120,16 @@ fn is_fresh_sign_in(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<
     )
 }
 
-fn password_required() -> IdentityError {
-    IdentityError::forbidden(
+fn password_required() -> RecordError {
+    RecordError::forbidden(
         "proof_required",
         "this changes how you sign in, so enter your password again; the API takes it as `password`",
     )
 }
 
-fn sign_in_again() -> IdentityError {
+fn sign_in_again() -> RecordError {
     let minutes = FRESH_SIGN_IN.as_secs() / 60;
-    IdentityError::forbidden(
+    RecordError::forbidden(
         "proof_required",
         format!(
             "this changes how you sign in, and you have no password to enter; sign out, sign in again with your provider, and repeat this within {minutes} minutes"
@@ -136,8 +137,8 @@ fn sign_in_again() -> IdentityError {
     )
 }
 
-fn no_password() -> IdentityError {
-    IdentityError::forbidden(
+fn no_password() -> RecordError {
+    RecordError::forbidden(
         "no_password",
         "you have no password on this server, because you sign in with a provider; an administrator can set one",
     )

@@ -3,15 +3,13 @@
 use svc_core::{UserId, permission::ROLE_ADMIN};
 use svc_store::oidc::identities;
 
-use super::{Identity, error::IdentityError, policy::PasswordLogin};
+use super::{Identity, policy::PasswordLogin};
+use crate::records::RecordError;
 
 impl Identity {
     /// Whether the setting `oidc.password_login` accepts a password of a user. `None` is a user who
     /// does not exist. The same work is done for every user, so that the duration reveals nothing.
-    pub(super) async fn accepts_password(
-        &self,
-        user: Option<UserId>,
-    ) -> Result<bool, IdentityError> {
+    pub(super) async fn accepts_password(&self, user: Option<UserId>) -> Result<bool, RecordError> {
         let accepts_admins = match self.policy.password_login {
             PasswordLogin::All => return Ok(true),
             PasswordLogin::Admins => true,
@@ -27,11 +25,11 @@ impl Identity {
 
     /// Applies the setting `oidc.password_login` to a passkey, after it was verified. Only the
     /// holder of the passkey gets this error.
-    pub async fn check_passkey_login(&self, user: UserId) -> Result<(), IdentityError> {
+    pub async fn check_passkey_login(&self, user: UserId) -> Result<(), RecordError> {
         if self.accepts_password(Some(user)).await? {
             return Ok(());
         }
-        Err(IdentityError::forbidden(
+        Err(RecordError::forbidden(
             "password_login_off",
             "this server does not accept a passkey for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
         ))

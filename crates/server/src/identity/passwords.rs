@@ -12,10 +12,11 @@ use svc_protocol::api::{PASSWORD_MAX, PASSWORD_MIN};
 
 use svc_core::UserId;
 
-use super::{error::IdentityError, policy::PasswordPolicy};
+use super::policy::PasswordPolicy;
 use crate::{
     fair_pool::{FairPool, PoolError, PoolOptions},
     limits::network,
+    records::RecordError,
 };
 
 /// Retry delay for clients when the queue is full.
@@ -45,7 +46,7 @@ pub(super) struct Passwords {
 }
 
 impl Passwords {
-    pub(super) fn new(policy: &PasswordPolicy) -> Result<Self, IdentityError> {
+    pub(super) fn new(policy: &PasswordPolicy) -> Result<Self, RecordError> {
         let params = Params::new(policy.memory_kib, policy.passes, 1, None).map_err(internal)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         Ok(Self {
@@ -65,11 +66,7 @@ impl Passwords {
     }
 
     /// Checks the length of a new password and hashes it.
-    pub(super) async fn hash(
-        &self,
-        payer: Payer,
-        password: String,
-    ) -> Result<String, IdentityError> {
+    pub(super) async fn hash(&self, payer: Payer, password: String) -> Result<String, RecordError> {
         check_length(&password)?;
         let argon2 = self.argon2.clone();
         let hashing = self.threads.run(payer, move |_| hash(&argon2, &password));
@@ -83,7 +80,7 @@ impl Passwords {
         payer: Payer,
         password: String,
         stored: Option<String>,
-    ) -> Result<bool, IdentityError> {
+    ) -> Result<bool, RecordError> {
         if password.len() > PASSWORD_MAX {
             return Ok(false);
         }
@@ -92,25 +89,25 @@ impl Passwords {
         let stored = stored.unwrap_or_else(|| self.decoy_hash.clone());
         let verifying = self.threads.run(payer, move |_| {
             let stored = PasswordHash::new(&stored).map_err(internal)?;
-            Ok::<_, IdentityError>(argon2.verify_password(password.as_bytes(), &stored).is_ok())
+            Ok::<_, RecordError>(argon2.verify_password(password.as_bytes(), &stored).is_ok())
         });
         let matches = verifying.await.map_err(refusal)??;
         Ok(matches && exists)
     }
 }
 
-fn refusal(error: PoolError) -> IdentityError {
+fn refusal(error: PoolError) -> RecordError {
     match error {
-        PoolError::UserFull { .. } | PoolError::Full => IdentityError::TooManyAttempts {
+        PoolError::UserFull { .. } | PoolError::Full => RecordError::TooManyAttempts {
             retry_after: BUSY_RETRY,
         },
         PoolError::Failed => internal(error),
     }
 }
 
-fn check_length(password: &str) -> Result<(), IdentityError> {
+fn check_length(password: &str) -> Result<(), RecordError> {
     if password.chars().count() < PASSWORD_MIN || password.len() > PASSWORD_MAX {
-        return Err(IdentityError::invalid(
+        return Err(RecordError::invalid(
             "invalid_password",
             format!(
                 "a password must have at least {PASSWORD_MIN} characters and at most {PASSWORD_MAX} bytes"
@@ -120,15 +117,15 @@ fn check_length(password: &str) -> Result<(), IdentityError> {
     Ok(())
 }
 
-fn hash(argon2: &Argon2<'_>, password: &str) -> Result<String, IdentityError> {
+fn hash(argon2: &Argon2<'_>, password: &str) -> Result<String, RecordError> {
     Ok(argon2
         .hash_password(password.as_bytes())
         .map_err(internal)?
         .to_string())
 }
 
-fn internal(error: impl std::fmt::Display) -> IdentityError {
-    IdentityError::Internal(format!("cannot hash or verify a password: {error}"))
+fn internal(error: impl std::fmt::Display) -> RecordError {
+    RecordError::Internal(format!("cannot hash or verify a password: {error}"))
 }
 
 #[cfg(test)]

@@ -2,28 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::{
-    Quota, QuotaExceeded, QuotaOverrides, Quotas, UserId, permission::ROLE_ADMIN, quota::QUOTA_MAX,
-};
+use svc_core::{Quota, QuotaOverrides, Quotas, UserId, permission::ROLE_ADMIN, quota::QUOTA_MAX};
 use svc_store::{
-    StoreError, Tx,
+    Tx,
     users::{self, Profile},
 };
 
-use super::{caller::Caller, error::IdentityError};
+use super::caller::Caller;
+use crate::records::RecordError;
 
 /// Returns an error if the owner already `has` as many records as allowed. Call in the transaction
 /// that adds the record: transactions are serialised, so two requests cannot both add the last one.
-pub fn check_one_more<E>(
+pub fn check_one_more(
     tx: &mut Tx<'_>,
     defaults: &Quotas,
     owner: UserId,
     quota: Quota,
     has: u64,
-) -> Result<(), E>
-where
-    E: From<StoreError> + From<QuotaExceeded>,
-{
+) -> Result<(), RecordError> {
     // Read from the store, not from the directory: another server of the zone may just have changed
     // the value.
     let quotas = defaults.with(&users::find_quotas(tx, owner)?);
@@ -36,20 +32,20 @@ pub(super) fn check_limit(
     max: u64,
     what: &str,
     code: &'static str,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     if count < max {
         return Ok(());
     }
     let message =
         format!("there are {max} {what} already, and no more are allowed; delete one first");
-    Err(IdentityError::conflict(code, message))
+    Err(RecordError::conflict(code, message))
 }
 
 /// The overrides after a patch; `None` restores the server's value.
 pub(super) fn patched(
     before: &QuotaOverrides,
     patch: BTreeMap<Quota, Option<u64>>,
-) -> Result<QuotaOverrides, IdentityError> {
+) -> Result<QuotaOverrides, RecordError> {
     let mut after = before.clone();
     for (quota, value) in patch {
         match value {
@@ -58,7 +54,7 @@ pub(super) fn patched(
             Some(value) => {
                 let message =
                     format!("quota `{quota}` is {value}; it must be between 0 and {QUOTA_MAX}");
-                return Err(IdentityError::invalid("invalid_quota", message));
+                return Err(RecordError::invalid("invalid_quota", message));
             }
         };
     }
@@ -67,12 +63,12 @@ pub(super) fn patched(
 
 /// Only administrators may change their own quotas: otherwise quotas would not limit users with
 /// `manage_users`.
-pub(super) fn check_may_set(caller: &Caller, user: &Profile) -> Result<(), IdentityError> {
+pub(super) fn check_may_set(caller: &Caller, user: &Profile) -> Result<(), RecordError> {
     let is_admin = user.roles.iter().any(|role| role == ROLE_ADMIN);
     if user.id != caller.user.id || is_admin {
         return Ok(());
     }
-    Err(IdentityError::forbidden(
+    Err(RecordError::forbidden(
         "permission_denied",
         "only a user with the role `admin` may change their own quotas; ask an administrator",
     ))

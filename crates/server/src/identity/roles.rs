@@ -12,9 +12,10 @@ use svc_store::{PageRequest, Tx, audit, records, roles, users::UserFilter};
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
-    power::Actor, quotas::check_limit,
+    Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed, power::Actor,
+    quotas::check_limit,
 };
+use crate::records::RecordError;
 
 /// The maximum number of roles of the whole server.
 const ROLES_MAX: u64 = 1_000;
@@ -24,7 +25,7 @@ impl Identity {
         &self,
         caller: &Caller,
         new: api::NewRole,
-    ) -> Result<api::Role, IdentityError> {
+    ) -> Result<api::Role, RecordError> {
         check_free_name("role", &new.name)?;
         let role = api::Role {
             id: RoleId(Uuid::now_v7()),
@@ -60,7 +61,7 @@ impl Identity {
         .await
     }
 
-    pub async fn list_roles(&self, page: PageRequest) -> Result<api::Roles, IdentityError> {
+    pub async fn list_roles(&self, page: PageRequest) -> Result<api::Roles, RecordError> {
         let page = self
             .store
             .read(move |tx| records::list::<api::Role>(tx, &(), page))
@@ -68,12 +69,12 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    pub async fn get_role(&self, id: RoleId) -> Result<api::Role, IdentityError> {
+    pub async fn get_role(&self, id: RoleId) -> Result<api::Role, RecordError> {
         let found = self
             .store
             .read(move |tx| records::find::<api::Role>(tx, id))
             .await?;
-        found.ok_or_else(|| IdentityError::not_found("role", id))
+        found.ok_or_else(|| RecordError::not_found("role", id))
     }
 
     pub async fn update_role(
@@ -81,7 +82,7 @@ impl Identity {
         caller: &Caller,
         id: RoleId,
         patch: api::RolePatch,
-    ) -> Result<api::Role, IdentityError> {
+    ) -> Result<api::Role, RecordError> {
         if let Some(name) = &patch.name {
             check_free_name("role", name)?;
         }
@@ -127,7 +128,7 @@ impl Identity {
         .await
     }
 
-    pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), IdentityError> {
+    pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), RecordError> {
         let mut entry = self.entry(caller, "role.deleted", ("role", id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let role = get_changeable(tx, id)?;
@@ -145,15 +146,15 @@ impl Identity {
     }
 }
 
-fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityError> {
-    records::find::<api::Role>(tx, id)?.ok_or_else(|| IdentityError::not_found("role", id))
+fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError> {
+    records::find::<api::Role>(tx, id)?.ok_or_else(|| RecordError::not_found("role", id))
 }
 
 /// A role whose name and permissions may change.
-fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityError> {
+fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError> {
     let role = get(tx, id)?;
     if role.builtin {
-        return Err(IdentityError::conflict(
+        return Err(RecordError::conflict(
             "builtin_role",
             format!(
                 "role `{}` is built in: its name and permissions never change; create another role",
@@ -164,9 +165,9 @@ fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, IdentityErro
     Ok(role)
 }
 
-fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<RoleId>) -> Result<(), IdentityError> {
+fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<RoleId>) -> Result<(), RecordError> {
     match records::find_named::<api::Role>(tx, &(), name)? {
-        Some(other) if Some(other.id) != except => Err(IdentityError::conflict(
+        Some(other) if Some(other.id) != except => Err(RecordError::conflict(
             "role_exists",
             format!("role `{name}` exists already"),
         )),

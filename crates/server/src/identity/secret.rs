@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
 use svc_store::Hash;
 
-use super::{directory::AccessDenied, error::IdentityError};
+use super::directory::AccessDenied;
+use crate::records::RecordError;
 
 /// A new secret. Without `Debug`, so that it is never logged.
 pub struct Secret {
@@ -17,10 +18,10 @@ pub struct Secret {
 }
 
 impl Secret {
-    pub fn new(kind: CredentialKind) -> Result<Self, IdentityError> {
+    pub fn new(kind: CredentialKind) -> Result<Self, RecordError> {
         let mut bytes = [0; SECRET_BYTES];
         getrandom::fill(&mut bytes)
-            .map_err(|error| IdentityError::Internal(format!("no random bytes: {error}")))?;
+            .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
         let text = kind.format(&bytes);
         let hash = hash_secret(&text);
         Ok(Self { text, hash })

@@ -18,7 +18,6 @@ use super::{
     Identity,
     caller::{Caller, User},
     change::AffectedRecords,
-    error::IdentityError,
     own_proof::end_begun_changes,
     passwords::Payer,
     policy::PasswordLogin,
@@ -26,6 +25,7 @@ use super::{
     secret::Secret,
     sign_in::PresentedLink,
 };
+use crate::records::RecordError;
 
 /// The maximum number of characters that are stored of a `User-Agent` header.
 const USER_AGENT_MAX: usize = 256;
@@ -47,7 +47,7 @@ pub struct NewSession {
 }
 
 /// Uses up a proof, in the transaction that opens the session.
-pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Send>;
+pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), RecordError> + Send>;
 
 /// How a user proved who they are.
 pub enum Proof {
@@ -71,7 +71,7 @@ impl Identity {
         &self,
         login: api::Login,
         client: &ClientDetails,
-    ) -> Result<UserRow, IdentityError> {
+    ) -> Result<UserRow, RecordError> {
         let api::Login { username, password } = login;
         // All malformed names share one counter of the login limit.
         let username = UserName::parse(&username)
@@ -110,10 +110,10 @@ impl Identity {
 
     /// The error of every failed login. With a restricted `oidc.password_login` it names that reason
     /// too, whether it applies or not.
-    fn refused_login(&self) -> IdentityError {
+    fn refused_login(&self) -> RecordError {
         match self.policy.password_login {
             PasswordLogin::All => invalid_credentials(),
-            PasswordLogin::Admins | PasswordLogin::Off => IdentityError::Unauthorized {
+            PasswordLogin::Admins | PasswordLogin::Off => RecordError::Unauthorized {
                 code: "invalid_credentials",
                 message: "username or password is not right, or this server does not accept a password for this account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all".to_owned(),
             },
@@ -126,7 +126,7 @@ impl Identity {
         &self,
         user: &UserRow,
         address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let now = self.clock.now();
         Ok(self.login_limit.begin(&user.username, address, now).await?)
     }
@@ -136,18 +136,14 @@ impl Identity {
         &self,
         user: &UserRow,
         address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let now = self.clock.now();
         Ok(self.login_limit.fail(&user.username, address, now).await?)
     }
 
     /// Records that the last attempt was not a failure, and forgets the user's earlier failures at
     /// this address.
-    pub async fn forgive_login(
-        &self,
-        user: &UserRow,
-        address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    pub async fn forgive_login(&self, user: &UserRow, address: IpAddr) -> Result<(), RecordError> {
         Ok(self.login_limit.succeed(&user.username, address).await?)
     }
 
@@ -158,7 +154,7 @@ impl Identity {
         &self,
         username: &str,
         client: &ClientDetails,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         tracing::info!(client.address = %client.address, "a login failed");
         let known = self.directory.find_user_by_name(username);
         let id = known.as_ref().map(|user| user.id.to_string());
@@ -184,7 +180,7 @@ impl Identity {
         user: UserRow,
         client: ClientDetails,
         proof: Proof,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         let (secret, mut session) = self.new_session(user.id, &client)?;
         let (session_id, expires_at) = (session.id, session.expires_at);
         let mut entry = self.entry_by(
@@ -235,7 +231,7 @@ impl Identity {
         &self,
         user_id: UserId,
         client: &ClientDetails,
-    ) -> Result<(Secret, SessionRow), IdentityError> {
+    ) -> Result<(Secret, SessionRow), RecordError> {
         let secret = Secret::new(CredentialKind::Session)?;
         let now = self.clock.now();
         let session = SessionRow {
@@ -253,7 +249,7 @@ impl Identity {
     }
 
     /// Ends the session of the request. Does nothing for a request with a token.
-    pub async fn log_out(&self, caller: &Caller) -> Result<(), IdentityError> {
+    pub async fn log_out(&self, caller: &Caller) -> Result<(), RecordError> {
         match caller.session_id() {
             Some(id) => self.delete_session(caller, id).await,
             None => Ok(()),
@@ -265,7 +261,7 @@ impl Identity {
         caller: &Caller,
         user: Option<UserId>,
         page: PageRequest,
-    ) -> Result<api::Sessions, IdentityError> {
+    ) -> Result<api::Sessions, RecordError> {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let now = self.clock.now();
@@ -275,7 +271,7 @@ impl Identity {
             Ok((owner, sessions::list(tx, user, now, page)?))
         });
         let (owner, page) = reading.await?;
-        owner.ok_or_else(|| IdentityError::not_found("user", user))?;
+        owner.ok_or_else(|| RecordError::not_found("user", user))?;
         let session = |row: SessionRow| api::Session {
             last_used_at: self.directory.last_used(&row.hash).or(row.last_used_at),
             id: row.id,
@@ -290,14 +286,10 @@ impl Identity {
 
     /// Ends a session of the caller or, for callers with `manage_users`, of a user who holds no
     /// permission that the caller lacks.
-    pub async fn delete_session(
-        &self,
-        caller: &Caller,
-        id: SessionId,
-    ) -> Result<(), IdentityError> {
+    pub async fn delete_session(&self, caller: &Caller, id: SessionId) -> Result<(), RecordError> {
         let mut entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
         self.change_as(caller, move |tx, caller| {
-            let not_found = || IdentityError::not_found("session", id);
+            let not_found = || RecordError::not_found("session", id);
             let user = records::find::<SessionRow>(tx, id)?
                 .ok_or_else(not_found)?
                 .user_id;
@@ -314,7 +306,7 @@ impl Identity {
     }
 
     /// Ends all sessions of the caller except the session of the request. Returns their number.
-    pub async fn delete_other_sessions(&self, caller: &Caller) -> Result<usize, IdentityError> {
+    pub async fn delete_other_sessions(&self, caller: &Caller) -> Result<usize, RecordError> {
         let user = caller.user.id;
         let keep = caller.session_id();
         let mut entry = self.entry(caller, "session.deleted", ("user", user), json!({}));
@@ -334,7 +326,7 @@ impl Identity {
         caller: &Caller,
         change: api::ChangePassword,
         address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let user = caller.user.id;
         let proving = self.prove(caller, Some(change.current_password), address);
         let proof = proving.await?;
@@ -354,7 +346,7 @@ impl Identity {
         .await
     }
 
-    pub(super) async fn prune_sessions(&self) -> Result<(), IdentityError> {
+    pub(super) async fn prune_sessions(&self) -> Result<(), RecordError> {
         let now = self.clock.now();
         self.change(move |tx| {
             let users = sessions::delete_expired(tx, now)?;
@@ -365,11 +357,11 @@ impl Identity {
 }
 
 /// Whether a user who presented only the password must set up a second factor first.
-fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, IdentityError> {
+fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, RecordError> {
     let profile = users::find_profile(tx, user)?.ok_or_else(invalid_credentials)?;
     if profile.has_second_factor {
         // The second factor was set up after the password was checked.
-        return Err(IdentityError::conflict(
+        return Err(RecordError::conflict(
             "second_factor_added",
             "a second factor was set up meanwhile; log in again",
         ));
@@ -378,8 +370,8 @@ fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, IdentityError> {
 }
 
 /// The same error for an unknown user, a wrong password and a deactivated user.
-fn invalid_credentials() -> IdentityError {
-    IdentityError::Unauthorized {
+fn invalid_credentials() -> RecordError {
+    RecordError::Unauthorized {
         code: "invalid_credentials",
         message: "username or password is not right".to_owned(),
     }

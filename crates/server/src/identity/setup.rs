@@ -18,10 +18,10 @@ use super::{
     Identity,
     caller::User,
     change::AffectedRecords,
-    error::IdentityError,
     passwords::Payer,
     secret::{Secret, hash_secret, hex},
 };
+use crate::records::RecordError;
 
 const SETUP_TOKEN_HASH: &str = "setup_token_hash";
 /// The user that gets the password of `SVC_ADMIN_PASSWORD`.
@@ -29,7 +29,7 @@ const ADMIN: &str = "admin";
 
 impl Identity {
     /// Creates a setup token if the server has no users. It replaces an earlier one.
-    pub async fn setup_token(&self) -> Result<Option<String>, IdentityError> {
+    pub async fn setup_token(&self) -> Result<Option<String>, RecordError> {
         let secret = Secret::new(CredentialKind::Setup)?;
         let hash = hex(&secret.hash);
         let needed = self
@@ -47,7 +47,7 @@ impl Identity {
     }
 
     /// Creates the first administrator. The setup token is valid once.
-    pub async fn set_up(&self, setup: api::Setup) -> Result<api::User, IdentityError> {
+    pub async fn set_up(&self, setup: api::Setup) -> Result<api::User, RecordError> {
         let name = UserName::parse(&setup.username)?;
         let presented = hex(&hash_secret(&setup.setup_token));
         // Checked before the password is hashed, so that only a client with the token can cause
@@ -66,7 +66,7 @@ impl Identity {
 
     /// Creates the user `admin` with this password if the server has no users. Returns whether the
     /// user was created.
-    pub async fn ensure_admin(&self, password: String) -> Result<bool, IdentityError> {
+    pub async fn ensure_admin(&self, password: String) -> Result<bool, RecordError> {
         let users = self
             .store
             .read_table(|tx| records::count::<UserRow>(tx, &()));
@@ -87,8 +87,8 @@ impl Identity {
         &self,
         name: UserName,
         password_hash: String,
-        check: impl FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Send + 'static,
-    ) -> Result<api::User, IdentityError> {
+        check: impl FnOnce(&mut Tx<'_>) -> Result<(), RecordError> + Send + 'static,
+    ) -> Result<api::User, RecordError> {
         let id = UserId(Uuid::now_v7());
         let user = UserRow {
             quotas: QuotaOverrides::new(),
@@ -107,7 +107,7 @@ impl Identity {
         self.change(move |tx| {
             check(tx)?;
             if records::count::<UserRow>(tx, &())? > 0 {
-                return Err(IdentityError::conflict(
+                return Err(RecordError::conflict(
                     ALREADY_SET_UP,
                     "this server has been set up already; log in instead",
                 ));
@@ -130,13 +130,13 @@ impl Identity {
 
 const ALREADY_SET_UP: &str = "already_set_up";
 
-fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), IdentityError> {
+fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), RecordError> {
     let good = expected
         .is_some_and(|expected| bool::from(expected.as_bytes().ct_eq(presented.as_bytes())));
     if good {
         return Ok(());
     }
-    Err(IdentityError::Unauthorized {
+    Err(RecordError::Unauthorized {
         code: "invalid_setup_token",
         message:
             "the setup token is not valid; each start of a server without users prints a new link"

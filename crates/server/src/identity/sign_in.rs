@@ -13,10 +13,10 @@ use svc_store::{StoreError, Tx, meta, records, users::UserRow};
 
 use super::{
     Identity,
-    error::IdentityError,
     secret::{Secret, hash_secret, hex},
     sessions::{ClientDetails, NewSession, Proof},
 };
+use crate::records::RecordError;
 
 /// Time for the user to open the link after it was printed.
 pub const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -33,7 +33,7 @@ struct StoredLink {
 
 impl Identity {
     /// Creates the token of a link that signs this user in once. The link replaces an earlier link.
-    pub async fn sign_in_token(&self, user_id: UserId) -> Result<String, IdentityError> {
+    pub async fn sign_in_token(&self, user_id: UserId) -> Result<String, RecordError> {
         let secret = Secret::new(CredentialKind::SignIn)?;
         let (token, expires_at) = (
             secret.text.clone(),
@@ -60,7 +60,7 @@ impl Identity {
         &self,
         token: &str,
         client: ClientDetails,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         if CredentialKind::recognise(token) != Some(CredentialKind::SignIn) {
             return Err(invalid_link());
         }
@@ -85,7 +85,7 @@ pub struct PresentedLink {
 
 impl PresentedLink {
     /// Checks the link and makes it invalid.
-    pub(super) fn redeem(&self, tx: &mut Tx<'_>) -> Result<(), IdentityError> {
+    pub(super) fn redeem(&self, tx: &mut Tx<'_>) -> Result<(), RecordError> {
         self.find_user(tx)?.ok_or_else(invalid_link)?;
         meta::delete(tx, SIGN_IN_LINK)?;
         Ok(())
@@ -111,8 +111,8 @@ fn hash_of(token: &str, user: &UserRow) -> String {
     hex(&hash_secret(&format!("{token}{}", user.password_hash)))
 }
 
-fn invalid_link() -> IdentityError {
-    IdentityError::Unauthorized {
+fn invalid_link() -> RecordError {
+    RecordError::Unauthorized {
         code: "invalid_sign_in_link",
         message: "the sign-in link was used already or has expired; sign in with your password, or start `svc up` again for a new link".to_owned(),
     }

@@ -24,10 +24,8 @@ use svc_protocol::api;
 use svc_store::{PageRequest, Store, records, spaces};
 use uuid::Uuid;
 
-use super::{
-    Caller, ClientDetails, Identity, IdentityError, NewSession, PasswordPolicy, Policy, Proof,
-};
-use crate::limits::LoginPolicy;
+use super::{Caller, ClientDetails, Identity, NewSession, PasswordPolicy, Policy, Proof};
+use crate::{limits::LoginPolicy, records::RecordError};
 
 const PASSWORD: &str = "correct horse";
 
@@ -109,7 +107,7 @@ impl Fixture {
         self.try_user(name, roles).await.expect("created")
     }
 
-    async fn try_user(&self, name: &str, roles: &[&str]) -> Result<api::User, IdentityError> {
+    async fn try_user(&self, name: &str, roles: &[&str]) -> Result<api::User, RecordError> {
         self.identity
             .create_user(&self.admin, new_user(name, roles))
             .await
@@ -208,7 +206,7 @@ impl Identity {
         &self,
         login: api::Login,
         client: ClientDetails,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         let user = self.check_login(login, &client).await?;
         self.forgive_login(&user, client.address).await?;
         self.open_session(user, client, Proof::Password).await
@@ -229,7 +227,7 @@ async fn log_in(identity: &Identity, name: &str) -> Caller {
 }
 
 #[track_caller]
-fn assert_code<T>(result: Result<T, IdentityError>, expected: &str) {
+fn assert_code<T>(result: Result<T, RecordError>, expected: &str) {
     match result {
         Ok(_) => panic!("expected `{expected}`, but it succeeded"),
         Err(error) => assert_eq!(error.code(), expected, "{error}"),

@@ -19,9 +19,10 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::AffectedRecords, directory::AccessDenied,
-    error::IdentityError, power::Actor, quotas::check_one_more, secret::Secret,
+    Identity, caller::Caller, change::AffectedRecords, directory::AccessDenied, power::Actor,
+    quotas::check_one_more, secret::Secret,
 };
+use crate::records::RecordError;
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
@@ -31,10 +32,10 @@ impl Identity {
         &self,
         caller: &Caller,
         new: api::NewToken,
-    ) -> Result<api::Token, IdentityError> {
+    ) -> Result<api::Token, RecordError> {
         check_free_name("token", &new.name)?;
         let scopes = Scopes::parse(&new.scopes.unwrap_or_default())
-            .map_err(|error| IdentityError::invalid("invalid_scope", error.to_string()))?;
+            .map_err(|error| RecordError::invalid("invalid_scope", error.to_string()))?;
         let now = self.clock.now();
         let expires_at = match new.expires_in_days {
             None => None,
@@ -45,13 +46,13 @@ impl Identity {
                 let message = format!(
                     "`expires_in_days` is {days}; it must be between 1 and {EXPIRY_DAYS_MAX}"
                 );
-                return Err(IdentityError::invalid("invalid_expiry", message));
+                return Err(RecordError::invalid("invalid_expiry", message));
             }
         };
         let secret = Secret::new(CredentialKind::ApiToken)?;
         let parent = caller.token();
         let expires_at = child_expiry(expires_at, parent.and_then(|(_, expires_at)| expires_at))
-            .map_err(|error| IdentityError::forbidden("outlives_parent", error.to_string()))?;
+            .map_err(|error| RecordError::forbidden("outlives_parent", error.to_string()))?;
         let token = TokenRow {
             id: TokenId(Uuid::now_v7()),
             user_id: caller.user.id,
@@ -68,11 +69,11 @@ impl Identity {
         let token = self
             .change_as(caller, move |tx, _| {
                 let has = records::count::<TokenRow>(tx, &token.user_id)?;
-                check_one_more::<IdentityError>(tx, &quotas, token.user_id, Quota::Tokens, has)?;
+                check_one_more(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 records::insert(tx, &token)?;
                 audit::append(tx, &created)?;
                 let affected = AffectedRecords::user(token.user_id);
-                Ok::<_, IdentityError>((token, affected))
+                Ok((token, affected))
             })
             .await?;
         Ok(self.shown_token(token, secret))
@@ -86,7 +87,7 @@ impl Identity {
         &self,
         caller: &Caller,
         name: &str,
-    ) -> Result<api::Token, IdentityError> {
+    ) -> Result<api::Token, RecordError> {
         let secret = Secret::new(CredentialKind::ApiToken)?;
         let token = TokenRow {
             id: TokenId(Uuid::now_v7()),
@@ -111,7 +112,7 @@ impl Identity {
                 records::insert(tx, &token)?;
                 audit::append(tx, &identity.created_entry(&by, &token))?;
                 let affected = AffectedRecords::user(token.user_id);
-                Ok::<_, IdentityError>((token, affected))
+                Ok((token, affected))
             })
             .await?;
         Ok(self.shown_token(token, secret))
@@ -126,7 +127,7 @@ impl Identity {
         machine: &str,
         hash: Hash,
         lifetime: Duration,
-    ) -> Result<TokenId, IdentityError> {
+    ) -> Result<TokenId, RecordError> {
         let owner = records::find::<UserRow>(tx, user)?.filter(|user| user.active);
         let owner = owner.ok_or(AccessDenied::UserInactive)?;
         let now = self.clock.now();
@@ -146,7 +147,7 @@ impl Identity {
             parent_id: None,
         };
         let has = records::count::<TokenRow>(tx, &user)?;
-        check_one_more::<IdentityError>(tx, &self.quotas, user, Quota::Tokens, has)?;
+        check_one_more(tx, &self.quotas, user, Quota::Tokens, has)?;
         records::insert(tx, &token)?;
         let entry = self.entry_by(
             owner.username.as_str(),
@@ -163,7 +164,7 @@ impl Identity {
         caller: &Caller,
         user: Option<UserId>,
         page: PageRequest,
-    ) -> Result<api::Tokens, IdentityError> {
+    ) -> Result<api::Tokens, RecordError> {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let reading = self.store.read(move |tx| {
@@ -171,17 +172,17 @@ impl Identity {
             Ok((owner, records::list::<TokenRow>(tx, &user, page)?))
         });
         let (owner, page) = reading.await?;
-        owner.ok_or_else(|| IdentityError::not_found("user", user))?;
+        owner.ok_or_else(|| RecordError::not_found("user", user))?;
         Ok(page.map(|row| self.token(row)).into_list())
     }
 
     /// Revokes a token and all tokens made with it: the next request with any of them is refused.
     /// Callers may revoke their own tokens. Callers with `manage_users` may also revoke tokens of
     /// users who hold no permission that the caller lacks.
-    pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), IdentityError> {
+    pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), RecordError> {
         let identity = self.clone();
         self.change_as(caller, move |tx, caller| {
-            let not_found = || IdentityError::not_found("token", id);
+            let not_found = || RecordError::not_found("token", id);
             let user = records::find::<TokenRow>(tx, id)?
                 .ok_or_else(not_found)?
                 .user_id;

@@ -20,7 +20,6 @@ use super::{
     Identity,
     caller::{Caller, User},
     change::AffectedRecords,
-    error::IdentityError,
     lapsed::remove_lapsed,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
@@ -31,6 +30,7 @@ use super::{
     quotas,
     user_sinks::delete_sinks_of,
 };
+use crate::records::RecordError;
 
 /// The maximum number of sinks that the error names if a user cannot be deleted because of them.
 const SINKS_NAMED: usize = 5;
@@ -40,7 +40,7 @@ impl Identity {
         &self,
         caller: &Caller,
         new: api::NewUser,
-    ) -> Result<api::User, IdentityError> {
+    ) -> Result<api::User, RecordError> {
         let name = UserName::parse(&new.username)?;
         if self.directory.find_user_by_name(&name).is_some() {
             return Err(user_exists(&name));
@@ -86,7 +86,7 @@ impl Identity {
         &self,
         reader: UserId,
         page: PageRequest,
-    ) -> Result<api::Users, IdentityError> {
+    ) -> Result<api::Users, RecordError> {
         let reading = self.store.read_list(reader, move |tx| {
             let page = users::list_profiles(tx, page)?;
             let first = page.items.first().map_or(UserId::NIL, |user| user.id);
@@ -101,7 +101,7 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    pub async fn get_user(&self, id: UserId) -> Result<api::User, IdentityError> {
+    pub async fn get_user(&self, id: UserId) -> Result<api::User, RecordError> {
         self.store.read(move |tx| Ok(read(tx, id))).await?
     }
 
@@ -110,9 +110,9 @@ impl Identity {
         caller: &Caller,
         id: UserId,
         mut patch: api::UserPatch,
-    ) -> Result<api::User, IdentityError> {
+    ) -> Result<api::User, RecordError> {
         if id == caller.user.id && patch.password.is_some() {
-            return Err(IdentityError::conflict(
+            return Err(RecordError::conflict(
                 "own_password",
                 "your own password is changed with POST /api/auth/password, which asks for the current one",
             ));
@@ -144,7 +144,7 @@ impl Identity {
         before: &Profile,
         patch: api::UserPatch,
         password_hash: Option<String>,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let id = before.id;
         let note = |tx: &mut Tx<'_>, action, detail| {
             audit::append(tx, &self.entry(caller, action, ("user", id), detail))
@@ -204,7 +204,7 @@ impl Identity {
         Ok(())
     }
 
-    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), IdentityError> {
+    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), RecordError> {
         let mut entry = self.entry(caller, "user.deleted", ("user", id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let user = get(tx, id)?;
@@ -213,7 +213,7 @@ impl Identity {
             check_not_last_admin(tx, &user)?;
             let spaces = users::count_spaces(tx, id)?;
             if spaces > 0 {
-                return Err(IdentityError::conflict(
+                return Err(RecordError::conflict(
                     "user_owns_spaces",
                     format!(
                         "user `{}` owns {spaces} spaces; delete those first",
@@ -234,7 +234,7 @@ impl Identity {
     }
 }
 
-fn read(tx: &mut Tx<'_>, id: UserId) -> Result<api::User, IdentityError> {
+fn read(tx: &mut Tx<'_>, id: UserId) -> Result<api::User, RecordError> {
     let profile = get(tx, id)?;
     Ok(api::User {
         last_seen_at: users::list_last_seen(tx, id, id)?.remove(&id),
@@ -242,26 +242,26 @@ fn read(tx: &mut Tx<'_>, id: UserId) -> Result<api::User, IdentityError> {
     })
 }
 
-fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, IdentityError> {
-    users::find_profile(tx, id)?.ok_or_else(|| IdentityError::not_found("user", id))
+fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, RecordError> {
+    users::find_profile(tx, id)?.ok_or_else(|| RecordError::not_found("user", id))
 }
 
-fn check_not_self(caller: &Caller, id: UserId, verb: &str) -> Result<(), IdentityError> {
+fn check_not_self(caller: &Caller, id: UserId, verb: &str) -> Result<(), RecordError> {
     if caller.user.id != id {
         return Ok(());
     }
-    Err(IdentityError::conflict(
+    Err(RecordError::conflict(
         "own_account",
         format!("you cannot {verb} your own account; ask another administrator"),
     ))
 }
 
-fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityError> {
+fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), RecordError> {
     let is_admin = user.active && user.roles.iter().any(|role| role == ROLE_ADMIN);
     if !is_admin || roles::count_other_active_holders(tx, ROLE_ADMIN, user.id)? > 0 {
         return Ok(());
     }
-    Err(IdentityError::conflict(
+    Err(RecordError::conflict(
         "last_admin",
         format!(
             "user `{}` is the last active administrator; first give another user the role `admin`",
@@ -271,7 +271,7 @@ fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityE
 }
 
 /// Rejects the deletion of a user for whom scripts of global sinks run.
-fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityError> {
+fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), RecordError> {
     let names = sinks::list_global_scripts_of(tx, user.id)?;
     if names.is_empty() {
         return Ok(());
@@ -282,7 +282,7 @@ fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), Identi
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Err(IdentityError::conflict(
+    Err(RecordError::conflict(
         "user_runs_sinks",
         format!(
             "the scripts of the global event sinks {}{more} run for user `{}`; delete these sinks first",
@@ -292,8 +292,8 @@ fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), Identi
     ))
 }
 
-fn user_exists(name: &UserName) -> IdentityError {
-    IdentityError::conflict("user_exists", format!("user `{name}` exists already"))
+fn user_exists(name: &UserName) -> RecordError {
+    RecordError::conflict("user_exists", format!("user `{name}` exists already"))
 }
 
 fn record(profile: Profile) -> api::User {

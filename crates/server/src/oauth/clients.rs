@@ -23,7 +23,10 @@ use super::{
     error::OAuthError,
     known_apps::{self, KnownApp},
 };
-use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
+use crate::{
+    identity::{AffectedRecords, Caller, Secret, hash_secret},
+    records::RecordError,
+};
 
 /// The maximum number of apps that no user has connected. Blocked apps and apps that administrators
 /// added do not count. A new app replaces the oldest unconnected app: if new apps were rejected
@@ -170,7 +173,7 @@ impl OAuth {
         &self,
         reader: UserId,
         page: PageRequest,
-    ) -> Result<api::Apps, IdentityError> {
+    ) -> Result<api::Apps, RecordError> {
         let page = self
             .store
             .read_list(reader, move |tx| {
@@ -196,9 +199,9 @@ impl OAuth {
         &self,
         caller: &Caller,
         new: api::NewApp,
-    ) -> Result<api::App, IdentityError> {
+    ) -> Result<api::App, RecordError> {
         check_free_name("app", &new.name)?;
-        let invalid = |message| IdentityError::invalid("invalid_redirect", message);
+        let invalid = |message| RecordError::invalid("invalid_redirect", message);
         for uri in &new.redirect_uris {
             RedirectUri::parse(uri).map_err(|error| {
                 invalid(format!("the redirect address `{uri}` is refused: {error}"))
@@ -228,7 +231,7 @@ impl OAuth {
             .change_as(caller, move |tx, _| {
                 records::insert(tx, &client)?;
                 audit::append(tx, &entry)?;
-                Ok::<_, IdentityError>((client, AffectedRecords::none()))
+                Ok((client, AffectedRecords::none()))
             })
             .await?;
         Ok(api::App {
@@ -243,7 +246,7 @@ impl OAuth {
         caller: &Caller,
         id: OAuthClientId,
         patch: api::AppPatch,
-    ) -> Result<api::App, IdentityError> {
+    ) -> Result<api::App, RecordError> {
         let Some(blocked) = patch.blocked else {
             let found = self
                 .store
@@ -272,7 +275,7 @@ impl OAuth {
                 entry.detail = json!({"name": client.name, "grants": users.len()});
                 audit::append(tx, &entry)?;
                 let client = ClientRow { blocked, ..client };
-                Ok::<_, IdentityError>((client, AffectedRecords::users(users)))
+                Ok((client, AffectedRecords::users(users)))
             })
             .await?;
         Ok(shown(client))
@@ -284,7 +287,7 @@ impl OAuth {
         &self,
         caller: &Caller,
         id: OAuthClientId,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let target = ("oauth_client", id);
         let mut entry = self
             .identity
@@ -293,7 +296,7 @@ impl OAuth {
             .change_as(caller, move |tx, _| {
                 let client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
                 if client.blocked && client.kind != ClientKind::Manual {
-                    return Err(IdentityError::conflict(
+                    return Err(RecordError::conflict(
                         "conflict",
                         "the app is blocked, and the block would be lost; unblock it first",
                     ));
@@ -308,8 +311,8 @@ impl OAuth {
     }
 }
 
-fn not_found(id: OAuthClientId) -> IdentityError {
-    IdentityError::not_found("app", id)
+fn not_found(id: OAuthClientId) -> RecordError {
+    RecordError::not_found("app", id)
 }
 
 /// A record without name, addresses and secret.

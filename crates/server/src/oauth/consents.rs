@@ -20,7 +20,10 @@ use uuid::Uuid;
 use super::{
     OAuth, clients::summary, error::OAuthError, known_apps::COMMAND_LINE, resource::Resource, take,
 };
-use crate::identity::{AffectedRecords, Caller, IdentityError, Secret};
+use crate::{
+    identity::{AffectedRecords, Caller, Secret},
+    records::RecordError,
+};
 
 /// The user must answer within this time.
 const ANSWER_TIME: Duration = Duration::from_secs(10 * 60);
@@ -173,7 +176,7 @@ impl OAuth {
         &self,
         caller: &Caller,
         id: ConsentId,
-    ) -> Result<api::Consent, IdentityError> {
+    ) -> Result<api::Consent, RecordError> {
         let now = self.clock.now();
         self.identity
             .change_as(caller, move |tx, caller| {
@@ -192,7 +195,7 @@ impl OAuth {
         caller: &Caller,
         id: ConsentId,
         approve: bool,
-    ) -> Result<String, IdentityError> {
+    ) -> Result<String, RecordError> {
         let now = self.clock.now();
         let code = Secret::new(CredentialKind::AuthorizationCode)?;
         let (hash, text) = (code.hash, code.text);
@@ -209,7 +212,7 @@ impl OAuth {
                 let (consent, client) = open_consent(tx, id, session, now)?;
                 rows::consents::delete(tx, id)?;
                 let address = RedirectUri::parse(&consent.redirect_uri)
-                    .map_err(|error| IdentityError::Internal(error.to_string()))?;
+                    .map_err(|error| RecordError::Internal(error.to_string()))?;
                 entry.target_type = "oauth_client";
                 entry.target_id = client.id.to_string();
                 entry.detail = json!({
@@ -218,7 +221,7 @@ impl OAuth {
                 });
                 let fields = if approve {
                     if let Some(missing) = missing_permission(&consent.scopes, caller) {
-                        return Err(IdentityError::forbidden(
+                        return Err(RecordError::forbidden(
                             "permission_denied",
                             format!("your account lacks the permission `{missing}`"),
                         ));
@@ -259,9 +262,9 @@ impl OAuth {
 
 /// Returns the session of the caller. Only a user in a browser may answer: a token could belong to
 /// the app itself.
-pub fn session_of(caller: &Caller) -> Result<SessionId, IdentityError> {
+pub fn session_of(caller: &Caller) -> Result<SessionId, RecordError> {
     caller.session_id().ok_or_else(|| {
-        IdentityError::forbidden(
+        RecordError::forbidden(
             "session_required",
             "only a signed-in browser may answer this; open the page in a browser",
         )
@@ -274,8 +277,8 @@ fn open_consent(
     id: ConsentId,
     session: SessionId,
     now: svc_core::Timestamp,
-) -> Result<(ConsentRow, ClientRow), IdentityError> {
-    let not_found = || IdentityError::not_found("request", id);
+) -> Result<(ConsentRow, ClientRow), RecordError> {
+    let not_found = || RecordError::not_found("request", id);
     let consent = rows::consents::find(tx, id)?
         .filter(|consent| consent.session_id == Some(session) && consent.expires_at > now)
         .ok_or_else(not_found)?;
@@ -309,10 +312,10 @@ fn shown(consent: &ConsentRow, client: &ClientRow, caller: &Caller) -> api::Cons
 }
 
 /// A fully random id, so that the address of the page cannot be guessed.
-fn random_id() -> Result<ConsentId, IdentityError> {
+fn random_id() -> Result<ConsentId, RecordError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| IdentityError::Internal(format!("no random bytes: {error}")))?;
+        .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
     Ok(ConsentId(Uuid::from_bytes(bytes)))
 }
 

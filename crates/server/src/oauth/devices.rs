@@ -30,7 +30,10 @@ use super::{
     take,
     tokens::IssuedToken,
 };
-use crate::identity::{AffectedRecords, Caller, IdentityError, Secret, hash_secret};
+use crate::{
+    identity::{AffectedRecords, Caller, Secret, hash_secret},
+    records::RecordError,
+};
 
 /// The letters of a code that a person types. Without vowels, a code contains no words. Digits are
 /// left out, because some of them look like letters.
@@ -147,10 +150,10 @@ impl OAuth {
     }
 
     /// Limits how many codes a user can guess.
-    fn count_try(&self, caller: &Caller) -> Result<(), IdentityError> {
+    fn count_try(&self, caller: &Caller) -> Result<(), RecordError> {
         session_of(caller)?;
         let tries = self.user_codes.take(caller.user.id, Instant::now());
-        tries.map_err(|over| IdentityError::TooManyAttempts {
+        tries.map_err(|over| RecordError::TooManyAttempts {
             retry_after: over.retry_after,
         })
     }
@@ -160,7 +163,7 @@ impl OAuth {
         &self,
         caller: &Caller,
         user_code: &str,
-    ) -> Result<api::DeviceLogin, IdentityError> {
+    ) -> Result<api::DeviceLogin, RecordError> {
         self.count_try(caller)?;
         let (code, now) = (normalise(user_code), self.clock.now());
         let reading = self.store.read(move |tx| open_device(tx, &code, now));
@@ -181,7 +184,7 @@ impl OAuth {
         caller: &Caller,
         user_code: &str,
         approve: bool,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         self.count_try(caller)?;
         let (code, now) = (normalise(user_code), self.clock.now());
         let unknown = unknown_code(user_code);
@@ -246,16 +249,16 @@ fn open_device(
     Ok(client.map(|client| (device, client)))
 }
 
-fn unknown_code(typed: &str) -> IdentityError {
-    IdentityError::not_found("code", typed.chars().take(20).collect::<String>())
+fn unknown_code(typed: &str) -> RecordError {
+    RecordError::not_found("code", typed.chars().take(20).collect::<String>())
 }
 
-fn new_user_code() -> Result<String, IdentityError> {
+fn new_user_code() -> Result<String, RecordError> {
     let mut code = String::new();
     while code.len() < LETTERS_OF_CODE {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes)
-            .map_err(|error| IdentityError::Internal(format!("no random bytes: {error}")))?;
+            .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
         // 240 is the largest multiple of 20 below 256, so every letter is equally likely.
         let letters = bytes.iter().filter(|byte| **byte < 240);
         let letters = letters.map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]));

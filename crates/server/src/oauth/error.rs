@@ -6,7 +6,7 @@ use svc_core::oauth::ParamError;
 use svc_store::StoreError;
 use thiserror::Error;
 
-use crate::identity::IdentityError;
+use crate::records::RecordError;
 
 #[derive(Clone, Debug, Error)]
 pub enum OAuthError {
@@ -19,7 +19,7 @@ pub enum OAuthError {
     #[error("too many requests from this address; try again in {} s", retry_after.as_secs() + 1)]
     TooMany { retry_after: Duration },
     #[error(transparent)]
-    Identity(#[from] IdentityError),
+    Identity(#[from] RecordError),
 }
 
 impl OAuthError {

@@ -13,7 +13,10 @@ use svc_store::{
 };
 
 use super::{OAuth, clients::summary};
-use crate::identity::{Actor, AffectedRecords, Caller, IdentityError};
+use crate::{
+    identity::{Actor, AffectedRecords, Caller},
+    records::RecordError,
+};
 
 impl OAuth {
     /// The grants of the caller or, with the permission `manage_users`, of any user.
@@ -22,7 +25,7 @@ impl OAuth {
         caller: &Caller,
         user: Option<UserId>,
         page: PageRequest,
-    ) -> Result<api::Grants, IdentityError> {
+    ) -> Result<api::Grants, RecordError> {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let now = self.clock.now();
@@ -38,7 +41,7 @@ impl OAuth {
             Ok((owner, page, clients))
         });
         let (owner, mut page, clients) = reading.await?;
-        let owner = owner.ok_or_else(|| IdentityError::not_found("user", user))?;
+        let owner = owner.ok_or_else(|| RecordError::not_found("user", user))?;
         page.items
             .retain(|grant| clients.contains_key(&grant.client_id));
         let page = page.map(|grant| api::Grant {
@@ -56,13 +59,13 @@ impl OAuth {
     }
 
     /// Disconnects an app from the account of a user. The app's next request is refused.
-    pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<(), IdentityError> {
+    pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<(), RecordError> {
         let mut entry =
             self.identity
                 .entry(caller, "oauth.revoked", ("oauth_grant", id), json!({}));
         self.identity
             .change_as(caller, move |tx, caller| {
-                let not_found = || IdentityError::not_found("grant", id);
+                let not_found = || RecordError::not_found("grant", id);
                 let grant = records::find::<GrantRow>(tx, id)?.ok_or_else(not_found)?;
                 caller
                     .check_credentials_of(grant.user_id)

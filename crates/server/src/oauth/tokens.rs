@@ -17,7 +17,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{DAY, OAuth};
-use crate::identity::{IdentityError, Secret};
+use crate::{identity::Secret, records::RecordError};
 
 /// A grant whose tokens are not renewed ends after this time.
 const IDLE_LIFETIME: Duration = DAY.saturating_mul(30);
@@ -48,7 +48,7 @@ pub(super) struct NewPair {
 }
 
 impl NewPair {
-    pub(super) fn new() -> Result<Self, IdentityError> {
+    pub(super) fn new() -> Result<Self, RecordError> {
         Ok(Self {
             access: Secret::new(CredentialKind::AccessToken)?,
             refresh: Secret::new(CredentialKind::RefreshToken)?,

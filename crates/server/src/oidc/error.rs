@@ -5,7 +5,7 @@ use std::time::Duration;
 use svc_store::StoreError;
 use thiserror::Error;
 
-use crate::identity::IdentityError;
+use crate::records::RecordError;
 
 #[derive(Clone, Debug, Error)]
 pub enum OidcError {
@@ -18,7 +18,7 @@ pub enum OidcError {
     #[error("too many requests from this address; try again in {} s", retry_after.as_secs() + 1)]
     TooMany { retry_after: Duration },
     #[error(transparent)]
-    Identity(#[from] IdentityError),
+    Identity(#[from] RecordError),
 }
 
 impl OidcError {

@@ -12,7 +12,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Oidc, OidcError, endpoints::unusable, requests::check_address};
-use crate::identity::{Caller, IdentityError};
+use crate::{identity::Caller, records::RecordError};
 
 /// The maximum size of a client id and of a client secret, in bytes.
 const CLIENT_MAX: usize = 1_024;
@@ -29,7 +29,7 @@ impl Oidc {
         &self,
         reader: UserId,
         page: PageRequest,
-    ) -> Result<api::OidcProviders, IdentityError> {
+    ) -> Result<api::OidcProviders, RecordError> {
         let reading = self.store.read_list(reader, move |tx| {
             let page = records::list::<ProviderRow>(tx, &(), page)?;
             let mut counts = Vec::new();
@@ -48,7 +48,7 @@ impl Oidc {
         &self,
         reader: UserId,
         id: OidcProviderId,
-    ) -> Result<api::OidcProvider, IdentityError> {
+    ) -> Result<api::OidcProvider, RecordError> {
         let provider = self.provider(id).await?;
         let count = self
             .store
@@ -59,23 +59,23 @@ impl Oidc {
         Ok(shown(provider, count))
     }
 
-    pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow, IdentityError> {
+    pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow, RecordError> {
         let found = self
             .store
             .read(move |tx| records::find::<ProviderRow>(tx, id))
             .await?;
-        found.ok_or_else(|| IdentityError::not_found("provider", id))
+        found.ok_or_else(|| RecordError::not_found("provider", id))
     }
 
     pub async fn create_provider(
         &self,
         caller: &Caller,
         new: api::NewOidcProvider,
-    ) -> Result<api::OidcProvider, IdentityError> {
+    ) -> Result<api::OidcProvider, RecordError> {
         // The rule for user names applies, because the name is a part of URLs.
         let name = UserName::parse(&new.name).map_err(|error| {
             let message = error.to_string().replace("user name", "provider name");
-            IdentityError::invalid("invalid_name", message)
+            RecordError::invalid("invalid_name", message)
         })?;
         check_length("issuer", &new.issuer, ISSUER_MAX)?;
         check_address(&new.issuer)
@@ -110,7 +110,7 @@ impl Oidc {
         caller: &Caller,
         id: OidcProviderId,
         patch: api::OidcProviderPatch,
-    ) -> Result<api::OidcProvider, IdentityError> {
+    ) -> Result<api::OidcProvider, RecordError> {
         let before = self.provider(id).await?;
         let sealed_secret = match patch.client_secret {
             Some(secret) => self.seal(id, secret)?,
@@ -140,7 +140,7 @@ impl Oidc {
         &self,
         caller: &Caller,
         id: OidcProviderId,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         self.identity.delete_provider(caller, id).await?;
         self.forget(id);
         Ok(())
@@ -150,7 +150,7 @@ impl Oidc {
         &self,
         id: OidcProviderId,
         secret: Option<String>,
-    ) -> Result<Option<Vec<u8>>, IdentityError> {
+    ) -> Result<Option<Vec<u8>>, RecordError> {
         let Some(secret) = secret.filter(|secret| !secret.is_empty()) else {
             return Ok(None);
         };
@@ -198,7 +198,7 @@ fn shown(provider: ProviderRow, identities: u64) -> api::OidcProvider {
 }
 
 /// Checks the fields that can be changed.
-fn check(provider: &ProviderRow) -> Result<(), IdentityError> {
+fn check(provider: &ProviderRow) -> Result<(), RecordError> {
     check_free_name("label", &provider.label)?;
     check_length("client id", &provider.client_id, CLIENT_MAX)?;
     let is_scope = |scope: &String| {
@@ -228,7 +228,7 @@ fn check(provider: &ProviderRow) -> Result<(), IdentityError> {
     check_mappings(provider)
 }
 
-fn check_required(required: &BTreeMap<String, Vec<String>>) -> Result<(), IdentityError> {
+fn check_required(required: &BTreeMap<String, Vec<String>>) -> Result<(), RecordError> {
     if required.len() > REQUIRED_MAX {
         return Err(invalid(format!(
             "`required_claims` has at most {REQUIRED_MAX} claims"
@@ -248,7 +248,7 @@ fn check_required(required: &BTreeMap<String, Vec<String>>) -> Result<(), Identi
     Ok(())
 }
 
-fn check_mappings(provider: &ProviderRow) -> Result<(), IdentityError> {
+fn check_mappings(provider: &ProviderRow) -> Result<(), RecordError> {
     let mappings = &provider.mappings;
     if mappings.len() > MAPPINGS_MAX {
         return Err(invalid(format!(
@@ -272,7 +272,7 @@ fn check_mappings(provider: &ProviderRow) -> Result<(), IdentityError> {
     Ok(())
 }
 
-fn check_length(what: &str, text: &str, max: usize) -> Result<(), IdentityError> {
+fn check_length(what: &str, text: &str, max: usize) -> Result<(), RecordError> {
     match text.len() {
         1.. if text.len() <= max => Ok(()),
         0 => Err(invalid(format!("the {what} is empty"))),
@@ -282,6 +282,6 @@ fn check_length(what: &str, text: &str, max: usize) -> Result<(), IdentityError>
     }
 }
 
-fn invalid(message: impl Into<String>) -> IdentityError {
-    IdentityError::invalid("invalid", message)
+fn invalid(message: impl Into<String>) -> RecordError {
+    RecordError::invalid("invalid", message)
 }

@@ -12,7 +12,10 @@ use svc_store::{
 };
 
 use super::{Oidc, OidcError, take};
-use crate::identity::{Caller, IdentityError, hash_secret};
+use crate::{
+    identity::{Caller, hash_secret},
+    records::RecordError,
+};
 
 /// How long a user may take to sign in at the provider.
 pub const LOGIN_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -26,7 +29,7 @@ pub struct BrowserKey(String);
 impl BrowserKey {
     /// The key in the cookie of the request, or a new one. Several sign-ins of a browser share one
     /// key, so that two tabs do not disturb each other.
-    pub fn presented_or_new(presented: Option<&str>) -> Result<Self, IdentityError> {
+    pub fn presented_or_new(presented: Option<&str>) -> Result<Self, RecordError> {
         match presented.and_then(Self::presented) {
             Some(key) => Ok(key),
             None => Ok(Self(random_text()?)),
@@ -84,7 +87,7 @@ impl Oidc {
     ) -> Result<StartedLogin, OidcError> {
         take(&self.starts, address)?;
         let session = caller.session_id().ok_or_else(|| {
-            IdentityError::forbidden(
+            RecordError::forbidden(
                 "session_required",
                 "only a signed-in browser can link an account; open the page “Account”",
             )
@@ -149,7 +152,7 @@ impl Oidc {
     }
 
     /// The buttons of the sign-in page.
-    pub async fn sign_in_options(&self) -> Result<api::SignInOptions, IdentityError> {
+    pub async fn sign_in_options(&self) -> Result<api::SignInOptions, RecordError> {
         let enabled = self.store.read(rows::providers::list_enabled).await?;
         let option = |provider: ProviderRow| api::SignInOption {
             name: provider.name,
@@ -193,10 +196,10 @@ fn address_at_provider(
 }
 
 /// 256 random bits. In hex, they are also a valid PKCE verifier.
-fn random_text() -> Result<String, IdentityError> {
+fn random_text() -> Result<String, RecordError> {
     let mut bytes = [0; RANDOM_BYTES];
     getrandom::fill(&mut bytes)
-        .map_err(|error| IdentityError::Internal(format!("no random bytes: {error}")))?;
+        .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

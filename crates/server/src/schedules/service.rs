@@ -21,14 +21,15 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{Schedules, error::ScheduleServiceError, runs::run_event};
+use super::{Schedules, runs::run_event};
 use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::Cancelled,
     identity::{Caller, check_one_more, difference},
+    records::{RecordError, check_name_free},
 };
 
-type Result<T> = std::result::Result<T, ScheduleServiceError>;
+type Result<T> = std::result::Result<T, RecordError>;
 
 /// The maximum bytes of a schedule's payload. Each run stores the payload again.
 const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
@@ -74,7 +75,7 @@ impl Schedules {
             .write(caller, move |tx, caller| {
                 let owner = caller.user.id;
                 let has = records::count::<ScheduleRow>(tx, &owner)?;
-                check_one_more::<ScheduleServiceError>(tx, &quotas, owner, Quota::Schedules, has)?;
+                check_one_more(tx, &quotas, owner, Quota::Schedules, has)?;
                 check_name_free(tx, &inserted)?;
                 records::insert(tx, &inserted)?;
                 finish(
@@ -109,7 +110,7 @@ impl Schedules {
                     // If another request or a run changed the times meanwhile, the search is made
                     // again. It is too long for a transaction.
                     if times(&stored) != times(&before) {
-                        return Ok::<_, ScheduleServiceError>(None);
+                        return Ok(None);
                     }
                     after.next_at = next_at.filter(|_| after.active);
                     after.failure = None;
@@ -200,7 +201,7 @@ impl Schedules {
         let count = count.unwrap_or(PREVIEW_DEFAULT);
         if !(1..=PREVIEW_MAX).contains(&(count as usize)) {
             let text = format!("`count` is {count}; it must be between 1 and {PREVIEW_MAX}");
-            return Err(ScheduleServiceError::Invalid(text));
+            return Err(RecordError::invalid("invalid", text));
         }
         let runs = self.search(caller, rule, count as usize).await?;
         Ok(NextRuns { runs })
@@ -271,7 +272,7 @@ fn check(row: &ScheduleRow) -> Result<()> {
     check_event_name(&row.name)?;
     if row.description.chars().count() > DESCRIPTION_MAX {
         let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
-        return Err(ScheduleServiceError::Invalid(text));
+        return Err(RecordError::invalid("invalid", text));
     }
     Ok(())
 }
@@ -280,14 +281,15 @@ fn check_schedule_payload(payload: Option<&RawValue>) -> Result<JsonText> {
     let Some(payload) = payload else {
         return Ok(JsonText::from(&json!({})));
     };
-    let payload = check_payload(payload)?;
+    let payload = check_payload(payload).map_err(EmitServiceError::from)?;
     let bytes = payload.as_str().len();
     if bytes > PAYLOAD_BYTES_MAX {
         let text = format!("`payload` has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
-        return Err(ScheduleServiceError::Invalid(text));
+        return Err(RecordError::invalid("invalid", text));
     }
     // The data of an event nests the payload one level deeper.
-    JsonText::parse(&format!("{{\"payload\":{payload}}}")).map_err(EmitError::from)?;
+    JsonText::parse(&format!("{{\"payload\":{payload}}}"))
+        .map_err(|error| EmitServiceError::from(EmitError::from(error)))?;
     Ok(payload)
 }
 
@@ -295,14 +297,7 @@ fn check_schedule_payload(payload: Option<&RawValue>) -> Result<JsonText> {
 fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
     let row = records::find::<ScheduleRow>(tx, id)?;
     row.filter(|row| row.owner_id == caller.user.id)
-        .ok_or(ScheduleServiceError::NotFound)
-}
-
-fn check_name_free(tx: &mut Tx<'_>, row: &ScheduleRow) -> Result<()> {
-    match records::find_same_name(tx, row)? {
-        Some(_) => Err(ScheduleServiceError::NameTaken(row.name.clone())),
-        None => Ok(()),
-    }
+        .ok_or_else(|| RecordError::not_found("schedule", id))
 }
 
 /// Records a change: in the audit log, and for the other servers of the zone.

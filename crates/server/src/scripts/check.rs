@@ -11,8 +11,11 @@ use svc_protocol::api::{DESCRIPTION_MAX, Script, ScriptKind};
 use svc_script::{ErrorKind, ScriptError, Source};
 use thiserror::Error;
 
-use super::{ScriptRunner, ScriptsError, Unavailable, report::outline};
-use crate::identity::{Caller, Credential};
+use super::{ScriptRunner, Unavailable, report::outline};
+use crate::{
+    identity::{Caller, Credential},
+    records::RecordError,
+};
 
 /// The maximum size of a source.
 pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
@@ -29,7 +32,7 @@ const KEYWORDS: &[&str] = &[
     "with", "yield",
 ];
 
-pub fn name(kind: ScriptKind, name: &str) -> Result<(), ScriptsError> {
+pub fn name(kind: ScriptKind, name: &str) -> Result<(), RecordError> {
     match kind {
         ScriptKind::Library => library_name(name),
         ScriptKind::Startup | ScriptKind::Sink | ScriptKind::Tool => {
@@ -39,11 +42,11 @@ pub fn name(kind: ScriptKind, name: &str) -> Result<(), ScriptsError> {
 }
 
 /// Scripts import a library by its name.
-fn library_name(name: &str) -> Result<(), ScriptsError> {
+fn library_name(name: &str) -> Result<(), RecordError> {
     let refused = |why: &str| {
         let shown: String = name.chars().take(LIBRARY_NAME_MAX).collect();
         let message = format!("a library cannot be named `{shown}`: {why}");
-        Err(ScriptsError::invalid("invalid_name", message))
+        Err(RecordError::invalid("invalid_name", message))
     };
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let continues = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -58,20 +61,20 @@ fn library_name(name: &str) -> Result<(), ScriptsError> {
     Ok(())
 }
 
-pub fn description(text: &str) -> Result<(), ScriptsError> {
+pub fn description(text: &str) -> Result<(), RecordError> {
     let length = text.chars().count();
     if length <= DESCRIPTION_MAX {
         return Ok(());
     }
-    Err(ScriptsError::invalid(
+    Err(RecordError::invalid(
         "invalid",
         format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
     ))
 }
 
 /// Checks the title of a tool. Other kinds have neither a title nor annotations.
-pub fn title_and_annotations(script: &Script) -> Result<(), ScriptsError> {
-    let invalid = |message: String| Err(ScriptsError::invalid("invalid", message));
+pub fn title_and_annotations(script: &Script) -> Result<(), RecordError> {
+    let invalid = |message: String| Err(RecordError::invalid("invalid", message));
     if script.kind != ScriptKind::Tool {
         return match (&script.title, script.annotations.is_empty()) {
             (None, true) => Ok(()),
@@ -86,11 +89,11 @@ pub fn title_and_annotations(script: &Script) -> Result<(), ScriptsError> {
 }
 
 /// Checks the schema of the params of a tool. Other kinds have no params.
-pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), ScriptsError> {
+pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), RecordError> {
     let Some(params) = params else {
         return Ok(());
     };
-    let invalid = |message: String| Err(ScriptsError::invalid("invalid_schema", message));
+    let invalid = |message: String| Err(RecordError::invalid("invalid_schema", message));
     if kind != ScriptKind::Tool {
         return invalid("only a tool script has a `params_schema`".to_owned());
     }
@@ -121,6 +124,25 @@ pub enum SourceRejected {
     FromScript,
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+}
+
+impl From<SourceRejected> for RecordError {
+    fn from(error: SourceRejected) -> Self {
+        match error {
+            SourceRejected::Source(message) => Self::unprocessable("invalid_script", message),
+            SourceRejected::FromScript => Self::forbidden("script_denied", error.to_string()),
+            SourceRejected::Unavailable(error) => error.into(),
+        }
+    }
+}
+
+impl From<Unavailable> for RecordError {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable {
+            code: "scripts_unavailable",
+            message: error.to_string(),
+        }
+    }
 }
 
 impl ScriptRunner {

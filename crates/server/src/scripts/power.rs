@@ -8,14 +8,17 @@ use svc_core::{Permissions, UserId, power::SavedPower};
 use svc_protocol::api::{Script, ScriptOwner};
 use svc_store::{StoreError, Tx, scripts, users};
 
-use crate::identity::{Actor, IdentityError, power::check_saved};
+use crate::{
+    identity::{Actor, power::check_saved},
+    records::RecordError,
+};
 
 /// Why a stored script does not run for a user; `None` if it does.
 pub fn withheld_from(
     tx: &mut Tx<'_>,
     script: &Script,
     user: UserId,
-) -> Result<Option<IdentityError>, StoreError> {
+) -> Result<Option<RecordError>, StoreError> {
     if script.owner == ScriptOwner::User {
         return Ok(None);
     }

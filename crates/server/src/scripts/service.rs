@@ -24,14 +24,13 @@ use uuid::Uuid;
 
 use super::{
     Libraries, ScriptRunner, StoredTools, check,
-    error::ScriptsError,
     power::{record_saved_power, withheld_from},
-    report::kind_name,
 };
 use crate::{
     fair_pool::{Cancelled, FairPool},
-    identity::{Actor, Caller, CallerWriter, Credential, IdentityError, check_one_more, name_uses},
+    identity::{Actor, Caller, CallerWriter, Credential, check_one_more, name_uses},
     limits::MinuteLimit,
+    records::{RecordError, check_name_free},
 };
 
 pub struct Scripts {
@@ -53,7 +52,7 @@ impl Scripts {
         caller: &Caller,
         query: ScriptQuery,
         page: PageRequest,
-    ) -> Result<Page<Script>, ScriptsError> {
+    ) -> Result<Page<Script>, RecordError> {
         let who = caller.clone();
         let list = self.store.read_list(caller.user.id, move |tx| {
             let mut page = scripts::list(tx, who.user.id, &query, page)?;
@@ -69,11 +68,11 @@ impl Scripts {
         Ok(list.await?)
     }
 
-    pub async fn get(&self, caller: &Caller, id: ScriptId) -> Result<Script, ScriptsError> {
+    pub async fn get(&self, caller: &Caller, id: ScriptId) -> Result<Script, RecordError> {
         let who = caller.clone();
         let found = self.store.read(move |tx| {
             let Some(script) = scripts::find_visible(tx, id, who.user.id)? else {
-                return Ok(Err(ScriptsError::NotFound));
+                return Ok(Err(RecordError::not_found("script", id)));
             };
             let withheld = match is_agent(&who) {
                 true => withheld_from(tx, &script, who.user.id)?,
@@ -84,7 +83,7 @@ impl Scripts {
         found.await?
     }
 
-    pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, ScriptsError> {
+    pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, RecordError> {
         check_may_own(caller.user.permissions, new.owner)?;
         check::name(new.kind, &new.name)?;
         let script = new_script(caller, new);
@@ -104,7 +103,7 @@ impl Scripts {
                 record_saved_power(tx, &actor, &script)?;
                 announce_tools(tx, &script)?;
                 audit::append(tx, &entry)?;
-                Ok::<_, ScriptsError>(script)
+                Ok(script)
             })
             .await?;
         self.tools.refresh(&script).await;
@@ -117,7 +116,7 @@ impl Scripts {
         caller: &Caller,
         id: ScriptId,
         patch: ScriptPatch,
-    ) -> Result<Script, ScriptsError> {
+    ) -> Result<Script, RecordError> {
         let before = self.get(caller, id).await?;
         check_may_own(caller.user.permissions, before.owner)?;
         reject_code(caller, &before)?;
@@ -138,7 +137,7 @@ impl Scripts {
                 record_saved_power(tx, &actor, &after)?;
                 announce_tools(tx, &after)?;
                 audit::append(tx, &entry(who, "script.updated", &after))?;
-                Ok::<_, ScriptsError>(after)
+                Ok(after)
             })
             .await?;
         self.tools.refresh(&script).await;
@@ -150,7 +149,7 @@ impl Scripts {
         &self,
         caller: &Caller,
         script: &Script,
-    ) -> Result<(), ScriptsError> {
+    ) -> Result<(), RecordError> {
         check::description(&script.description)?;
         check::title_and_annotations(script)?;
         let (kind, schema) = (script.kind, script.params_schema.clone());
@@ -165,28 +164,27 @@ impl Scripts {
         &self,
         caller: &Caller,
         script: &Script,
-    ) -> Result<(), ScriptsError> {
+    ) -> Result<(), RecordError> {
         let file = format!("{}.py", script.name);
         let source = script.source.clone();
         Ok(self.runner.check_source(caller, file, source).await?)
     }
 
-    pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), ScriptsError> {
+    pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), RecordError> {
         let script = self
             .writer
             .write(caller, move |tx, who| {
                 let (_, script) = managed(tx, who, id)?;
                 let uses = scripts::list_uses(tx, id)?;
                 if !uses.is_empty() {
-                    return Err(ScriptsError::InUse {
-                        name: script.name,
-                        by: name_uses(who, false, &uses),
-                    });
+                    let (name, by) = (&script.name, name_uses(who, false, &uses));
+                    let message = format!("script `{name}` is used by {by}; change those first");
+                    return Err(RecordError::conflict("in_use", message));
                 }
                 records::delete::<Script>(tx, id)?;
                 announce_tools(tx, &script)?;
                 audit::append(tx, &entry(who, "script.deleted", &script))?;
-                Ok::<_, ScriptsError>(script)
+                Ok(script)
             })
             .await?;
         self.tools.refresh(&script).await;
@@ -220,10 +218,13 @@ pub fn source_of(script: Script) -> Source {
     }
 }
 
-pub(super) fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), ScriptsError> {
+pub(super) fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), RecordError> {
     match owner {
         ScriptOwner::Global if !held.contains(Permission::ManageScripts) => {
-            Err(ScriptsError::GlobalDenied)
+            Err(RecordError::forbidden(
+                "permission_denied",
+                "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own",
+            ))
         }
         ScriptOwner::Global | ScriptOwner::User => Ok(()),
     }
@@ -231,13 +232,9 @@ pub(super) fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(),
 
 /// Returns a script that the caller may change. For a script that the caller cannot see, the error
 /// is "not found".
-fn managed(
-    tx: &mut Tx<'_>,
-    caller: &Caller,
-    id: ScriptId,
-) -> Result<(Actor, Script), ScriptsError> {
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: ScriptId) -> Result<(Actor, Script), RecordError> {
     let found = scripts::find_visible(tx, id, caller.user.id)?;
-    let script = found.ok_or(ScriptsError::NotFound)?;
+    let script = found.ok_or_else(|| RecordError::not_found("script", id))?;
     let actor = Actor::read(tx, caller)?;
     check_may_own(actor.permissions, script.owner)?;
     reject_code(caller, &script)?;
@@ -256,7 +253,7 @@ fn managed(
 
 /// Rejects code that would change what other spaces execute (startup scripts, libraries) or what
 /// runs for other users (global scripts).
-fn reject_code(caller: &Caller, script: &Script) -> Result<(), IdentityError> {
+fn reject_code(caller: &Caller, script: &Script) -> Result<(), RecordError> {
     match (script.owner, script.kind) {
         (ScriptOwner::Global, _) => caller.reject_code("a global script"),
         (_, ScriptKind::Startup) => caller.reject_code("a startup script"),
@@ -307,22 +304,12 @@ fn patched(before: Script, patch: ScriptPatch) -> Script {
     }
 }
 
-fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError> {
-    match records::find_same_name(tx, script)? {
-        Some(_) => Err(ScriptsError::NameTaken {
-            kind: kind_name(script.kind),
-            name: script.name.clone(),
-        }),
-        None => Ok(()),
-    }
-}
-
 /// Global scripts are counted together, against the server's quota.
 pub(super) fn check_quota(
     tx: &mut Tx<'_>,
     quotas: &Quotas,
     script: &Script,
-) -> Result<(), ScriptsError> {
+) -> Result<(), RecordError> {
     let has = records::count::<Script>(tx, &scripts::owner_key(script))?;
     match script.owner {
         ScriptOwner::Global => Ok(quotas.check(Quota::Scripts, has + 1)?),

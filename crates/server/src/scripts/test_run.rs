@@ -18,7 +18,6 @@ use uuid::Uuid;
 use super::{
     Run, RunInput, Scripts,
     check::{self, SourceRejected},
-    error::ScriptsError,
     event::event_json,
     libraries_of,
     power::withheld_from,
@@ -26,7 +25,10 @@ use super::{
     service::{check_may_own, check_quota, new_script},
     source_of,
 };
-use crate::identity::{Actor, Caller, Credential};
+use crate::{
+    identity::{Actor, Caller, Credential},
+    records::RecordError,
+};
 
 /// The name of a script without a name, in errors and tracebacks.
 const UNNAMED: &str = "draft";
@@ -40,7 +42,7 @@ impl Scripts {
         caller: &Caller,
         id: ScriptId,
         mut request: RunScript,
-    ) -> Result<ScriptRunResult, ScriptsError> {
+    ) -> Result<ScriptRunResult, RecordError> {
         check_not_nested(caller)?;
         let mut script = self.get(caller, id).await?;
         let draft = request.source.take();
@@ -63,7 +65,7 @@ impl Scripts {
         &self,
         caller: &Caller,
         new: RunNewScript,
-    ) -> Result<ScriptRunResult, ScriptsError> {
+    ) -> Result<ScriptRunResult, RecordError> {
         check_not_nested(caller)?;
         check_may_own(caller.user.permissions, new.owner)?;
         let (script, request) = unstored(caller, new);
@@ -76,9 +78,9 @@ impl Scripts {
     }
 
     /// Counts a run against the caller's runs per minute.
-    fn count_run(&self, caller: &Caller) -> Result<(), ScriptsError> {
+    fn count_run(&self, caller: &Caller) -> Result<(), RecordError> {
         let taken = self.runs.take(caller.user.id, Instant::now());
-        taken.map_err(ScriptsError::TooManyRuns)
+        taken.map_err(|over| RecordError::over_limit("runs", over))
     }
 
     async fn run_once(
@@ -86,7 +88,7 @@ impl Scripts {
         caller: &Caller,
         script: Script,
         what: RunInput,
-    ) -> Result<ScriptRunResult, ScriptsError> {
+    ) -> Result<ScriptRunResult, RecordError> {
         let run = Run {
             what,
             user: caller.user.id,
@@ -110,11 +112,7 @@ impl Scripts {
 
     /// Compiles a source without storing it. If a script with this source would be rejected, the
     /// result contains the reason.
-    pub async fn check(
-        &self,
-        caller: &Caller,
-        source: String,
-    ) -> Result<ScriptCheck, ScriptsError> {
+    pub async fn check(&self, caller: &Caller, source: String) -> Result<ScriptCheck, RecordError> {
         let checked = self
             .runner
             .check_source(caller, format!("{UNNAMED}.py"), source);
@@ -131,18 +129,18 @@ impl Scripts {
         caller: &Caller,
         kind: ScriptKind,
         mut request: RunScript,
-    ) -> Result<RunInput, ScriptsError> {
+    ) -> Result<RunInput, RecordError> {
         match request.event_id.take() {
             Some(id) if kind == ScriptKind::Sink => Ok(RunInput::Sink {
                 event: self.past_event(caller, id).await?,
             }),
-            Some(_) => Err(ScriptsError::invalid("invalid", EVENT_OF_TOOL)),
+            Some(_) => Err(RecordError::invalid("invalid", EVENT_OF_TOOL)),
             None => run_input(caller, kind, request),
         }
     }
 
     /// A stored event that the caller sees, as a sink script gets it.
-    async fn past_event(&self, caller: &Caller, id: EventId) -> Result<String, ScriptsError> {
+    async fn past_event(&self, caller: &Caller, id: EventId) -> Result<String, RecordError> {
         let read = move |tx: &mut Tx<'_>| {
             let event = events::find(tx, id)?;
             let space = event.as_ref().map_or(SpaceId::NIL, |event| event.space_id);
@@ -152,7 +150,7 @@ impl Scripts {
         let Some(event) = event.filter(|event: &Event| caller.sees_events_of(event.owner_id))
         else {
             let message = format!("event `{id}` does not exist, or is not yours");
-            return Err(ScriptsError::invalid("invalid", message));
+            return Err(RecordError::invalid("invalid", message));
         };
         let space = match space {
             Some(row) => EventSpace {
@@ -165,7 +163,7 @@ impl Scripts {
         Ok(event_json(&event, &space, &BTreeMap::new()))
     }
 
-    async fn check_runs_for(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
+    async fn check_runs_for(&self, caller: &Caller, script: &Script) -> Result<(), RecordError> {
         let (user, script) = (caller.user.id, script.clone());
         let withheld = self
             .store
@@ -176,7 +174,7 @@ impl Scripts {
 
     /// Checks the permission and the quota as for a script that is stored. A script that the caller
     /// stored would run for the caller, so this check replaces [`Self::check_runs_for`].
-    async fn check_may_store(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
+    async fn check_may_store(&self, caller: &Caller, script: &Script) -> Result<(), RecordError> {
         let (who, script, quotas) = (caller.clone(), script.clone(), self.quotas);
         let check = move |tx: &mut Tx<'_>| {
             let actor = Actor::read(tx, &who)?;
@@ -189,9 +187,12 @@ impl Scripts {
 
 /// A script may not run another script: each would hold a worker while it waits for the script that
 /// it started.
-fn check_not_nested(caller: &Caller) -> Result<(), ScriptsError> {
+fn check_not_nested(caller: &Caller) -> Result<(), RecordError> {
     match caller.credential {
-        Credential::Script => Err(ScriptsError::Nested),
+        Credential::Script => Err(RecordError::forbidden(
+            "script_denied",
+            "a script cannot start another one; import shared code from a library",
+        )),
         _ => Ok(()),
     }
 }
@@ -221,13 +222,13 @@ fn run_input(
     caller: &Caller,
     kind: ScriptKind,
     request: RunScript,
-) -> Result<RunInput, ScriptsError> {
-    let misplaced = |message| Err(ScriptsError::invalid("invalid", message));
+) -> Result<RunInput, RecordError> {
+    let misplaced = |message| Err(RecordError::invalid("invalid", message));
     match kind {
         ScriptKind::Tool => {
             let params = request.params.as_deref().map_or("{}", RawValue::get);
             let params = JsonText::parse(params)
-                .map_err(|error| ScriptsError::invalid("invalid", format!("`params`: {error}")))?;
+                .map_err(|error| RecordError::invalid("invalid", format!("`params`: {error}")))?;
             if request.event_type.is_some() {
                 return misplaced("`event_type` is for sink scripts; a tool takes `params`");
             }
@@ -253,13 +254,18 @@ fn run_input(
                 None,
                 id,
                 svc_clock::now(),
-            )?;
+            )
+            .map_err(|error| RecordError::invalid("invalid_event", error.to_string()))?;
             let space = sample::space_of(&event);
             let event = event_json(&event, &space, &BTreeMap::new());
             Ok(RunInput::Sink { event })
         }
         ScriptKind::Startup | ScriptKind::Library => {
-            Err(ScriptsError::NotRunnable(kind_name(kind)))
+            let message = format!(
+                "a {} script does not run on the server; only sink and tool scripts do",
+                kind_name(kind)
+            );
+            Err(RecordError::unprocessable("not_runnable", message))
         }
     }
 }

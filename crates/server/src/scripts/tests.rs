@@ -15,11 +15,11 @@ use svc_core::UserId;
 use svc_protocol::api::{NewUser, Script, UserPatch};
 use tokio_util::sync::CancellationToken;
 
-use super::ScriptsError;
 use crate::{
     EventOptions, Limits, Options, Policy, ScriptOptions, Server,
     app::App,
     identity::{Caller, User},
+    records::RecordError,
 };
 
 struct Fixture {
@@ -132,7 +132,7 @@ impl Fixture {
         changed.expect("deactivated");
     }
 
-    async fn create(&self, caller: &Caller, body: Value) -> Result<Script, ScriptsError> {
+    async fn create(&self, caller: &Caller, body: Value) -> Result<Script, RecordError> {
         let new = serde_json::from_value(body).expect("a new script");
         self.app.scripts.create(caller, new).await
     }

@@ -21,7 +21,8 @@ use super::{
 };
 use crate::{
     events::secrets::SecretKey,
-    identity::{ClientDetails, IdentityError, NewSession, Proof, Secret, hash_secret},
+    identity::{ClientDetails, NewSession, Proof, Secret, hash_secret},
+    records::RecordError,
 };
 
 /// The result of a correct password. Without `Debug`: it holds secrets.
@@ -52,7 +53,7 @@ impl SecondFactors {
         &self,
         login: api::Login,
         client: ClientDetails,
-    ) -> Result<LoginOutcome, IdentityError> {
+    ) -> Result<LoginOutcome, RecordError> {
         let user = self.identity.check_login(login, &client).await?;
         let id = user.id;
         let methods = self
@@ -83,7 +84,7 @@ impl SecondFactors {
         &self,
         user: &UserRow,
         methods: Vec<FactorKind>,
-    ) -> Result<api::PendingLogin, IdentityError> {
+    ) -> Result<api::PendingLogin, RecordError> {
         let secret = Secret::new(CredentialKind::PendingLogin)?;
         let login = PendingLoginRow {
             hash: secret.hash,
@@ -111,7 +112,7 @@ impl SecondFactors {
         &self,
         login: api::SecondFactorLogin,
         client: ClientDetails,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         if CredentialKind::recognise(&login.token) != Some(CredentialKind::PendingLogin) {
             return Err(ended());
         }
@@ -163,7 +164,7 @@ impl SecondFactors {
         client: ClientDetails,
         pending: Hash,
         factor: Factor,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         let kind = match factor {
             Factor::Totp { .. } => "totp",
             Factor::RecoveryCode { .. } => "recovery_code",
@@ -258,8 +259,8 @@ fn proof_of(token: &str, user: &UserRow) -> Hash {
     hash_secret(&format!("{token}{}", user.password_hash))
 }
 
-pub(super) fn ended() -> IdentityError {
-    IdentityError::Unauthorized {
+pub(super) fn ended() -> RecordError {
+    RecordError::Unauthorized {
         code: "login_ended",
         message: format!(
             "this login has expired, or {TRIES_MAX} tries were wrong; enter the password again"
@@ -267,8 +268,8 @@ pub(super) fn ended() -> IdentityError {
     }
 }
 
-fn locked() -> IdentityError {
-    IdentityError::conflict(
+fn locked() -> RecordError {
+    RecordError::conflict(
         "second_factor_locked",
         format!(
             "{WRONG_CODES_MAX} codes in a row were wrong, so somebody may know your password; sign in with a recovery code and change the password, or ask an administrator to reset your second factor"
@@ -276,8 +277,8 @@ fn locked() -> IdentityError {
     )
 }
 
-fn unreadable() -> IdentityError {
-    IdentityError::conflict(
+fn unreadable() -> RecordError {
+    RecordError::conflict(
         "second_factor_unreadable",
         "the key of this server was replaced, so it cannot read the secret of your authenticator app; sign in with a recovery code and set the app up again, or ask an administrator to reset your second factor",
     )

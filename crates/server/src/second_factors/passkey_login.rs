@@ -18,7 +18,10 @@ use super::{
     passkeys::{Purpose, credential_ids, is_pending_login, take_challenge},
     webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
 };
-use crate::identity::{ClientDetails, IdentityError, NewSession, Proof, hash_secret};
+use crate::{
+    identity::{ClientDetails, NewSession, Proof, hash_secret},
+    records::RecordError,
+};
 
 /// An answer with a valid signature. The challenge and the pending login are not used up yet.
 struct VerifiedAnswer {
@@ -35,7 +38,7 @@ impl SecondFactors {
         asked: api::PasskeyChallenge,
         address: IpAddr,
         origin: Option<String>,
-    ) -> Result<api::PasskeyRequest, IdentityError> {
+    ) -> Result<api::PasskeyRequest, RecordError> {
         self.take_passkey_attempt(address)?;
         let site = Site::at(origin)?;
         let now = self.clock.now();
@@ -84,7 +87,7 @@ impl SecondFactors {
         login: api::PasskeyLogin,
         client: ClientDetails,
         origin: Option<String>,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         let site = Site::at(origin)?;
         match login.token.clone() {
             Some(token) => {
@@ -107,7 +110,7 @@ impl SecondFactors {
         login: api::PasskeyLogin,
         client: ClientDetails,
         site: &Site,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         if !is_pending_login(&token) {
             return Err(ended());
         }
@@ -116,7 +119,7 @@ impl SecondFactors {
         let counting = self.store.try_write(move |tx: &mut Tx<'_>| {
             let user = find_user(tx, &presented, now)?.ok_or_else(ended)?;
             match rows::pending::count_try(tx, &hash, TRIES_MAX)? {
-                true => Ok::<_, IdentityError>(user),
+                true => Ok(user),
                 false => Err(ended()),
             }
         });
@@ -147,7 +150,7 @@ impl SecondFactors {
         login: api::PasskeyLogin,
         site: &Site,
         is_alone: bool,
-    ) -> Result<VerifiedAnswer, IdentityError> {
+    ) -> Result<VerifiedAnswer, RecordError> {
         let client = ClientData::read(&login.client_data, Ceremony::Login, site)?;
         let data = AuthenticatorData::read(&login.authenticator_data, site)?;
         if is_alone {
@@ -183,7 +186,7 @@ impl SecondFactors {
         answer: VerifiedAnswer,
         client: ClientDetails,
         token: Option<String>,
-    ) -> Result<NewSession, IdentityError> {
+    ) -> Result<NewSession, RecordError> {
         let (user, address) = (answer.user.clone(), client.address);
         let (purpose, kind) = match &token {
             Some(_) => (Purpose::SecondFactor(user.id), "passkey"),
@@ -216,7 +219,7 @@ impl SecondFactors {
         user: &UserRow,
         action: &'static str,
         address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let detail = json!({"address": address.to_string(), "kind": "passkey"});
         let entry = self
             .identity
@@ -228,10 +231,10 @@ impl SecondFactors {
         Ok(writing.await?)
     }
 
-    fn take_passkey_attempt(&self, address: IpAddr) -> Result<(), IdentityError> {
+    fn take_passkey_attempt(&self, address: IpAddr) -> Result<(), RecordError> {
         self.passkey_attempts
             .take(address, Instant::now())
-            .map_err(|retry_after| IdentityError::TooManyAttempts { retry_after })
+            .map_err(|retry_after| RecordError::TooManyAttempts { retry_after })
     }
 }
 
@@ -240,7 +243,7 @@ fn redeem_answer(
     answer: &VerifiedAnswer,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     take_challenge(tx, &answer.client, purpose, now)?;
     let id = answer.passkey.id;
     // The passkey may have been removed since it was read.
@@ -249,7 +252,7 @@ fn redeem_answer(
     }
     match rows::passkeys::use_counter(tx, id, answer.counter, now)? {
         true => Ok(()),
-        false => Err(IdentityError::forbidden(
+        false => Err(RecordError::forbidden(
             CLONED,
             format!(
                 "the counter of the passkey `{}` went back, so the passkey may have been copied; sign in another way, remove this passkey and add a new one",
@@ -261,12 +264,12 @@ fn redeem_answer(
 
 const CLONED: &str = "passkey_cloned";
 
-fn is_cloned(error: &IdentityError) -> bool {
+fn is_cloned(error: &RecordError) -> bool {
     error.code() == CLONED
 }
 
-fn unknown_passkey() -> IdentityError {
-    IdentityError::forbidden(
+fn unknown_passkey() -> RecordError {
+    RecordError::forbidden(
         "unknown_passkey",
         "this passkey does not belong to a user who may sign in here; use another passkey, or the password",
     )

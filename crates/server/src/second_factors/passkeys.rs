@@ -21,7 +21,10 @@ use super::{
     remove_leftovers,
     webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
 };
-use crate::identity::{AffectedRecords, Caller, IdentityError, hash_secret};
+use crate::{
+    identity::{AffectedRecords, Caller, hash_secret},
+    records::RecordError,
+};
 
 const CHALLENGE_BYTES: usize = 32;
 const NAME_CHARACTERS_MAX: usize = 60;
@@ -54,7 +57,7 @@ pub(super) struct Challenge {
 }
 
 impl SecondFactors {
-    pub(super) fn new_challenge(&self, purpose: Purpose) -> Result<Challenge, IdentityError> {
+    pub(super) fn new_challenge(&self, purpose: Purpose) -> Result<Challenge, RecordError> {
         let mut bytes = [0; CHALLENGE_BYTES];
         getrandom::fill(&mut bytes).map_err(|error| no_random_bytes(&error))?;
         let (purpose, user_id) = purpose.parts();
@@ -76,7 +79,7 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
         origin: Option<String>,
-    ) -> Result<api::PasskeyCreation, IdentityError> {
+    ) -> Result<api::PasskeyCreation, RecordError> {
         let site = Site::at(origin)?;
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
@@ -89,7 +92,7 @@ impl SecondFactors {
             let held = records::list_of::<PasskeyRow>(tx, &user)?;
             check_count(&held)?;
             rows::passkeys::insert_challenge(tx, &challenge.row, CHALLENGES_PER_USER)?;
-            Ok::<_, IdentityError>((held, challenge.text))
+            Ok((held, challenge.text))
         });
         let (held, challenge) = writing.await?;
         Ok(api::PasskeyCreation {
@@ -110,7 +113,7 @@ impl SecondFactors {
         caller: &Caller,
         new: api::NewPasskey,
         origin: Option<String>,
-    ) -> Result<api::CreatedPasskey, IdentityError> {
+    ) -> Result<api::CreatedPasskey, RecordError> {
         let codes = NewCodes::draw()?;
         let (user, now) = (caller.user.id, self.clock.now());
         let mut entry = self.identity.entry(
@@ -128,7 +131,7 @@ impl SecondFactors {
             take_challenge(tx, &client, Purpose::Register(user), now)?;
             check_count(&records::list_of::<PasskeyRow>(tx, &user)?)?;
             if rows::passkeys::find_credential(tx, &credential.id)?.is_some() {
-                return Err(IdentityError::conflict(
+                return Err(RecordError::conflict(
                     "passkey_exists",
                     "this passkey was added already",
                 ));
@@ -169,7 +172,7 @@ impl SecondFactors {
         caller: &Caller,
         id: PasskeyId,
         patch: api::PasskeyPatch,
-    ) -> Result<api::Passkey, IdentityError> {
+    ) -> Result<api::Passkey, RecordError> {
         let user = caller.user.id;
         let entry = self.identity.entry(
             caller,
@@ -183,7 +186,7 @@ impl SecondFactors {
             passkey.name = check_name(&patch.name)?;
             records::replace(tx, &passkey)?;
             audit::append(tx, &entry)?;
-            Ok::<_, IdentityError>(shown(passkey))
+            Ok(shown(passkey))
         });
         writing.await
     }
@@ -194,7 +197,7 @@ impl SecondFactors {
         id: PasskeyId,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
         let (user, now) = (caller.user.id, self.clock.now());
@@ -220,7 +223,7 @@ impl SecondFactors {
 impl Site {
     /// The site at an origin of this server. Browsers accept passkeys for host names, not for IP
     /// addresses.
-    pub fn at(origin: Option<String>) -> Result<Self, IdentityError> {
+    pub fn at(origin: Option<String>) -> Result<Self, RecordError> {
         let Some(origin) = origin else {
             return Err(unavailable(
                 "this server does not know its own address; set `public_url` to its `https` address with a host name"
@@ -245,7 +248,7 @@ impl Site {
     }
 }
 
-impl From<AnswerError> for IdentityError {
+impl From<AnswerError> for RecordError {
     fn from(error: AnswerError) -> Self {
         match error {
             AnswerError::Malformed(_) | AnswerError::Key => {
@@ -262,11 +265,11 @@ pub(super) fn take_challenge(
     client: &ClientData,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     let hash = hash_of(&client.challenge);
     match rows::passkeys::take_challenge(tx, &hash, purpose.parts(), now)? {
         true => Ok(()),
-        false => Err(IdentityError::conflict(
+        false => Err(RecordError::conflict(
             "challenge_ended",
             "the challenge for the passkey has expired, was already answered, or was for another user; begin again",
         )),
@@ -298,19 +301,19 @@ fn hash_of(challenge: &[u8]) -> Hash {
     hash_secret(&webauthn::encode(challenge))
 }
 
-fn find_own(tx: &mut Tx<'_>, user: UserId, id: PasskeyId) -> Result<PasskeyRow, IdentityError> {
+fn find_own(tx: &mut Tx<'_>, user: UserId, id: PasskeyId) -> Result<PasskeyRow, RecordError> {
     records::find::<PasskeyRow>(tx, id)?
         .filter(|passkey| passkey.user_id == user)
-        .ok_or_else(|| IdentityError::not_found("passkey", id))
+        .ok_or_else(|| RecordError::not_found("passkey", id))
 }
 
-fn check_name(name: &str) -> Result<String, IdentityError> {
+fn check_name(name: &str) -> Result<String, RecordError> {
     let name = name.trim();
     let length = name.chars().count();
     if (1..=NAME_CHARACTERS_MAX).contains(&length) && !name.chars().any(char::is_control) {
         return Ok(name.to_owned());
     }
-    Err(IdentityError::invalid(
+    Err(RecordError::invalid(
         "invalid_name",
         format!(
             "the name of a passkey must have 1 to {NAME_CHARACTERS_MAX} characters and no control characters; an example is `Phone`"
@@ -318,11 +321,11 @@ fn check_name(name: &str) -> Result<String, IdentityError> {
     ))
 }
 
-fn check_count(held: &[PasskeyRow]) -> Result<(), IdentityError> {
+fn check_count(held: &[PasskeyRow]) -> Result<(), RecordError> {
     if held.len() < PASSKEYS_MAX {
         return Ok(());
     }
-    Err(IdentityError::conflict(
+    Err(RecordError::conflict(
         "too_many_passkeys",
         format!(
             "you have {PASSKEYS_MAX} passkeys, which is the maximum; remove one that you do not use"
@@ -330,6 +333,6 @@ fn check_count(held: &[PasskeyRow]) -> Result<(), IdentityError> {
     ))
 }
 
-fn unavailable(message: String) -> IdentityError {
-    IdentityError::conflict("passkeys_unavailable", message)
+fn unavailable(message: String) -> RecordError {
+    RecordError::conflict("passkeys_unavailable", message)
 }

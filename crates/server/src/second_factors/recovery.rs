@@ -18,13 +18,16 @@ use svc_store::{
 };
 
 use super::{RECOVERY_CODES, SecondFactors, no_factor, no_random_bytes};
-use crate::identity::{Actor, AffectedRecords, Caller, IdentityError, hash_secret};
+use crate::{
+    identity::{Actor, AffectedRecords, Caller, hash_secret},
+    records::RecordError,
+};
 
 /// New recovery codes. The type has no `Debug`, because the codes are secrets.
 pub(super) struct NewCodes(Vec<String>);
 
 impl NewCodes {
-    pub(super) fn draw() -> Result<Self, IdentityError> {
+    pub(super) fn draw() -> Result<Self, RecordError> {
         let mut codes = Vec::with_capacity(RECOVERY_CODES);
         for _ in 0..RECOVERY_CODES {
             let mut bytes = [0; RECOVERY_CODE_BYTES];
@@ -54,7 +57,7 @@ impl SecondFactors {
         caller: &Caller,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<api::RecoveryCodes, IdentityError> {
+    ) -> Result<api::RecoveryCodes, RecordError> {
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
         let codes = NewCodes::draw()?;
@@ -72,23 +75,22 @@ impl SecondFactors {
             }
             codes.store(tx, user)?;
             audit::append(tx, &entry)?;
-            Ok::<_, IdentityError>(())
+            Ok(())
         });
         writing.await?;
         Ok(shown)
     }
 
     /// Removes the second factors of another user.
-    pub async fn reset(&self, caller: &Caller, id: UserId) -> Result<(), IdentityError> {
+    pub async fn reset(&self, caller: &Caller, id: UserId) -> Result<(), RecordError> {
         let entry = self
             .identity
             .entry(caller, "second_factor.reset", ("user", id), json!({}));
         let changing = self.identity.change_as(caller, move |tx, caller| {
-            records::find::<UserRow>(tx, id)?
-                .ok_or_else(|| IdentityError::not_found("user", id))?;
+            records::find::<UserRow>(tx, id)?.ok_or_else(|| RecordError::not_found("user", id))?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             if id == caller.user.id {
-                return Err(IdentityError::conflict(
+                return Err(RecordError::conflict(
                     "own_account",
                     "to remove your own second factors, enter your password on the page “Account”",
                 ));

@@ -18,7 +18,10 @@ use super::{
     ENROLMENT_LIFETIME, SecondFactors, aad, end_enrolment, malformed_code, no_random_bytes,
     recovery::NewCodes, remove_leftovers, wrong_code,
 };
-use crate::identity::{AffectedRecords, Caller, IdentityError};
+use crate::{
+    identity::{AffectedRecords, Caller},
+    records::RecordError,
+};
 
 /// Pixels of one module (square) of the QR code. The image is scalable.
 const MODULE_PIXELS: u32 = 4;
@@ -31,7 +34,7 @@ impl SecondFactors {
         caller: &Caller,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<api::TotpEnrolment, IdentityError> {
+    ) -> Result<api::TotpEnrolment, RecordError> {
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
         let mut secret = [0; TOTP_SECRET_BYTES];
@@ -53,7 +56,7 @@ impl SecondFactors {
         let writing = writer.write(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             rows::totp::set_enrolment(tx, &enrolment)?;
-            Ok::<_, IdentityError>(())
+            Ok(())
         });
         writing.await?;
         Ok(shown)
@@ -64,7 +67,7 @@ impl SecondFactors {
         &self,
         caller: &Caller,
         code: api::TotpCode,
-    ) -> Result<api::RecoveryCodes, IdentityError> {
+    ) -> Result<api::RecoveryCodes, RecordError> {
         let Some(TypedCode::Totp(digits)) = TypedCode::parse(&code.code) else {
             return Err(malformed_code());
         };
@@ -98,7 +101,7 @@ impl SecondFactors {
             codes.store(tx, user)?;
             end_enrolment(tx, caller)?;
             audit::append(tx, &entry)?;
-            Ok::<_, IdentityError>(((), AffectedRecords::user(user)))
+            Ok(((), AffectedRecords::user(user)))
         });
         changing.await?;
         Ok(shown)
@@ -109,7 +112,7 @@ impl SecondFactors {
         caller: &Caller,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
         let (user, now) = (caller.user.id, self.clock.now());
@@ -133,22 +136,22 @@ impl SecondFactors {
     }
 }
 
-fn draw(uri: &str) -> Result<String, IdentityError> {
+fn draw(uri: &str) -> Result<String, RecordError> {
     let code = QrCode::with_error_correction_level(uri, EcLevel::M)
-        .map_err(|error| IdentityError::Internal(format!("cannot draw a QR code: {error}")))?;
+        .map_err(|error| RecordError::Internal(format!("cannot draw a QR code: {error}")))?;
     Ok(code
         .render::<svg::Color<'_>>()
         .module_dimensions(MODULE_PIXELS, MODULE_PIXELS)
         .build())
 }
 
-fn no_enrolment() -> IdentityError {
-    IdentityError::conflict(
+fn no_enrolment() -> RecordError {
+    RecordError::conflict(
         "no_enrolment",
         "no authenticator app is being set up, or too much time has passed; begin again",
     )
 }
 
-fn no_totp() -> IdentityError {
-    IdentityError::conflict("no_second_factor", "you have no authenticator app")
+fn no_totp() -> RecordError {
+    RecordError::conflict("no_second_factor", "you have no authenticator app")
 }

@@ -23,7 +23,8 @@ use crate::{
         secrets::SecretError,
     },
     fair_pool::PoolError,
-    identity::{Caller, IdentityError},
+    identity::Caller,
+    records::RecordError,
 };
 
 /// Reading a larger body takes more than about a millisecond, so it runs on the compute threads.
@@ -69,7 +70,7 @@ pub enum ReceiveError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error("the owner of the source may not emit: {0}")]
-    Owner(IdentityError),
+    Owner(RecordError),
     #[error(transparent)]
     Emit(#[from] EmitServiceError),
     #[error(transparent)]

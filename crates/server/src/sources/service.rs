@@ -25,10 +25,11 @@ use svc_store::{
 use tracing::error;
 use uuid::Uuid;
 
-use super::{Sources, error::SourceError, settings};
+use super::{Sources, settings};
 use crate::{
     events::secrets,
     identity::{Caller, Secret, check_one_more, difference},
+    records::{RecordError, check_name_free},
 };
 
 /// How long the old secret stays valid after a rotation, unless the request sets another time.
@@ -45,7 +46,7 @@ impl Sources {
         &self,
         caller: &Caller,
         page: PageRequest,
-    ) -> Result<Page<Source>, SourceError> {
+    ) -> Result<Page<Source>, RecordError> {
         let owner = caller.user.id;
         let rows = self.store.read_list(owner, move |tx| {
             records::list::<SourceRow>(tx, &owner, page)
@@ -53,7 +54,7 @@ impl Sources {
         Ok(rows.await?.map(|row| self.record(row)))
     }
 
-    pub async fn get(&self, caller: &Caller, id: SourceId) -> Result<Source, SourceError> {
+    pub async fn get(&self, caller: &Caller, id: SourceId) -> Result<Source, RecordError> {
         Ok(self.record(self.read_own(caller, id).await?))
     }
 
@@ -62,7 +63,7 @@ impl Sources {
         &self,
         caller: &Caller,
         new: NewSource,
-    ) -> Result<CreatedSource, SourceError> {
+    ) -> Result<CreatedSource, RecordError> {
         let id = SourceId(Uuid::now_v7());
         let mut verify = new.verify;
         let secret = match (verify.secret.take(), verify.r#type) {
@@ -92,7 +93,7 @@ impl Sources {
             .write(caller, move |tx, caller| {
                 let owner = caller.user.id;
                 let has = records::count::<SourceRow>(tx, &owner)?;
-                check_one_more::<SourceError>(tx, &quotas, owner, Quota::Sources, has)?;
+                check_one_more(tx, &quotas, owner, Quota::Sources, has)?;
                 check_name_free(tx, &inserted)?;
                 records::insert(tx, &inserted)?;
                 finish(tx, caller, "source.created", &inserted, describe(&inserted))
@@ -112,7 +113,7 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         patch: SourcePatch,
-    ) -> Result<Source, SourceError> {
+    ) -> Result<Source, RecordError> {
         let row = self
             .writer
             .write(caller, move |tx, caller| {
@@ -122,14 +123,14 @@ impl Sources {
                 records::replace(tx, &after)?;
                 let detail = difference(&describe(&before), describe(&after));
                 finish(tx, caller, "source.updated", &after, detail)?;
-                Ok::<_, SourceError>(after)
+                Ok(after)
             })
             .await?;
         self.refresh(&row).await;
         Ok(self.record(row))
     }
 
-    pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<(), SourceError> {
+    pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<(), RecordError> {
         let row = self
             .writer
             .write(caller, move |tx, caller| {
@@ -142,7 +143,7 @@ impl Sources {
                     &row,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SourceError>(row)
+                Ok(row)
             })
             .await?;
         self.refresh(&row).await;
@@ -156,7 +157,7 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         request: RotateSource,
-    ) -> Result<SourceRotation, SourceError> {
+    ) -> Result<SourceRotation, RecordError> {
         let rotation = match request.url {
             true => self.rotate_url(caller, id, request).await?,
             false => self.rotate_secret(caller, id, request).await?,
@@ -172,10 +173,10 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         request: RotateSource,
-    ) -> Result<SourceRotation, SourceError> {
+    ) -> Result<SourceRotation, RecordError> {
         if request.secret.is_some() || request.overlap_hours.is_some() {
             let text = "`url` creates a new URL; leave `secret` and `overlap_hours` out";
-            return Err(SourceError::Invalid(text.to_owned()));
+            return Err(RecordError::invalid("invalid", text.to_owned()));
         }
         let token = Secret::new(CredentialKind::SourceUrl)?;
         let hash = token.hash;
@@ -207,17 +208,18 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         request: RotateSource,
-    ) -> Result<SourceRotation, SourceError> {
+    ) -> Result<SourceRotation, RecordError> {
         let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
         if hours > OVERLAP_HOURS_MAX {
-            return Err(SourceError::Invalid(format!(
-                "`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"
-            )));
+            return Err(RecordError::invalid(
+                "invalid",
+                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
+            ));
         }
         let verify = self.read_own(caller, id).await?.verify;
         if verify.r#type == VerifyType::None {
             let text = "a source of the type `none` has no secret; to replace its URL, set `url`";
-            return Err(SourceError::Conflict(text.to_owned()));
+            return Err(RecordError::conflict("conflict", text.to_owned()));
         }
         let generated = match request.secret {
             Some(_) => None,
@@ -251,7 +253,7 @@ impl Sources {
         &self,
         caller: &Caller,
         id: SourceId,
-    ) -> Result<SourceRequests, SourceError> {
+    ) -> Result<SourceRequests, RecordError> {
         let row = self.read_own(caller, id).await?;
         let activity = self.table.activity_of(row.owner_id, row.id);
         Ok(SourceRequests {
@@ -265,7 +267,7 @@ impl Sources {
         &self,
         caller: &Caller,
         id: SourceId,
-    ) -> Result<SourceRow, SourceError> {
+    ) -> Result<SourceRow, RecordError> {
         let caller = caller.clone();
         let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
         found.await?
@@ -277,7 +279,7 @@ impl Sources {
         id: SourceId,
         verify: &Verification,
         secret: Option<&str>,
-    ) -> Result<Option<Vec<u8>>, SourceError> {
+    ) -> Result<Option<Vec<u8>>, RecordError> {
         let Some(secret) = secret else {
             return Ok(None);
         };
@@ -319,7 +321,7 @@ impl Sources {
 }
 
 /// A secret in the form that the sender expects.
-fn new_secret(kind: VerifyType) -> Result<String, SourceError> {
+fn new_secret(kind: VerifyType) -> Result<String, RecordError> {
     if kind == VerifyType::Standard {
         return Ok(secrets::new_webhook_secret());
     }
@@ -333,17 +335,10 @@ fn new_secret(kind: VerifyType) -> Result<String, SourceError> {
 }
 
 /// A source of the caller. For sources of other users, the error is "not found".
-fn own(tx: &mut Tx<'_>, caller: &Caller, id: SourceId) -> Result<SourceRow, SourceError> {
+fn own(tx: &mut Tx<'_>, caller: &Caller, id: SourceId) -> Result<SourceRow, RecordError> {
     let row = records::find::<SourceRow>(tx, id)?;
     row.filter(|row| row.owner_id == caller.user.id)
-        .ok_or(SourceError::NotFound)
-}
-
-fn check_name_free(tx: &mut Tx<'_>, row: &SourceRow) -> Result<(), SourceError> {
-    match records::find_same_name(tx, row)? {
-        Some(_) => Err(SourceError::NameTaken(row.name.clone())),
-        None => Ok(()),
-    }
+        .ok_or_else(|| RecordError::not_found("source", id))
 }
 
 /// Records a change: in the audit log, and for the other servers of the zone.
@@ -353,7 +348,7 @@ fn finish(
     action: &'static str,
     row: &SourceRow,
     detail: Value,
-) -> Result<(), SourceError> {
+) -> Result<(), RecordError> {
     zone_changes::append(tx, &ZoneChange::Sources(row.owner_id))?;
     let entry = Entry {
         at: svc_clock::now(),

@@ -11,14 +11,14 @@ use svc_protocol::{
 };
 use svc_store::sources::SourceRow;
 
-use super::error::SourceError;
+use crate::records::RecordError;
 
 /// Checks all settings of a source except its secret.
-pub(super) fn check(row: &SourceRow) -> Result<(), SourceError> {
+pub(super) fn check(row: &SourceRow) -> Result<(), RecordError> {
     check_event_name(&row.name)?;
     if row.description.chars().count() > DESCRIPTION_MAX {
         let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
-        return Err(SourceError::Invalid(text));
+        return Err(RecordError::invalid("invalid", text));
     }
     row.verify.check()?;
     row.event_type.check()?;
@@ -26,7 +26,7 @@ pub(super) fn check(row: &SourceRow) -> Result<(), SourceError> {
 }
 
 /// The source after a merge patch.
-pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRow, SourceError> {
+pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRow, RecordError> {
     let mut after = before.clone();
     if let Some(name) = patch.name {
         after.name = name;
@@ -38,11 +38,11 @@ pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRo
         after.verify = merged::<Verification>("verify", &before.verify, &change)?;
         if after.verify.r#type != before.verify.r#type {
             let text = "the type of the verification cannot be changed; create another source";
-            return Err(SourceError::Conflict(text.to_owned()));
+            return Err(RecordError::conflict("conflict", text.to_owned()));
         }
         if after.verify.secret.is_some() {
             let text = "`verify.secret` is changed with: svc source rotate <source>";
-            return Err(SourceError::Invalid(text.to_owned()));
+            return Err(RecordError::invalid("invalid", text.to_owned()));
         }
     }
     if let Some(change) = patch.event_type {
@@ -63,7 +63,7 @@ fn merged<T: Serialize + DeserializeOwned>(
     name: &str,
     before: &T,
     change: &Members,
-) -> Result<T, SourceError> {
+) -> Result<T, RecordError> {
     document::merge(before, change)
-        .map_err(|error| SourceError::Invalid(format!("in `{name}`: {error}")))
+        .map_err(|error| RecordError::invalid("invalid", format!("in `{name}`: {error}")))
 }

@@ -18,10 +18,13 @@ use uuid::Uuid;
 
 use super::{
     Sources,
-    error::SourceError,
     receive::{Inbound, ReceiveError, Received, read_request},
 };
-use crate::{events::emit::EMIT_NEEDS, identity::Caller};
+use crate::{
+    events::{emit::EMIT_NEEDS, secrets::SecretError},
+    identity::Caller,
+    records::RecordError,
+};
 
 /// The maximum number of headers that a test may give. Headers of the signature do not count.
 const HEADERS_MAX: usize = 50;
@@ -33,19 +36,19 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         test: SourceTest,
-    ) -> Result<SourceTestResult, SourceError> {
+    ) -> Result<SourceTestResult, RecordError> {
         let row = self.read_own(caller, id).await?;
         let inbound = self.signed_request(&row, &test)?;
         let verified = match self.verify(&row, &inbound) {
             Ok(verified) => verified,
-            Err(ReceiveError::Secret(error)) => return Err(error.into()),
+            Err(ReceiveError::Secret(error)) => return Err(unreadable_secret(&error)),
             Err(error) => return Ok(rejected(&error)),
         };
         let event = match read_request(&row, &verified, &inbound, self.clock.now()) {
             Ok(Request::Event(event)) => event,
             Ok(Request::Challenge(_)) => {
                 let text = "the body is a `url_verification` request of Slack, and such a request makes no event; use another body";
-                return Err(SourceError::Invalid(text.to_owned()));
+                return Err(RecordError::invalid("invalid", text.to_owned()));
             }
             Err(error) => return Ok(rejected(&error.into())),
         };
@@ -74,17 +77,20 @@ impl Sources {
         Ok(result)
     }
 
-    fn signed_request(&self, row: &SourceRow, test: &SourceTest) -> Result<Inbound, SourceError> {
+    fn signed_request(&self, row: &SourceRow, test: &SourceTest) -> Result<Inbound, RecordError> {
         let body = test.body.as_ref().map_or("{}", |body| body.get());
         if body.len() > BODY_BYTES_MAX {
-            return Err(SourceError::Invalid(format!(
-                "`body` has {} bytes; at most {BODY_BYTES_MAX} are allowed",
-                body.len()
-            )));
+            return Err(RecordError::invalid(
+                "invalid",
+                format!(
+                    "`body` has {} bytes; at most {BODY_BYTES_MAX} are allowed",
+                    body.len()
+                ),
+            ));
         }
         if test.headers.len() > HEADERS_MAX {
             let text = format!("`headers` has more than {HEADERS_MAX} members");
-            return Err(SourceError::Invalid(text));
+            return Err(RecordError::invalid("invalid", text));
         }
         let mut headers = HeaderMap::new();
         let json = ("content-type".to_owned(), "application/json".to_owned());
@@ -94,11 +100,13 @@ impl Sources {
             .map(|(name, value)| (name.clone(), value.clone()));
         // Each test has its own delivery id, like each request of a real sender.
         let id = format!("test_{}", Uuid::now_v7().simple());
-        let secrets = self.secrets_of(row)?;
+        let secrets = self.secrets_of(row);
+        let secrets = secrets.map_err(|error| unreadable_secret(&error))?;
         let secret = secrets.first().map_or("", String::as_str);
         let signed = verify::sign(&row.verify, secret, &id, body.as_bytes(), self.clock.now());
         for (name, value) in std::iter::once(json).chain(given).chain(signed) {
-            let invalid = || SourceError::Invalid(format!("`headers`: `{name}` is not valid"));
+            let invalid =
+                || RecordError::invalid("invalid", format!("`headers`: `{name}` is not valid"));
             let value = HeaderValue::from_str(&value).map_err(|_| invalid())?;
             headers.insert(
                 HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?,
@@ -121,4 +129,10 @@ fn rejected(error: &ReceiveError) -> SourceTestResult {
         event_id: None,
         data: None,
     }
+}
+
+fn unreadable_secret(error: &SecretError) -> RecordError {
+    let message =
+        format!("{error}; create a new secret: svc source rotate <source> --overlap-hours 0");
+    RecordError::conflict("conflict", message)
 }

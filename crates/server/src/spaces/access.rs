@@ -8,19 +8,21 @@ use svc_store::{
     templates,
 };
 
-use super::SpaceError;
-use crate::identity::{Actor, Caller, Credential, power::check_saved};
+use crate::{
+    identity::{Actor, Caller, Credential, power::check_saved},
+    records::RecordError,
+};
 
 /// Returns a space that the caller may act on: the caller's own space, or, with `manage_spaces`, a
 /// space whose owner has only permissions that the caller holds too.
-pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, SpaceError> {
+pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, RecordError> {
     let row = spaces::get(tx, id)?;
     let actor = Actor::read(tx, caller)?;
     if row.owner_id == actor.id {
         return Ok(row);
     }
     if !actor.may(Permission::ManageSpaces) {
-        return Err(SpaceError::NotFound);
+        return Err(RecordError::not_found("space", id));
     }
     actor.check_user(tx, row.owner_id)?;
     Ok(row)
@@ -44,13 +46,19 @@ pub fn find_foreign_maker(
 }
 
 /// Checks that a space may run on the server. `owner` are the permissions of its owner.
-pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), SpaceError> {
+pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), RecordError> {
     if !owner.contains(Permission::ManageSpaces) {
-        return Err(SpaceError::LocalDenied);
+        return Err(RecordError::forbidden(
+            "permission_denied",
+            "only a user with the permission `manage_spaces` may own a space that runs on the server",
+        ));
     }
     match allowed {
         true => Ok(()),
-        false => Err(SpaceError::LocalDisabled),
+        false => Err(RecordError::forbidden(
+            "local_disabled",
+            "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`",
+        )),
     }
 }
 
@@ -61,7 +69,7 @@ pub fn check_template_power(
     new: &NewSpace,
     template: Option<&Template>,
     owner: Permissions,
-) -> Result<(), SpaceError> {
+) -> Result<(), RecordError> {
     let Some(template) = template else {
         return Ok(());
     };

@@ -9,13 +9,11 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{
-    SpaceError,
-    access::{find_foreign_maker, managed},
-};
+use super::access::{find_foreign_maker, managed};
 use crate::{
-    identity::{AffectedRecords, Caller, Identity, IdentityError, Secret},
+    identity::{AffectedRecords, Caller, Identity, Secret},
     lifecycle::append,
+    records::RecordError,
 };
 
 /// A new token and its record. The transaction that stores the record must return
@@ -24,7 +22,7 @@ pub fn new_agent_token(
     space_id: SpaceId,
     kind: AgentTokenKind,
     made_by: Option<UserId>,
-) -> Result<(String, AgentTokenRow), IdentityError> {
+) -> Result<(String, AgentTokenRow), RecordError> {
     let secret = Secret::new(CredentialKind::AgentToken)?;
     let id = Id(Uuid::now_v7());
     let row = AgentTokenRow {
@@ -39,9 +37,14 @@ pub fn new_agent_token(
 }
 
 /// Agent tokens never expire, so a token that expires must not create one.
-pub fn check_may_make(caller: &Caller) -> Result<(), SpaceError> {
+pub fn check_may_make(caller: &Caller) -> Result<(), RecordError> {
     match caller.token() {
-        Some((_, Some(expires_at))) => Err(SpaceError::ExpiringCredential(expires_at)),
+        Some((_, Some(expires_at))) => Err(RecordError::forbidden(
+            "expiring_credential",
+            format!(
+                "the token you use expires at {expires_at}, and an agent token never does; use a session or a token without an expiry"
+            ),
+        )),
         _ => Ok(()),
     }
 }
@@ -51,7 +54,7 @@ pub async fn rotate(
     identity: &Identity,
     caller: &Caller,
     space: SpaceId,
-) -> Result<String, SpaceError> {
+) -> Result<String, RecordError> {
     check_may_make(caller)?;
     let (token, mut row) = new_agent_token(space, AgentTokenKind::Shown, None)?;
     identity
@@ -66,7 +69,7 @@ pub async fn rotate(
                 space,
                 json!({"name": found.name}),
             )?;
-            Ok::<_, SpaceError>(((), AffectedRecords::space(space)))
+            Ok(((), AffectedRecords::space(space)))
         })
         .await?;
     Ok(token)
@@ -74,7 +77,7 @@ pub async fn rotate(
 
 /// Issues a token for one start of an agent that the server runs, and revokes the previous token.
 /// Returns an error if the space's owner may not run code on the server.
-pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, IdentityError> {
+pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, RecordError> {
     let (token, row) = new_agent_token(space, AgentTokenKind::Local, None)?;
     identity
         .change(move |tx| {
@@ -84,7 +87,7 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 owner.active && owner.permissions.contains(Permission::ManageSpaces)
             };
             if !owner.as_ref().is_some_and(may_run) {
-                return Err(IdentityError::Forbidden {
+                return Err(RecordError::Forbidden {
                     code: "permission_denied",
                     message:
                         "the owner of this space is not active or does not hold `manage_spaces`"
@@ -92,7 +95,7 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 });
             }
             agent_tokens::replace(tx, &row)?;
-            Ok::<_, IdentityError>(((), AffectedRecords::space(space)))
+            Ok(((), AffectedRecords::space(space)))
         })
         .await?;
     Ok(token)

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::agent_tokens;
-use crate::identity::{Identity, IdentityError};
+use crate::{identity::Identity, records::RecordError};
 
 /// Folder in the data folder with one folder per space.
 const FOLDER: &str = "spaces";
@@ -225,7 +225,7 @@ enum SpawnError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     #[error(transparent)]
-    Identity(#[from] IdentityError),
+    Identity(#[from] RecordError),
     #[error("the server does not listen yet")]
     NotListening,
 }

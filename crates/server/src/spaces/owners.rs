@@ -12,10 +12,11 @@ use svc_store::{
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::{SpaceError, Spaces};
+use super::Spaces;
 use crate::{
     identity::DirectoryChange,
     lifecycle::{self, append},
+    records::RecordError,
 };
 
 impl Spaces {
@@ -54,7 +55,7 @@ impl Spaces {
             zone_changes::append(tx, &ZoneChange::Space(id))?;
             let detail = json!({"name": row.name, "reason": "owner_not_allowed"});
             append(tx, audit::SYSTEM, "space.stopped", id, detail)?;
-            Ok::<_, SpaceError>(event)
+            Ok::<_, RecordError>(event)
         });
         match stopping.await {
             Ok(event) => self.hub.committed(event.as_slice()),

@@ -7,23 +7,22 @@ use svc_core::{
 use svc_protocol::api::{NewSpace, ScriptKind, Template};
 use svc_store::{Tx, records, scripts, spaces::SpaceRow};
 
-use super::SpaceError;
-use crate::identity::User;
+use crate::{identity::User, records::RecordError};
 
 /// Longest URL or command of a health check.
 const PROBE_BYTES_MAX: usize = 4_096;
 
-pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
+pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, RecordError> {
     let Some(id) = new.template_id else {
         return Ok(None);
     };
     let template = records::find::<Template>(tx, id)?;
-    let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
+    let missing = || RecordError::invalid("invalid", format!("template `{id}` does not exist"));
     template.map(Some).ok_or_else(missing)
 }
 
 /// Limits the length of the URL or command of a health check, because each space stores it.
-pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), SpaceError> {
+pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), RecordError> {
     let (what, text) = match check.map(|check| &check.probe) {
         Some(Probe::Http { url }) => ("url", url),
         Some(Probe::Command { command }) => ("command", command),
@@ -32,10 +31,13 @@ pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), SpaceError>
     if text.len() <= PROBE_BYTES_MAX {
         return Ok(());
     }
-    Err(SpaceError::Invalid(format!(
-        "the {what} of the health check has {} bytes; at most {PROBE_BYTES_MAX} are allowed",
-        text.len()
-    )))
+    Err(RecordError::invalid(
+        "invalid",
+        format!(
+            "the {what} of the health check has {} bytes; at most {PROBE_BYTES_MAX} are allowed",
+            text.len()
+        ),
+    ))
 }
 
 /// Checks that the script is a startup script of the owner or a global one.
@@ -43,19 +45,20 @@ pub fn check_startup_script(
     tx: &mut Tx<'_>,
     owner: UserId,
     id: Option<ScriptId>,
-) -> Result<(), SpaceError> {
+) -> Result<(), RecordError> {
     let Some(id) = id else {
         return Ok(());
     };
     match scripts::find_visible(tx, id, owner)? {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
-        Some(script) => Err(SpaceError::Invalid(format!(
-            "script `{}` is not a startup script",
-            script.name
-        ))),
-        None => Err(SpaceError::Invalid(format!(
-            "startup script `{id}` does not exist"
-        ))),
+        Some(script) => Err(RecordError::invalid(
+            "invalid",
+            format!("script `{}` is not a startup script", script.name),
+        )),
+        None => Err(RecordError::invalid(
+            "invalid",
+            format!("startup script `{id}` does not exist"),
+        )),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 use serde_json::json;
 use svc_core::{
-    Permission, Quota, SpaceId, SpaceName,
+    Permission, Quota, ServerId, SpaceId, SpaceName,
     space::{Health, Runtime, State, StopReason, Transition},
 };
 use svc_link::{Control, Goodbye};
@@ -20,7 +20,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    LogsElsewhere, SpaceError,
+    LogsElsewhere,
     access::{check_local, check_template_power, find_foreign_maker, managed},
     agent_tokens::{self as tokens, new_agent_token},
     local::LocalRuntime,
@@ -32,6 +32,7 @@ use crate::{
     lifecycle::{self, announce, append},
     links::Links,
     live::SpaceLogs,
+    records::RecordError,
 };
 
 /// Records of deleted spaces kept per owner. Without a limit, creating and deleting spaces would
@@ -59,7 +60,7 @@ impl Spaces {
     }
 
     /// Creates a space. Only this answer contains its agent token.
-    pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
+    pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, RecordError> {
         tokens::check_may_make(caller)?;
         let name = SpaceName::parse(&new.name)?;
         check_health_check(new.health_check.as_ref())?;
@@ -82,12 +83,10 @@ impl Spaces {
                 check_template_power(tx, &new, template.as_ref(), permissions)?;
                 check_startup_script(tx, owner.id, new.startup_script_id)?;
                 if spaces::find_by_name(tx, owner.id, &name)?.is_some() {
-                    return Err(SpaceError::NameTaken {
-                        name: name.to_string(),
-                    });
+                    return Err(RecordError::name_taken("space of yours", name.as_str()));
                 }
                 let has = users::count_spaces(tx, owner.id)?;
-                check_one_more::<SpaceError>(tx, &quotas, owner.id, Quota::Spaces, has)?;
+                check_one_more(tx, &quotas, owner.id, Quota::Spaces, has)?;
                 let row = new_row(id, &owner, name, runtime, &new, template, domain.as_deref());
                 records::insert(tx, &row)?;
                 agent_tokens::insert(tx, &token_row)?;
@@ -121,7 +120,7 @@ impl Spaces {
         &self,
         caller: &Caller,
         page: PageRequest,
-    ) -> Result<Page<Space>, SpaceError> {
+    ) -> Result<Page<Space>, RecordError> {
         let all = caller.user.permissions.contains(Permission::ManageSpaces);
         let owner = (!all).then_some(caller.user.id);
         let page = self
@@ -136,7 +135,7 @@ impl Spaces {
         Ok(Page { items, next_cursor })
     }
 
-    pub async fn get(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
+    pub async fn get(&self, caller: &Caller, id: SpaceId) -> Result<Space, RecordError> {
         let row = self.store.read(move |tx| spaces::get(tx, id)).await?;
         check_access(caller, &row)?;
         self.present(row)
@@ -147,7 +146,7 @@ impl Spaces {
         caller: &Caller,
         id: SpaceId,
         patch: SpacePatch,
-    ) -> Result<Space, SpaceError> {
+    ) -> Result<Space, RecordError> {
         check_health_check(patch.health_check.iter().flatten().next())?;
         let row = self
             .identity
@@ -165,7 +164,7 @@ impl Spaces {
                     spaces::update_startup_script(tx, id, script)?;
                 }
                 append_audit(tx, caller, "space.updated", &row)?;
-                Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
+                Ok((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
         let link = self.links.find(id).and_then(|live| live.link());
@@ -177,7 +176,7 @@ impl Spaces {
     }
 
     /// Accepts the agent of a stopped space again. If the server runs this agent, starts it.
-    pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
+    pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, RecordError> {
         let allow_local = self.allow_local;
         let row = self
             .identity
@@ -192,7 +191,7 @@ impl Spaces {
                 spaces::set_stop_reason(tx, id, None)?;
                 append_audit(tx, caller, "space.started", &row)?;
                 // The space is affected, because its agent token is accepted again.
-                Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
+                Ok((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
         if row.runtime == Runtime::Local {
@@ -202,7 +201,7 @@ impl Spaces {
     }
 
     /// Stops a space and rejects its agent until the space is started again.
-    pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
+    pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, RecordError> {
         let (row, events) = self
             .identity
             .change_as(caller, move |tx, caller| {
@@ -212,7 +211,7 @@ impl Spaces {
                 append_audit(tx, caller, "space.stopped", &row)?;
                 // The space is affected, because its agent token is no longer accepted.
                 let affected = AffectedRecords::space(id);
-                Ok::<_, SpaceError>(((spaces::get(tx, id)?, events), affected))
+                Ok(((spaces::get(tx, id)?, events), affected))
             })
             .await?;
         self.hub.committed(&events);
@@ -221,7 +220,7 @@ impl Spaces {
         self.present(row)
     }
 
-    pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), SpaceError> {
+    pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), RecordError> {
         let events = self
             .identity
             .change_as(caller, move |tx, caller| {
@@ -233,7 +232,7 @@ impl Spaces {
                 let by = caller.actor();
                 let events = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append_audit(tx, caller, "space.deleted", &row)?;
-                Ok::<_, SpaceError>((events, AffectedRecords::space(id)))
+                Ok((events, AffectedRecords::space(id)))
             })
             .await?;
         self.hub.committed(&events);
@@ -249,7 +248,7 @@ impl Spaces {
         &self,
         caller: &Caller,
         id: SpaceId,
-    ) -> Result<String, SpaceError> {
+    ) -> Result<String, RecordError> {
         tokens::rotate(&self.identity, caller, id).await
     }
 
@@ -259,7 +258,7 @@ impl Spaces {
         id: SpaceId,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<NumberedLine>, SpaceError> {
+    ) -> Result<Vec<NumberedLine>, RecordError> {
         // A log shows the output of code that runs as the owner, so reading it requires the rights
         // to act on the space.
         let reading = caller.clone();
@@ -272,18 +271,18 @@ impl Spaces {
                 let elsewhere = &self.logs_elsewhere;
                 let reading = elsewhere.read(caller.user.id, (node, id), after, limit);
                 let found = reading.await?;
-                found.ok_or(SpaceError::Elsewhere { node })
+                found.ok_or_else(|| linked_elsewhere(node))
             }
             _ => Ok(self.logs.read(id, after, limit)),
         }
     }
 
     /// Converts a record for the API. If the owner was just deleted, the error is "not found".
-    pub(super) fn present(&self, row: SpaceRow) -> Result<Space, SpaceError> {
+    pub(super) fn present(&self, row: SpaceRow) -> Result<Space, RecordError> {
         let owner = self
             .directory
             .find_user(row.owner_id)
-            .ok_or(SpaceError::NotFound)?;
+            .ok_or_else(|| not_found(row.id))?;
         let folder = self.folder_of(&row);
         Ok(Space {
             registration: self.links.registration_of(row.id),
@@ -326,6 +325,19 @@ impl Spaces {
     }
 }
 
+/// The error for a space that does not exist, or that the caller may not see.
+fn not_found(id: SpaceId) -> RecordError {
+    RecordError::not_found("space", id)
+}
+
+/// The error for the log of a space whose server does not answer.
+fn linked_elsewhere(node: ServerId) -> RecordError {
+    let message = format!(
+        "the agent of this space is linked to another server of the zone ({node}), which does not answer; try again, or send the request to that server: `svc server list` shows its address"
+    );
+    RecordError::conflict("linked_elsewhere", message)
+}
+
 fn append_audit(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -337,11 +349,11 @@ fn append_audit(
 }
 
 /// For a space that the caller may not see, the error is "not found".
-fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), SpaceError> {
+fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), RecordError> {
     let is_own = row.owner_id == caller.user.id;
     if is_own || caller.user.permissions.contains(Permission::ManageSpaces) {
         Ok(())
     } else {
-        Err(SpaceError::NotFound)
+        Err(not_found(row.id))
     }
 }

@@ -22,8 +22,11 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{SpaceError, record::check_health_check};
-use crate::identity::{Actor, Caller, CallerWriter, name_uses};
+use super::record::check_health_check;
+use crate::{
+    identity::{Actor, Caller, CallerWriter, name_uses},
+    records::RecordError,
+};
 
 const FIELDS_MAX: usize = 100;
 const FIELD_NAME_BYTES_MAX: usize = 128;
@@ -37,21 +40,21 @@ pub struct Templates {
 }
 
 impl Templates {
-    pub async fn list(&self, page: PageRequest) -> Result<Page<Template>, SpaceError> {
+    pub async fn list(&self, page: PageRequest) -> Result<Page<Template>, RecordError> {
         Ok(self
             .store
             .read(move |tx| records::list::<Template>(tx, &(), page))
             .await?)
     }
 
-    pub async fn get(&self, id: TemplateId) -> Result<Template, SpaceError> {
+    pub async fn get(&self, id: TemplateId) -> Result<Template, RecordError> {
         Ok(self
             .store
             .read(move |tx| records::get::<Template>(tx, id))
             .await?)
     }
 
-    pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, SpaceError> {
+    pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, RecordError> {
         check(&new)?;
         let template = record(new, TemplateId(Uuid::now_v7()), svc_clock::now());
         let kept = template.clone();
@@ -64,7 +67,7 @@ impl Templates {
                 records::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.created", &kept)?;
-                Ok::<_, SpaceError>(())
+                Ok(())
             })
             .await?;
         Ok(template)
@@ -75,7 +78,7 @@ impl Templates {
         caller: &Caller,
         id: TemplateId,
         patch: TemplatePatch,
-    ) -> Result<Template, SpaceError> {
+    ) -> Result<Template, RecordError> {
         self.writer
             .write(caller, move |tx, caller| {
                 let current = records::get::<Template>(tx, id)?;
@@ -94,7 +97,7 @@ impl Templates {
             .await
     }
 
-    pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), SpaceError> {
+    pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), RecordError> {
         self.writer
             .write(caller, move |tx, caller| {
                 let template = records::get::<Template>(tx, id)?;
@@ -103,10 +106,10 @@ impl Templates {
                 let uses = templates::list_uses(tx, id)?;
                 if !uses.is_empty() {
                     let sees_all = actor.permissions.contains(Permission::ManageSpaces);
-                    return Err(SpaceError::TemplateInUse {
-                        name: template.name,
-                        by: name_uses(caller, sees_all, &uses),
-                    });
+                    let (name, by) = (&template.name, name_uses(caller, sees_all, &uses));
+                    let message =
+                        format!("template `{name}` is used by {by}; delete these spaces first");
+                    return Err(RecordError::conflict("in_use", message));
                 }
                 records::delete::<Template>(tx, id)?;
                 Ok(append(tx, &actor.name, "template.deleted", &template)?)
@@ -152,9 +155,9 @@ fn patched(current: &Template, patch: TemplatePatch) -> NewTemplate {
     }
 }
 
-fn check(template: &NewTemplate) -> Result<(), SpaceError> {
+fn check(template: &NewTemplate) -> Result<(), RecordError> {
     check_free_name("template", &template.name)?;
-    let invalid = |message: String| Err(SpaceError::Invalid(message));
+    let invalid = |message: String| Err(RecordError::invalid("invalid", message));
     if template.ports.len() > PORTS_MAX {
         return invalid(format!(
             "{} ports; at most {PORTS_MAX} are allowed",
@@ -192,17 +195,20 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
     check_health_check(template.health_check.as_ref())
 }
 
-fn check_limit(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
+fn check_limit(tx: &mut Tx<'_>) -> Result<(), RecordError> {
     match records::count::<Template>(tx, &())? < TEMPLATES_MAX {
         true => Ok(()),
-        false => Err(SpaceError::Conflict(format!(
-            "there are {TEMPLATES_MAX} templates already, and no more are allowed; delete one first"
-        ))),
+        false => Err(RecordError::conflict(
+            "conflict",
+            format!(
+                "there are {TEMPLATES_MAX} templates already, and no more are allowed; delete one first"
+            ),
+        )),
     }
 }
 
 /// The script must be global, because spaces of any owner use it.
-fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), SpaceError> {
+fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), RecordError> {
     let Some(id) = id else {
         return Ok(());
     };
@@ -210,9 +216,10 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Spa
         records::find::<Script>(tx, id)?.filter(|script| script.owner == ScriptOwner::Global);
     match found {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
-        _ => Err(SpaceError::Invalid(format!(
-            "`{id}` is not a global startup script"
-        ))),
+        _ => Err(RecordError::invalid(
+            "invalid",
+            format!("`{id}` is not a global startup script"),
+        )),
     }
 }
 
@@ -220,11 +227,12 @@ fn check_name_free(
     tx: &mut Tx<'_>,
     name: &str,
     except: Option<TemplateId>,
-) -> Result<(), SpaceError> {
+) -> Result<(), RecordError> {
     match records::find_named::<Template>(tx, &(), name)? {
-        Some(other) if Some(other.id) != except => Err(SpaceError::Conflict(format!(
-            "a template named `{name}` exists already"
-        ))),
+        Some(other) if Some(other.id) != except => Err(RecordError::conflict(
+            "conflict",
+            format!("a template named `{name}` exists already"),
+        )),
         _ => Ok(()),
     }
 }

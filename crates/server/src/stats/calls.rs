@@ -13,8 +13,8 @@ use svc_store::{
     method_stats::{self, StatsTable},
 };
 
-use super::{Overview, Scope, StatsError, methods::show_points};
-use crate::identity::Caller;
+use super::{Overview, Scope, methods::show_points};
+use crate::{identity::Caller, records::RecordError};
 
 impl Overview {
     pub async fn get_calls(
@@ -22,7 +22,7 @@ impl Overview {
         caller: &Caller,
         scope: Scope,
         range: StatsRange,
-    ) -> Result<CallTotals, StatsError> {
+    ) -> Result<CallTotals, RecordError> {
         let user = scope.user_of(caller)?;
         let now = svc_clock::now();
         let read = move |tx: &mut Tx<'_>| list_calls(tx, user, range.first(now));

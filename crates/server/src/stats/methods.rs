@@ -24,11 +24,11 @@ use svc_store::{
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::StatsError;
 use crate::{
     identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},
+    records::RecordError,
 };
 
 /// The period of a new block.
@@ -136,11 +136,11 @@ impl MethodStatistics {
         caller: &Caller,
         name: String,
         range: StatsRange,
-    ) -> Result<MethodStats, StatsError> {
+    ) -> Result<MethodStats, RecordError> {
         let find_owner = |name: &str| self.directory.find_active_user(name);
         let found = resolve(caller.user.id, &name, find_owner);
         let Some((owner, method)) = found.filter(|(owner, _)| may_see(caller, *owner)) else {
-            return Err(StatsError::UnknownMethod(name));
+            return Err(unknown_method(&name));
         };
         let now = svc_clock::now();
         let first = range.first(now);
@@ -159,7 +159,7 @@ impl MethodStatistics {
             found.is_some()
         });
         if counts.is_empty() && !is_registered {
-            return Err(StatsError::UnknownMethod(name));
+            return Err(unknown_method(&name));
         }
         Ok(show(method, owner, range, first, &counts))
     }
@@ -230,4 +230,10 @@ fn point(at: Timestamp, count: &MethodCount) -> MethodStatsPoint {
         p95_ms: count.percentile_ms(0.95),
         p99_ms: count.percentile_ms(0.99),
     }
+}
+
+fn unknown_method(name: &str) -> RecordError {
+    RecordError::NotFound(format!(
+        "method `{name}` does not exist or was not called, or is not yours; only its owner and users with the permission `view_audit` see its statistics"
+    ))
 }

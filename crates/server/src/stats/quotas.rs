@@ -13,8 +13,8 @@ use svc_store::{
     users,
 };
 
-use super::{Overview, StatsError};
-use crate::identity::{Caller, IdentityError};
+use super::Overview;
+use crate::{identity::Caller, records::RecordError};
 
 impl Overview {
     /// The use of the quotas of a user; `None` is the caller. Only callers with `manage_users` see
@@ -23,7 +23,7 @@ impl Overview {
         &self,
         caller: &Caller,
         user: Option<UserId>,
-    ) -> Result<QuotaUses, StatsError> {
+    ) -> Result<QuotaUses, RecordError> {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let read = move |tx: &mut Tx<'_>| {
@@ -34,7 +34,7 @@ impl Overview {
             Ok((users::find_quotas(tx, user)?, stored))
         };
         if self.directory.find_user(user).is_none() {
-            return Err(IdentityError::not_found("user", user).into());
+            return Err(RecordError::not_found("user", user).into());
         }
         let (overrides, stored) = self.store.read_list(caller.user.id, read).await?;
         let limits = self.quotas.with(&overrides);

@@ -14,11 +14,8 @@ use svc_store::{
     sinks::SinkRow,
 };
 
-use super::{
-    StatsError,
-    methods::{MethodStatistics, sum_points},
-};
-use crate::{events::sinks::owner_keys, identity::Caller};
+use super::methods::{MethodStatistics, sum_points};
+use crate::{events::sinks::owner_keys, identity::Caller, records::RecordError};
 
 impl MethodStatistics {
     pub async fn get_sink(
@@ -26,7 +23,7 @@ impl MethodStatistics {
         caller: &Caller,
         id: SinkId,
         range: StatsRange,
-    ) -> Result<SinkStats, StatsError> {
+    ) -> Result<SinkStats, RecordError> {
         let now = svc_clock::now();
         let first = range.first(now);
         let keys = owner_keys(caller);
@@ -41,7 +38,11 @@ impl MethodStatistics {
             Ok(Some((sink.owner_id, counts)))
         };
         let found = self.store.read_list(caller.user.id, read).await?;
-        let (owner, mut counts) = found.ok_or(StatsError::UnknownSink(id))?;
+        let (owner, mut counts) = found.ok_or_else(|| {
+            RecordError::NotFound(format!(
+                "event sink `{id}` does not exist or is not yours; `svc sink list` lists your sinks"
+            ))
+        })?;
         let unwritten = self.metrics.methods.find_unwritten(owner, &name);
         if unwritten.calls() > 0 {
             counts.push((now, unwritten));

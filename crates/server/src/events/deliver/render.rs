@@ -15,6 +15,7 @@ use super::{Deliverers, webhook};
 use crate::{
     events::lanes::{AttemptDetail, AttemptResult},
     fair_pool::{Cancelled, PoolError},
+    records::RecordError,
 };
 
 /// Why a body was not rendered.
@@ -31,6 +32,18 @@ pub enum RenderError {
     /// The user, or the whole server, has too many computations in progress.
     #[error(transparent)]
     Busy(PoolError),
+}
+
+impl From<RenderError> for RecordError {
+    fn from(error: RenderError) -> Self {
+        match error {
+            RenderError::Template(message) | RenderError::Unreadable(message) => {
+                Self::invalid("invalid_template", message)
+            }
+            RenderError::Store(error) => error.into(),
+            RenderError::Busy(error) => error.into(),
+        }
+    }
 }
 
 /// What a body is rendered for, and for which user.

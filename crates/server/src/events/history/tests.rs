@@ -11,6 +11,7 @@ use super::*;
 use crate::{
     events::dispatch::emit_in,
     identity::{Identity, PasswordPolicy, Policy},
+    records::RecordError,
 };
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -123,7 +124,7 @@ async fn users_see_their_own_events_and_auditors_see_all_events() {
     assert_eq!(list(&admin, None).await, [of_ann.id, of_admin.id]);
     assert_eq!(list(&admin, Some("custom.a")).await, [of_admin.id]);
     let hidden = fixture.history.get(&ann, of_admin.id).await;
-    assert!(matches!(hidden, Err(HistoryError::NotFound(_))));
+    assert!(matches!(hidden, Err(RecordError::NotFound(_))));
     assert!(fixture.history.get(&admin, of_ann.id).await.is_ok());
 }
 

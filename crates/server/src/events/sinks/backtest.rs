@@ -14,10 +14,11 @@ use svc_template::{self as template, Scope, Template, expression::Expression};
 
 use super::{
     SinksService, check,
-    error::SinkError,
     programs::{self, Programs},
 };
-use crate::{events::deliver::Contexts, fair_pool::Cancelled, identity::Caller};
+use crate::{
+    events::deliver::Contexts, fair_pool::Cancelled, identity::Caller, records::RecordError,
+};
 
 /// How far a backtest reaches back if the request has no `since`.
 const SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -65,9 +66,9 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Backtest,
-    ) -> Result<BacktestResult, SinkError> {
+    ) -> Result<BacktestResult, RecordError> {
         if request.script.is_some() {
-            return Err(SinkError::invalid(
+            return Err(RecordError::invalid(
                 "invalid",
                 "a script cannot be tried on past events: it calls methods and the API, and these effects cannot be undone; try it on one event with `svc sink test`, and the patterns and the filter with a backtest",
             ));
@@ -77,7 +78,7 @@ impl SinksService {
         let since = request.since.unwrap_or_else(|| now.minus(SINCE));
         let until = request.until.unwrap_or(now);
         if since > until {
-            return Err(SinkError::invalid(
+            return Err(RecordError::invalid(
                 "invalid",
                 "`since` is later than `until`",
             ));
@@ -96,7 +97,7 @@ impl SinksService {
         };
         self.tests
             .take(caller.user.id, Instant::now())
-            .map_err(SinkError::TooManyTests)?;
+            .map_err(|over| RecordError::over_limit("test requests", over))?;
         self.compare(caller, (before, after), filter).await
     }
 
@@ -107,7 +108,7 @@ impl SinksService {
         row: &SinkRow,
         before: &Version,
         request: &Backtest,
-    ) -> Result<Version, SinkError> {
+    ) -> Result<Version, RecordError> {
         let mut after = before.clone();
         if let Some(patterns) = &request.patterns {
             after.patterns = check::patterns(patterns)?;
@@ -124,7 +125,7 @@ impl SinksService {
         }
         if let Some(source) = &request.body_template {
             if row.kind == SinkType::Script {
-                return Err(SinkError::invalid(
+                return Err(RecordError::invalid(
                     "invalid_template",
                     "a script sink has no template; its script receives the event itself",
                 ));
@@ -141,7 +142,7 @@ impl SinksService {
         caller: &Caller,
         (before, after): (Version, Version),
         filter: events::Filter,
-    ) -> Result<BacktestResult, SinkError> {
+    ) -> Result<BacktestResult, RecordError> {
         let began = Instant::now();
         let mut result = BacktestResult::default();
         let mut position = EventId::NIL;
@@ -166,7 +167,7 @@ impl SinksService {
                 }
                 let events = Arc::new(self.read_events(caller, ids.to_vec()).await?);
                 let contexts = self.deliverers.read_contexts(&events).await;
-                let contexts = Arc::new(contexts.map_err(SinkError::Internal)?);
+                let contexts = Arc::new(contexts.map_err(RecordError::Internal)?);
                 let mut done = 0;
                 while done < events.len() && began.elapsed() <= TIME_MAX {
                     let versions = (before.clone(), after.clone());
@@ -200,7 +201,7 @@ fn evaluate(
     contexts: &Contexts,
     events: &[Event],
     cancelled: &Cancelled,
-) -> Result<Vec<(Event, Outcome, Outcome)>, SinkError> {
+) -> Result<Vec<(Event, Outcome, Outcome)>, RecordError> {
     let (before, after) = (before.compile()?, after.compile()?);
     Ok(cancelled.work_in_turn(events, |event| {
         contexts.evaluate(event, |scope| {
@@ -210,7 +211,7 @@ fn evaluate(
 }
 
 impl Version {
-    fn compile(&self) -> Result<Compiled, SinkError> {
+    fn compile(&self) -> Result<Compiled, RecordError> {
         let filter = self.filter.as_deref();
         let template = self.body_template.as_deref().map(template::load);
         Ok(Compiled {
@@ -220,7 +221,7 @@ impl Version {
                 .transpose()?,
             template: template
                 .transpose()
-                .map_err(|error| SinkError::invalid("invalid_template", error.to_string()))?,
+                .map_err(|error| RecordError::invalid("invalid_template", error.to_string()))?,
         })
     }
 }

@@ -15,14 +15,17 @@ use svc_protocol::{
 };
 use svc_store::sinks::{SinkConfig, WebhookOptions};
 
-use super::{error::SinkError, origin};
-use crate::events::{deliver::webhook, sealed_headers::MASK, secrets};
+use super::origin;
+use crate::{
+    events::{deliver::webhook, sealed_headers::MASK, secrets},
+    records::RecordError,
+};
 
-pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkError> {
+pub fn name_and_description(name: &str, description: &str) -> Result<(), RecordError> {
     check_free_name("event sink", name)?;
     let length = description.chars().count();
     if length > DESCRIPTION_MAX {
-        return Err(SinkError::invalid(
+        return Err(RecordError::invalid(
             "invalid",
             format!(
                 "the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"
@@ -33,7 +36,7 @@ pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkErr
 }
 
 /// Parses patterns from an array, or from a text in which commas separate them.
-pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
+pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, RecordError> {
     let patterns = match input {
         PatternsInput::Text(text) => Pattern::parse_list(text)?,
         PatternsInput::List(list) => list
@@ -43,7 +46,7 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
             .collect::<Result<_, _>>()?,
     };
     if patterns.is_empty() || patterns.len() > PATTERNS_MAX {
-        return Err(SinkError::invalid(
+        return Err(RecordError::invalid(
             "invalid_pattern",
             format!(
                 "{} patterns; a sink has between 1 and {PATTERNS_MAX} (`*` matches every event)",
@@ -56,7 +59,7 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
 
 /// Checks the configuration of a new sink. It may contain only the part that belongs to the type of
 /// the sink.
-pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
+pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
     let given = [
         ("webhook", new.webhook.is_some(), SinkType::Webhook),
         ("script", new.script.is_some(), SinkType::Script),
@@ -71,14 +74,14 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
     let config = match new.r#type {
         SinkType::Webhook => {
             let given = new.webhook.clone().ok_or_else(|| {
-                SinkError::invalid(
+                RecordError::invalid(
                     "invalid_config",
                     "a webhook sink needs `webhook` with at least `url`",
                 )
             })?;
             if let Some(secret) = &given.secret {
                 secrets::parse_webhook_secret(secret)
-                    .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
+                    .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
             }
             reject_masks(&given.headers)?;
             reject_masked_key(&given)?;
@@ -95,7 +98,7 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, SinkError> {
 
 /// A sink's configuration after a merge patch. `patch` is the part that belongs to the type of the
 /// sink.
-pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig, SinkError> {
+pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig, RecordError> {
     let config = match current {
         SinkConfig::Webhook {
             url,
@@ -142,13 +145,13 @@ pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig
 
 /// Checks the delivery policy of a sink, except its filter and its key: see [`super::programs`]. A json-rpc
 /// sink only formats, so it has no policy.
-pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, SinkError> {
+pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, RecordError> {
     if kind == SinkType::JsonRpc && policy != DeliveryPolicy::default() {
         return Err(wrong_part("delivery", kind));
     }
-    policy
-        .check()
-        .map_err(|error| SinkError::invalid("invalid_policy", format!("in `delivery`: {error}")))?;
+    policy.check().map_err(|error| {
+        RecordError::invalid("invalid_policy", format!("in `delivery`: {error}"))
+    })?;
     Ok(policy)
 }
 
@@ -157,7 +160,7 @@ pub fn merged_policy(
     current: &DeliveryPolicy,
     patch: &Members,
     kind: SinkType,
-) -> Result<DeliveryPolicy, SinkError> {
+) -> Result<DeliveryPolicy, RecordError> {
     let (mut current, mut patch) = (current.clone(), patch.clone());
     // The two forms of `retry` exclude each other, so a new `retry` replaces the old one as a
     // whole.
@@ -165,7 +168,7 @@ pub fn merged_policy(
         current.retry = match retry {
             Value::Null => None,
             given => document::read_value(given).map_err(|error| {
-                SinkError::invalid("invalid_policy", format!("in `delivery.retry`: {error}"))
+                RecordError::invalid("invalid_policy", format!("in `delivery.retry`: {error}"))
             })?,
         };
     }
@@ -177,7 +180,7 @@ pub fn merged_policy(
 fn restore_masked(
     headers: &mut BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
-) -> Result<(), SinkError> {
+) -> Result<(), RecordError> {
     for (name, value) in headers.iter_mut().filter(|(_, value)| *value == MASK) {
         match stored.get(name) {
             Some(stored) => value.clone_from(stored),
@@ -187,16 +190,16 @@ fn restore_masked(
     Ok(())
 }
 
-fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
+fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), RecordError> {
     match headers.iter().find(|(_, value)| *value == MASK) {
         Some((name, _)) => Err(mask_without_value(name)),
         None => Ok(()),
     }
 }
 
-fn reject_masked_key(given: &WebhookConfig) -> Result<(), SinkError> {
+fn reject_masked_key(given: &WebhookConfig) -> Result<(), RecordError> {
     match given.client_key.as_deref() {
-        Some(MASK) => Err(SinkError::invalid(
+        Some(MASK) => Err(RecordError::invalid(
             "invalid_tls",
             format!("`{MASK}` means the stored key, but no `client_key` is stored; set the key"),
         )),
@@ -204,20 +207,20 @@ fn reject_masked_key(given: &WebhookConfig) -> Result<(), SinkError> {
     }
 }
 
-fn mask_without_value(name: &str) -> SinkError {
-    SinkError::invalid(
+fn mask_without_value(name: &str) -> RecordError {
+    RecordError::invalid(
         "invalid_header",
         format!("`{MASK}` means the stored value, but header `{name}` has none; set its value"),
     )
 }
 
-pub fn wrong_part(part: &str, kind: SinkType) -> SinkError {
+pub fn wrong_part(part: &str, kind: SinkType) -> RecordError {
     let kind = match kind {
         SinkType::Webhook => "webhook",
         SinkType::Script => "script",
         SinkType::JsonRpc => "json-rpc",
     };
-    SinkError::invalid(
+    RecordError::invalid(
         "invalid_config",
         format!("`{part}` does not belong to a sink of type `{kind}`"),
     )
@@ -245,8 +248,8 @@ fn script_config(given: ScriptConfig) -> SinkConfig {
     }
 }
 
-fn missing_script() -> SinkError {
-    SinkError::invalid(
+fn missing_script() -> RecordError {
+    RecordError::invalid(
         "invalid_config",
         "a script sink needs `script` with either `script_id` or `source`",
     )
@@ -266,7 +269,7 @@ fn drop_replaced(patch: &Members) -> Members {
 }
 
 /// Checks everything except the template: see [`super::programs`].
-fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
+fn check_config(config: SinkConfig) -> Result<SinkConfig, RecordError> {
     match &config {
         SinkConfig::Webhook {
             url,
@@ -275,11 +278,11 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
             ..
         } => {
             webhook::check_url(url)
-                .map_err(|error| SinkError::invalid("invalid_url", error.to_string()))?;
+                .map_err(|error| RecordError::invalid("invalid_url", error.to_string()))?;
             webhook::check_headers(headers, options.format)
-                .map_err(|error| SinkError::invalid("invalid_header", error.to_string()))?;
+                .map_err(|error| RecordError::invalid("invalid_header", error.to_string()))?;
             webhook::check_tls_options(url, options)
-                .map_err(|error| SinkError::invalid("invalid_tls", error.to_string()))?;
+                .map_err(|error| RecordError::invalid("invalid_tls", error.to_string()))?;
         }
         SinkConfig::Script { script_id, source } => match (script_id, source) {
             (Some(_), None) | (None, Some(_)) => {}
@@ -291,9 +294,9 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, SinkError> {
 }
 
 /// Applies a JSON Merge Patch (RFC 7396).
-fn merge<T: Serialize + DeserializeOwned>(current: &T, patch: &Members) -> Result<T, SinkError> {
+fn merge<T: Serialize + DeserializeOwned>(current: &T, patch: &Members) -> Result<T, RecordError> {
     document::merge(current, patch).map_err(|error| {
-        SinkError::invalid(
+        RecordError::invalid(
             "invalid_config",
             format!("in the configuration of this sink: {error}"),
         )

@@ -7,10 +7,12 @@
 use serde_json::{Map, Value};
 use svc_protocol::api::{SinkPatch, WebhookConfig};
 
-use super::error::SinkError;
-use crate::events::{
-    deliver::webhook::{UrlError, origin_of},
-    sealed_headers::MASK,
+use crate::{
+    events::{
+        deliver::webhook::{UrlError, origin_of},
+        sealed_headers::MASK,
+    },
+    records::RecordError,
 };
 
 /// Checks that a patch gives every stored secret again if the URL gets another origin, and that it
@@ -19,14 +21,14 @@ pub(super) fn check_secrets(
     current: &WebhookConfig,
     patch: &Map<String, Value>,
     new_url: &str,
-) -> Result<(), SinkError> {
-    let invalid = |error: UrlError| SinkError::invalid("invalid_url", error.to_string());
+) -> Result<(), RecordError> {
+    let invalid = |error: UrlError| RecordError::invalid("invalid_url", error.to_string());
     let (before, after) = (origin_of(&current.url), origin_of(new_url));
     let (before, after) = (before.map_err(invalid)?, after.map_err(invalid)?);
     if before == after {
         return match patch.contains_key("secret") {
             false => Ok(()),
-            true => Err(SinkError::invalid(
+            true => Err(RecordError::invalid(
                 "invalid_secret",
                 "a patch changes the secret only together with the origin of the URL; POST to `rotate-secret`, which keeps the old secret valid for a while",
             )),
@@ -37,7 +39,7 @@ pub(super) fn check_secrets(
         return Ok(());
     }
     let fields: Vec<_> = missing.iter().map(|field| format!("`{field}`")).collect();
-    Err(SinkError::invalid(
+    Err(RecordError::invalid(
         "secret_required",
         format!(
             "the new URL has another origin (`{after}` in place of `{before}`), and stored secrets stay with the receiver that they were given for; give {} again, or `null` to remove",

@@ -6,7 +6,7 @@ use serde_json::{json, value::RawValue};
 use svc_core::{
     EventId, Permission, SinkId,
     delivery_policy::DeliveryPolicy,
-    event::{EmitError, Event, sample},
+    event::{Event, sample},
 };
 use svc_protocol::api::{
     Attempt, EventKey, FilterDecision, Preview, PreviewResult, SinkType, WebhookFormat,
@@ -18,14 +18,18 @@ use svc_store::{
 use svc_template::expression::ExpressionError;
 use uuid::Uuid;
 
-use super::{SinksService, check, entry, error::SinkError, programs};
+use super::{
+    SinksService, check, entry, programs,
+    queue::{check_no_script, no_event},
+};
 use crate::{
     events::{
         deliver::{RenderPurpose, webhook},
         lanes::{AttemptDetail, AttemptResult},
     },
     fair_pool::Cancelled,
-    identity::{Caller, Credential},
+    identity::Caller,
+    records::RecordError,
 };
 
 impl SinksService {
@@ -34,7 +38,7 @@ impl SinksService {
         &self,
         caller: &Caller,
         request: Preview,
-    ) -> Result<PreviewResult, SinkError> {
+    ) -> Result<PreviewResult, RecordError> {
         let kind = request.r#type.unwrap_or(SinkType::Webhook);
         let source = request.body_template.clone();
         let event = match request.event_id {
@@ -54,7 +58,7 @@ impl SinksService {
             None => None,
         };
         if request.format.is_some() && kind != SinkType::Webhook {
-            return Err(SinkError::invalid(
+            return Err(RecordError::invalid(
                 "invalid",
                 "only a webhook has a `format`; leave it out",
             ));
@@ -82,10 +86,10 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Preview,
-    ) -> Result<PreviewResult, SinkError> {
+    ) -> Result<PreviewResult, RecordError> {
         let row = self.read_managed(caller, id).await?;
         if request.r#type.is_some_and(|kind| kind != row.kind) {
-            return Err(SinkError::invalid(
+            return Err(RecordError::invalid(
                 "invalid",
                 "`type` is not the type of this sink; leave it out",
             ));
@@ -96,7 +100,7 @@ impl SinksService {
             ("key", request.key.is_some()),
         ];
         if let Some((name, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(SinkError::invalid(
+            return Err(RecordError::invalid(
                 "invalid",
                 format!("a test uses the `{name}` of the sink; leave it out, or use a preview"),
             ));
@@ -146,7 +150,7 @@ impl SinksService {
         (kind, format): (SinkType, WebhookFormat),
         source: Option<&str>,
         event: &Event,
-    ) -> Result<PreviewResult, SinkError> {
+    ) -> Result<PreviewResult, RecordError> {
         Ok(PreviewResult {
             body: self.body(caller, (kind, format), source, event).await?,
             event_type: event.r#type.clone(),
@@ -164,7 +168,7 @@ impl SinksService {
         caller: &Caller,
         (kind, policy): (SinkType, DeliveryPolicy),
         event: &Event,
-    ) -> Result<(Option<FilterDecision>, Option<EventKey>), SinkError> {
+    ) -> Result<(Option<FilterDecision>, Option<EventKey>), RecordError> {
         let (filter, key) = (policy.filter.clone(), policy.key.clone());
         if filter.is_none() && key.is_none() {
             return Ok((None, None));
@@ -177,12 +181,12 @@ impl SinksService {
             .deliverers
             .read_contexts(std::slice::from_ref(&event))
             .await
-            .map_err(SinkError::Internal)?;
+            .map_err(RecordError::Internal)?;
         let work = move |_: &Cancelled| {
             let filter = filter.map(|source| programs::expression("filter", &source));
             let key = key.map(|source| programs::expression("key", &source));
             let (filter, key) = (filter.transpose()?, key.transpose()?);
-            Ok::<_, SinkError>(contexts.evaluate(&event, |scope| {
+            Ok(contexts.evaluate(&event, |scope| {
                 (
                     filter.map(|filter| filter_decision(filter.is_true(scope))),
                     key.map(|key| event_key(key.key(scope))),
@@ -198,11 +202,11 @@ impl SinksService {
         (kind, format): (SinkType, WebhookFormat),
         source: Option<&str>,
         event: &Event,
-    ) -> Result<String, SinkError> {
+    ) -> Result<String, RecordError> {
         if kind == SinkType::Script {
             return match source {
                 None => Ok(self.deliverers.event_of(event).await?),
-                Some(_) => Err(SinkError::invalid(
+                Some(_) => Err(RecordError::invalid(
                     "invalid_template",
                     "a script sink has no template; its script receives the event itself",
                 )),
@@ -226,16 +230,14 @@ impl SinksService {
         row: &SinkRow,
         body: &str,
         event: &Event,
-    ) -> Result<Attempt, SinkError> {
-        // A script that tests its own sink would start itself again and again, each time on another
-        // worker.
-        if row.kind == SinkType::Script && caller.credential == Credential::Script {
-            return Err(SinkError::Nested);
+    ) -> Result<Attempt, RecordError> {
+        if row.kind == SinkType::Script {
+            check_no_script(caller)?;
         }
         let user = caller.user.id;
         self.tests
             .take(user, Instant::now())
-            .map_err(SinkError::TooManyTests)?;
+            .map_err(|over| RecordError::over_limit("test requests", over))?;
         let at = svc_clock::now();
         let result = match &row.config {
             SinkConfig::Webhook { .. } => {
@@ -245,7 +247,7 @@ impl SinksService {
                         .deliverers
                         .send(row, (user, None), body.to_owned(), event)
                         .await
-                        .map_err(SinkError::Internal)?
+                        .map_err(RecordError::Internal)?
                         .into(),
                 }
             }
@@ -260,7 +262,7 @@ impl SinksService {
             AttemptResult::Withheld(why) => AttemptDetail::error(why),
             AttemptResult::Paused => {
                 let message = "too many scripts are running; try again in a moment";
-                return Err(SinkError::Conflict(message.to_owned()));
+                return Err(RecordError::conflict("conflict", message.to_owned()));
             }
         };
         let entry_detail = json!({"name": row.name, "delivered": ok, "status": detail.status});
@@ -282,11 +284,9 @@ impl SinksService {
         &self,
         id: EventId,
         visible: impl Fn(&Event) -> bool,
-    ) -> Result<Event, SinkError> {
+    ) -> Result<Event, RecordError> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
-        found
-            .filter(visible)
-            .ok_or_else(|| SinkError::EventNotFound(id.to_string()))
+        found.filter(visible).ok_or_else(|| no_event(id))
     }
 }
 
@@ -310,7 +310,7 @@ fn sample_event(
     caller: &Caller,
     event_type: Option<String>,
     data: Option<&RawValue>,
-) -> Result<Event, EmitError> {
+) -> Result<Event, RecordError> {
     let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
     sample::event_by(
         user.id,
@@ -320,4 +320,5 @@ fn sample_event(
         id,
         svc_clock::now(),
     )
+    .map_err(|error| RecordError::invalid("invalid_event", error.to_string()))
 }

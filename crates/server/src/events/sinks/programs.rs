@@ -9,8 +9,8 @@ use svc_protocol::api::{Members, SinkPatch, SinkType};
 use svc_template::{self as template, Scope, TemplateError, expression::Expression};
 use uuid::Uuid;
 
-use super::{SinkError, SinksService};
-use crate::{fair_pool::Cancelled, identity::Caller};
+use super::SinksService;
+use crate::{fair_pool::Cancelled, identity::Caller, records::RecordError};
 
 /// The programs in a request.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Programs {
     }
 
     /// Must run on a thread of the compute pool.
-    pub fn check(&self, kind: SinkType) -> Result<(), SinkError> {
+    pub fn check(&self, kind: SinkType) -> Result<(), RecordError> {
         for (field, source) in [
             ("delivery.filter", &self.filter),
             ("delivery.key", &self.key),
@@ -60,7 +60,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         patch: &SinkPatch,
-    ) -> Result<(), SinkError> {
+    ) -> Result<(), RecordError> {
         let policy = patch.delivery.as_ref();
         let mut programs = policy.map(Programs::in_policy_patch).unwrap_or_default();
         let parts = [&patch.webhook, &patch.json_rpc];
@@ -80,7 +80,7 @@ impl SinksService {
         caller: &Caller,
         kind: SinkType,
         programs: Programs,
-    ) -> Result<(), SinkError> {
+    ) -> Result<(), RecordError> {
         if programs.is_empty() {
             return Ok(());
         }
@@ -90,15 +90,17 @@ impl SinksService {
 }
 
 /// Checks an expression over an event.
-pub fn expression(field: &str, source: &str) -> Result<Expression, SinkError> {
-    Expression::parse(source)
-        .map_err(|error| SinkError::invalid("invalid_expression", format!("in `{field}`: {error}")))
+pub fn expression(field: &str, source: &str) -> Result<Expression, RecordError> {
+    Expression::parse(source).map_err(|error| {
+        RecordError::invalid("invalid_expression", format!("in `{field}`: {error}"))
+    })
 }
 
 /// Checks a template by rendering sample events. The template must render JSON, and for a json-rpc
 /// sink a JSON object. Errors that depend on the data of an event appear only at its delivery.
-pub(super) fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
-    let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
+pub(super) fn body_template(source: &str, kind: SinkType) -> Result<(), RecordError> {
+    let refused =
+        |error: TemplateError| RecordError::invalid("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
     if kind == SinkType::JsonRpc {
         let event = sample::event(EventId(Uuid::now_v7()), svc_clock::now());
@@ -113,11 +115,11 @@ pub(super) fn body_template(source: &str, kind: SinkType) -> Result<(), SinkErro
 }
 
 /// The params of a subscribed method are an object (spec 2.2).
-pub fn object_body(rendered: &str) -> Result<(), SinkError> {
+pub fn object_body(rendered: &str) -> Result<(), RecordError> {
     if rendered.trim_start().starts_with('{') {
         return Ok(());
     }
-    Err(SinkError::invalid(
+    Err(RecordError::invalid(
         "invalid_template",
         "the rendered body must be a JSON object: it becomes the params of a method",
     ))

@@ -1,7 +1,7 @@
 //! Deliveries of a sink: list them, send one again.
 
 use serde_json::json;
-use svc_core::{LaneId, Permission, SinkId};
+use svc_core::{EventId, LaneId, Permission, SinkId};
 use svc_protocol::api::{Delivery, DeliveryState};
 use svc_store::{
     Page, Tx, audit,
@@ -10,8 +10,11 @@ use svc_store::{
     sinks::{self, SinkRow},
 };
 
-use super::{SinksService, entry, error::SinkError, managed, readable};
-use crate::identity::{Caller, Credential};
+use super::{SinksService, entry, managed, readable};
+use crate::{
+    identity::{Caller, Credential},
+    records::RecordError,
+};
 
 impl SinksService {
     /// Newest first. A json-rpc sink has no deliveries, because it only formats.
@@ -21,7 +24,7 @@ impl SinksService {
         id: SinkId,
         state: Option<DeliveryState>,
         page: DeliveryPage,
-    ) -> Result<Page<Delivery>, SinkError> {
+    ) -> Result<Page<Delivery>, RecordError> {
         let manager = caller.clone();
         let sees_addresses = caller.may(Permission::ViewAudit);
         let found = self.store.read_list(caller.user.id, move |tx| {
@@ -48,31 +51,37 @@ impl SinksService {
     }
 
     /// Appends the event of a finished delivery to the queue. Returns the new delivery.
-    pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
+    pub async fn resend(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        n: u64,
+    ) -> Result<Delivery, RecordError> {
         check_no_script(caller)?;
         let delivery = self
             .writer
             .write(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
-                let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
+                let past = deliveries::find(tx, lane, n)?.ok_or_else(|| no_delivery(n))?;
                 if past.state == DeliveryState::Pending {
-                    return Err(SinkError::Conflict(format!(
-                        "delivery {n} is still in the queue; wait until it ends"
-                    )));
+                    return Err(RecordError::conflict(
+                        "conflict",
+                        format!("delivery {n} is still in the queue; wait until it ends"),
+                    ));
                 }
-                let event = events::find(tx, past.event_id)?
-                    .ok_or_else(|| SinkError::EventNotFound(past.event_id.to_string()))?;
+                let event =
+                    events::find(tx, past.event_id)?.ok_or_else(|| no_event(past.event_id))?;
                 let detail = json!({
                     "name": row.name, "event_id": event.id, "event_type": &event.r#type,
                     "delivery": n,
                 });
                 let event = (event.id, &*event.r#type);
                 let resent = lanes::enqueue(tx, lane, event, svc_clock::now())?;
-                let resent = resent.ok_or(SinkError::QueueFull)?;
+                let resent = resent.ok_or_else(queue_full)?;
                 deliveries::link_resend(tx, lane, n, resent)?;
                 audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
-                deliveries::find(tx, lane, resent)?.ok_or(SinkError::DeliveryNotFound(resent))
+                deliveries::find(tx, lane, resent)?.ok_or_else(|| no_delivery(resent))
             })
             .await?;
         self.hub.wake();
@@ -80,19 +89,45 @@ impl SinksService {
     }
 }
 
-/// Rejects scripts: a sink script that resends its own event would start itself again and again.
-pub(super) fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
+/// Rejects scripts: a sink script that resends its own event, or tests its own sink, would start
+/// itself again and again.
+pub(super) fn check_no_script(caller: &Caller) -> Result<(), RecordError> {
     match caller.credential {
-        Credential::Script => Err(SinkError::Nested),
+        Credential::Script => Err(RecordError::forbidden(
+            "script_denied",
+            "a script cannot start another script, resend deliveries or replay events",
+        )),
         _ => Ok(()),
     }
 }
 
-pub(super) fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, SinkError> {
+fn no_delivery(n: u64) -> RecordError {
+    RecordError::NotFound(format!(
+        "delivery {n} of this sink does not exist, or is past its retention"
+    ))
+}
+
+pub(super) fn no_event(id: EventId) -> RecordError {
+    RecordError::NotFound(format!(
+        "event `{id}` does not exist, or is past its retention"
+    ))
+}
+
+fn queue_full() -> RecordError {
+    RecordError::conflict(
+        "queue_full",
+        "the sink's queue is full; try again after some deliveries have ended",
+    )
+}
+
+pub(super) fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, RecordError> {
     sinks::status(tx, row.id)?.lane.ok_or_else(|| {
-        SinkError::Conflict(format!(
-            "sink `{}` is a json-rpc sink, which formats events and has no queue",
-            row.name
-        ))
+        RecordError::conflict(
+            "conflict",
+            format!(
+                "sink `{}` is a json-rpc sink, which formats events and has no queue",
+                row.name
+            ),
+        )
     })
 }

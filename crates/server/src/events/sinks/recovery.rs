@@ -15,14 +15,13 @@ use svc_store::{
 };
 
 use super::{
-    SinksService, entry,
-    error::SinkError,
-    managed,
+    SinksService, entry, managed,
     queue::{check_no_script, lane_of},
 };
 use crate::{
     events::{dispatch::is_about, lanes::Deliver},
     identity::Caller,
+    records::RecordError,
 };
 
 /// How far a replay reaches back if the request has no `since`.
@@ -42,13 +41,13 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Replay,
-    ) -> Result<ReplayResult, SinkError> {
+    ) -> Result<ReplayResult, RecordError> {
         check_no_script(caller)?;
         let now = svc_clock::now();
         let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = request.until.unwrap_or(now);
         if since > until {
-            return Err(SinkError::invalid(
+            return Err(RecordError::invalid(
                 "invalid",
                 "`since` is later than `until`",
             ));
@@ -66,7 +65,7 @@ impl SinksService {
         // with past events applies.
         self.tests
             .take(caller.user.id, Instant::now())
-            .map_err(SinkError::TooManyTests)?;
+            .map_err(|over| RecordError::over_limit("test requests", over))?;
         let only_undelivered = request.only == Some(ReplayOnly::Undelivered);
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),
@@ -92,10 +91,10 @@ impl SinksService {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
-                    return Err(SinkError::Conflict(format!(
-                        "sink `{}` is disabled; enable it first",
-                        row.name
-                    )));
+                    return Err(RecordError::conflict(
+                        "conflict",
+                        format!("sink `{}` is disabled; enable it first", row.name),
+                    ));
                 }
                 let mut result = ReplayResult::default();
                 if feeds && matching.count > 0 {
@@ -136,7 +135,7 @@ impl SinksService {
         sink: &SinkRow,
         filter: events::Filter,
         now: Timestamp,
-    ) -> Result<bool, SinkError> {
+    ) -> Result<bool, RecordError> {
         let step = Duration::from_millis(1);
         let before = filter
             .since
@@ -162,7 +161,7 @@ impl SinksService {
         caller: &Caller,
         sink: &SinkRow,
         filter: events::Filter,
-    ) -> Result<MatchingEvents, SinkError> {
+    ) -> Result<MatchingEvents, RecordError> {
         let mut matching = MatchingEvents::default();
         let mut after = EventId::NIL;
         loop {
@@ -207,7 +206,7 @@ impl SinksService {
         sink: &SinkRow,
         filter: &str,
         events: Vec<(EventId, String)>,
-    ) -> Result<Vec<(EventId, String)>, SinkError> {
+    ) -> Result<Vec<(EventId, String)>, RecordError> {
         let mut kept = Vec::new();
         for part in events.chunks(FILTER_STEP) {
             let ids: Vec<_> = part.iter().map(|(id, _)| *id).collect();
@@ -217,7 +216,7 @@ impl SinksService {
                     .deliverers
                     .filter(sink.owner_id, filter.to_owned(), rest.clone())
                     .await
-                    .map_err(SinkError::Internal)?;
+                    .map_err(RecordError::Internal)?;
                 let left = rest.split_off(results.len().min(rest.len()));
                 for (event, result) in rest.into_iter().zip(results) {
                     if result == Ok(true) {
@@ -258,12 +257,15 @@ pub(super) fn add_feed(
     row: &SinkRow,
     lane: LaneId,
     (selection, total): (FeedSelection, u32),
-) -> Result<(), SinkError> {
+) -> Result<(), RecordError> {
     if lanes::count_feeds(tx, lane)? >= FEEDS_MAX {
-        return Err(SinkError::Conflict(format!(
-            "sink `{}` has {FEEDS_MAX} resends and replays that have not ended; wait until one ends",
-            row.name
-        )));
+        return Err(RecordError::conflict(
+            "conflict",
+            format!(
+                "sink `{}` has {FEEDS_MAX} resends and replays that have not ended; wait until one ends",
+                row.name
+            ),
+        ));
     }
     let position = match selection {
         FeedSelection::Deliveries { .. } | FeedSelection::Dead { .. } => "0".to_owned(),

@@ -6,13 +6,11 @@ use svc_protocol::api::{RESEND_MAX, Resend, ResendResult};
 use svc_store::{Tx, audit, deliveries, lanes::FeedSelection};
 
 use super::{
-    SinksService, entry,
-    error::SinkError,
-    managed,
+    SinksService, entry, managed,
     queue::{check_no_script, lane_of},
     recovery::add_feed,
 };
-use crate::identity::Caller;
+use crate::{identity::Caller, records::RecordError};
 
 /// One query reads at most this many deliveries, whether or not they are dead.
 const WINDOW: u32 = 500;
@@ -24,7 +22,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Resend,
-    ) -> Result<ResendResult, SinkError> {
+    ) -> Result<ResendResult, RecordError> {
         check_no_script(caller)?;
         let selection = check_selection(&request)?;
         // Not in the write transaction, because up to a thousand look-ups would delay emits. The
@@ -48,7 +46,7 @@ impl SinksService {
             });
             add_feed(tx, &row, lane, (selection, feeding))?;
             audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
-            Ok::<_, SinkError>(())
+            Ok(())
         });
         resent.await?;
         self.hub.wake_refill();
@@ -62,7 +60,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         given: Vec<u64>,
-    ) -> Result<(FeedSelection, ResendResult), SinkError> {
+    ) -> Result<(FeedSelection, ResendResult), RecordError> {
         let manager = caller.clone();
         let selecting = self.store.read_list(caller.user.id, move |tx| {
             let lane = match managed(tx, &manager, id).and_then(|(_, row)| lane_of(tx, &row)) {
@@ -91,7 +89,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         since: Timestamp,
-    ) -> Result<(FeedSelection, ResendResult), SinkError> {
+    ) -> Result<(FeedSelection, ResendResult), RecordError> {
         let row = self.read_managed(caller, id).await?;
         let finding = self.store.read(move |tx| {
             let lane = match lane_of(tx, &row) {
@@ -126,8 +124,8 @@ enum DeliverySelection {
     DeadSince(Timestamp),
 }
 
-fn check_selection(request: &Resend) -> Result<DeliverySelection, SinkError> {
-    let invalid = |why: String| Err(SinkError::invalid("invalid", why));
+fn check_selection(request: &Resend) -> Result<DeliverySelection, RecordError> {
+    let invalid = |why: String| Err(RecordError::invalid("invalid", why));
     match (&request.deliveries, request.dead_since) {
         (Some(numbers), None) if numbers.is_empty() => {
             invalid("`deliveries` is empty; name at least one delivery".to_owned())

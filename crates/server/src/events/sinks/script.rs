@@ -7,8 +7,8 @@ use svc_store::{
     sinks::{SinkConfig, SinkRow},
 };
 
-use super::{SinksService, error::SinkError};
-use crate::identity::Caller;
+use super::SinksService;
+use crate::{identity::Caller, records::RecordError};
 
 impl SinksService {
     /// Checks a new source. Slow, so it must not run inside a write transaction.
@@ -17,7 +17,7 @@ impl SinksService {
         caller: &Caller,
         name: &str,
         source: Option<&str>,
-    ) -> Result<(), SinkError> {
+    ) -> Result<(), RecordError> {
         let Some(source) = source else {
             return Ok(());
         };
@@ -34,18 +34,21 @@ pub(super) fn check_script_change(
     caller: &Caller,
     before: &SinkRow,
     after: &SinkRow,
-) -> Result<(), SinkError> {
+) -> Result<(), RecordError> {
     if before.kind != SinkType::Script || before.config == after.config {
         return Ok(());
     }
     if caller.user.id != before.owner_id {
-        return Err(SinkError::ScriptOfAnother);
+        return Err(RecordError::forbidden(
+            "permission_denied",
+            "the script of this sink runs with the permissions of the user who created the sink, and only this user may change it; create your own sink instead",
+        ));
     }
     check_stored_script(tx, after)
 }
 
 /// Checks that the stored script of a sink is visible to the sink's owner and of kind `sink`.
-pub(super) fn check_stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), SinkError> {
+pub(super) fn check_stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), RecordError> {
     let SinkConfig::Script {
         script_id: Some(id),
         ..
@@ -53,7 +56,7 @@ pub(super) fn check_stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(),
     else {
         return Ok(());
     };
-    let unknown = |message| SinkError::invalid("unknown_script", message);
+    let unknown = |message| RecordError::invalid("unknown_script", message);
     match scripts::find_visible(tx, id, sink.owner_id)? {
         Some(script) if script.kind == ScriptKind::Sink => Ok(()),
         Some(script) => Err(unknown(format!(

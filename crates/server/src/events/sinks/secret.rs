@@ -11,7 +11,7 @@ use svc_store::{
     sinks::{self, SinkRow},
 };
 
-use super::{SinksService, entry, error::SinkError, managed};
+use super::{SinksService, entry, managed};
 use crate::{
     events::{
         client_keys::{self, ClientKeyError},
@@ -20,6 +20,7 @@ use crate::{
         sink_secrets::SinkSecret,
     },
     identity::Caller,
+    records::RecordError,
 };
 
 /// How long the old secret stays valid after a rotation if the request has no `overlap_hours`.
@@ -33,10 +34,10 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: RotateSecret,
-    ) -> Result<SecretRotation, SinkError> {
+    ) -> Result<SecretRotation, RecordError> {
         let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
         if hours > OVERLAP_HOURS_MAX {
-            return Err(SinkError::invalid(
+            return Err(RecordError::invalid(
                 "invalid",
                 format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
             ));
@@ -48,10 +49,13 @@ impl SinksService {
             .write(caller, move |tx, caller| {
                 let (_, mut row) = managed(tx, caller, id)?;
                 if row.kind != SinkType::Webhook {
-                    return Err(SinkError::Conflict(format!(
-                        "sink `{}` is not a webhook; only webhooks have a secret",
-                        row.name
-                    )));
+                    return Err(RecordError::conflict(
+                        "conflict",
+                        format!(
+                            "sink `{}` is not a webhook; only webhooks have a secret",
+                            row.name
+                        ),
+                    ));
                 }
                 let sealed = seal_signing_secret(&deliverers, &row, &new)?;
                 row.previous_secret = row.secret.replace(sealed);
@@ -79,9 +83,9 @@ pub(super) fn seal_signing_secret(
     deliverers: &Deliverers,
     row: &SinkRow,
     text: &str,
-) -> Result<Vec<u8>, SinkError> {
+) -> Result<Vec<u8>, RecordError> {
     let key = secrets::parse_webhook_secret(text)
-        .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
+        .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
     Ok(SinkSecret::Signing.seal(&deliverers.secrets, row, &key))
 }
 
@@ -92,7 +96,7 @@ pub(super) fn replace_signing_secret(
     deliverers: &Deliverers,
     row: &mut SinkRow,
     given: Option<String>,
-) -> Result<String, SinkError> {
+) -> Result<String, RecordError> {
     let secret = given.unwrap_or_else(secrets::new_webhook_secret);
     row.secret = Some(seal_signing_secret(deliverers, row, &secret)?);
     (row.previous_secret, row.previous_until) = (None, None);
@@ -101,19 +105,25 @@ pub(super) fn replace_signing_secret(
 
 /// Encrypts the key of a webhook's client certificate, and checks that it belongs to the
 /// certificate.
-pub(super) fn seal_client_key(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
+pub(super) fn seal_client_key(
+    deliverers: &Deliverers,
+    row: &mut SinkRow,
+) -> Result<(), RecordError> {
     client_keys::seal(&deliverers.secrets, row).map_err(|error| match error {
         ClientKeyError::Secret(error) => {
-            SinkError::Conflict(format!("{error}; set `client_key` again"))
+            RecordError::conflict("conflict", format!("{error}; set `client_key` again"))
         }
-        ClientKeyError::Settings(error) => SinkError::invalid("invalid_tls", error.to_string()),
+        ClientKeyError::Settings(error) => RecordError::invalid("invalid_tls", error.to_string()),
     })
 }
 
 /// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, for example
 /// because the key was lost.
-pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), SinkError> {
+pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), RecordError> {
     sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
-        SinkError::Conflict(format!("{error}; set the value of every header again"))
+        RecordError::conflict(
+            "conflict",
+            format!("{error}; set the value of every header again"),
+        )
     })
 }

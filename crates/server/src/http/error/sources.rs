@@ -1,52 +1,9 @@
-//! Turns the errors of sources and schedules into problems (RFC 9457).
+//! Turns the errors of requests to sources into problems (RFC 9457).
 
 use http::StatusCode;
 
 use super::{super::failures::VERIFICATION_FAILED, ApiError};
-use crate::{
-    events::emit::EmitServiceError,
-    schedules::ScheduleServiceError,
-    sources::{ReceiveError, SourceError},
-};
-
-impl From<SourceError> for ApiError {
-    fn from(error: SourceError) -> Self {
-        let detail = error.to_string();
-        match error {
-            SourceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
-            SourceError::Name(_) => Self::bad_request("invalid_name", detail),
-            SourceError::NameTaken(_) => Self::conflict("name_taken", detail),
-            SourceError::Settings(_) => Self::bad_request("invalid_settings", detail),
-            SourceError::Invalid(_) => Self::bad_request("invalid", detail),
-            SourceError::Conflict(_) | SourceError::Secret(_) => Self::conflict("conflict", detail),
-            SourceError::Quota(exceeded) => exceeded.into(),
-            SourceError::Emit(error) => error.into(),
-            SourceError::Busy(error) => error.into(),
-            SourceError::Identity(error) => error.into(),
-            SourceError::Store(error) => error.into(),
-        }
-    }
-}
-
-impl From<ScheduleServiceError> for ApiError {
-    fn from(error: ScheduleServiceError) -> Self {
-        use ScheduleServiceError as Error;
-        let detail = error.to_string();
-        match error {
-            Error::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
-            Error::Name(_) => Self::bad_request("invalid_name", detail),
-            Error::NameTaken(_) => Self::conflict("name_taken", detail),
-            Error::Schedule(_) => Self::bad_request("invalid_schedule", detail),
-            Error::Payload(error) => EmitServiceError::from(error).into(),
-            Error::Invalid(_) => Self::bad_request("invalid", detail),
-            Error::Quota(exceeded) => exceeded.into(),
-            Error::Emit(error) => error.into(),
-            Error::Busy(error) => error.into(),
-            Error::Identity(error) => error.into(),
-            Error::Store(error) => error.into(),
-        }
-    }
-}
+use crate::sources::ReceiveError;
 
 /// The sender of a request that is not verified does not get the reason: only the owner of the
 /// source sees it.

@@ -8,8 +8,8 @@ use svc_core::oauth::ParamError;
 use super::for_any_site;
 use crate::{
     http::error::{ApiError, protect},
-    identity::{IdentityError, whole_seconds},
     oauth::OAuthError,
+    records::{RecordError, whole_seconds},
 };
 
 pub enum OAuthFailure {
@@ -69,9 +69,9 @@ impl IntoResponse for OAuthFailure {
 }
 
 /// Errors while a grant is read or changed: the database is unavailable, or a quota is used up.
-fn of_identity(error: IdentityError) -> Response {
+fn of_identity(error: RecordError) -> Response {
     let (code, description) = match &error {
-        IdentityError::Store(_) | IdentityError::Internal(_) => {
+        RecordError::Store(_) | RecordError::Internal(_) => {
             ("server_error", "the server could not answer; try again")
         }
         _ => ("access_denied", ""),

@@ -21,9 +21,12 @@ use svc_store::{
 };
 
 use super::{ExternalAccount, check_provider, mapping};
-use crate::identity::{
-    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
-    own_proof::OwnProof, power::Actor,
+use crate::{
+    identity::{
+        Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed,
+        own_proof::OwnProof, power::Actor,
+    },
+    records::RecordError,
 };
 
 /// The maximum number of accounts that one user may link.
@@ -37,9 +40,9 @@ impl Identity {
         caller: &Caller,
         session: SessionId,
         account: ExternalAccount,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         if caller.session_id() != Some(session) {
-            return Err(IdentityError::forbidden(
+            return Err(RecordError::forbidden(
                 "session_required",
                 "another session began to link this account; begin again on the page “Account”",
             ));
@@ -61,10 +64,10 @@ impl Identity {
                     true => "you linked this account already",
                     false => "this account is linked to another user of this server",
                 };
-                return Err(IdentityError::conflict("identity_linked", whose));
+                return Err(RecordError::conflict("identity_linked", whose));
             }
             if records::list_of::<IdentityRow>(tx, &user)?.len() >= IDENTITIES_MAX {
-                return Err(IdentityError::conflict(
+                return Err(RecordError::conflict(
                     "too_many_identities",
                     format!("you have linked {IDENTITIES_MAX} accounts; unlink one first"),
                 ));
@@ -89,7 +92,7 @@ impl Identity {
         &self,
         caller: &Caller,
         user: Option<UserId>,
-    ) -> Result<api::LinkedIdentities, IdentityError> {
+    ) -> Result<api::LinkedIdentities, RecordError> {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let reading = self.store.read(move |tx| {
@@ -102,7 +105,7 @@ impl Identity {
             Ok((stored, linked))
         });
         let (stored, linked) = reading.await?;
-        let stored = stored.ok_or_else(|| IdentityError::not_found("user", user))?;
+        let stored = stored.ok_or_else(|| RecordError::not_found("user", user))?;
         let shown = |(known, provider): (IdentityRow, Option<ProviderRow>)| api::LinkedIdentity {
             id: known.id,
             provider: provider.map(|provider| provider.label).unwrap_or_default(),
@@ -125,7 +128,7 @@ impl Identity {
         id: OidcIdentityId,
         proof: api::IdentityProof,
         address: IpAddr,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let proof = self.prove(caller, proof.password, address).await?;
         self.unlink(caller, id, Some(proof)).await
     }
@@ -136,7 +139,7 @@ impl Identity {
         &self,
         caller: &Caller,
         id: OidcIdentityId,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         self.unlink(caller, id, None).await
     }
 
@@ -147,7 +150,7 @@ impl Identity {
         caller: &Caller,
         id: OidcIdentityId,
         proof: Option<OwnProof>,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let now = self.clock.now();
         let mut entry = self.entry(
             caller,
@@ -156,7 +159,7 @@ impl Identity {
             json!({}),
         );
         self.change_as(caller, move |tx, caller| {
-            let not_found = || IdentityError::not_found("identity", id);
+            let not_found = || RecordError::not_found("identity", id);
             let known = records::find::<IdentityRow>(tx, id)?.ok_or_else(not_found)?;
             let user = known.user_id;
             caller.check_credentials_of(user).map_err(|_| not_found())?;
@@ -168,7 +171,7 @@ impl Identity {
                 (None, false) => Actor::read(tx, caller)?.check_user(tx, user)?,
                 (Some(_), false) => return Err(not_found()),
                 (None, true) => {
-                    return Err(IdentityError::forbidden(
+                    return Err(RecordError::forbidden(
                         "proof_required",
                         format!(
                             "your own account is unlinked with POST /api/auth/identities/{id}/remove, which asks for your password"
@@ -193,17 +196,17 @@ impl Identity {
         provider: OidcProviderId,
         subject: LogoutSubject,
         (hash, expires_at): (Hash, svc_core::Timestamp),
-    ) -> Result<usize, IdentityError> {
+    ) -> Result<usize, RecordError> {
         let identity = self.clone();
         self.change(move |tx| {
             if !logouts::use_once(tx, &hash, expires_at)? {
-                return Err(IdentityError::conflict(
+                return Err(RecordError::conflict(
                     "logout_token_used",
                     "the token for logout was used already",
                 ));
             }
             let provider = records::find::<ProviderRow>(tx, provider)?
-                .ok_or_else(|| IdentityError::not_found("provider", provider))?;
+                .ok_or_else(|| RecordError::not_found("provider", provider))?;
             let mut ended = 0;
             let mut users = Vec::new();
             for known in identities_of(tx, &provider.issuer, &subject)? {
@@ -227,14 +230,14 @@ impl Identity {
 }
 
 /// Refuses to unlink the last account of a user without a password.
-fn check_can_sign_in_without(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
+fn check_can_sign_in_without(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
     let user = known.user_id;
     let stored = records::find::<UserRow>(tx, user)?;
     let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
     if has_password || records::list_of::<IdentityRow>(tx, &user)?.len() > 1 {
         return Ok(());
     }
-    Err(IdentityError::conflict(
+    Err(RecordError::conflict(
         "last_identity",
         "you have no password, so you could not sign in again; ask an administrator for a password first",
     ))
@@ -245,7 +248,7 @@ fn identities_of(
     tx: &mut Tx<'_>,
     issuer: &str,
     subject: &LogoutSubject,
-) -> Result<Vec<IdentityRow>, IdentityError> {
+) -> Result<Vec<IdentityRow>, RecordError> {
     let mut found = Vec::new();
     match (&subject.sub, &subject.sid) {
         (Some(sub), _) => found.extend(identities::find_subject(tx, issuer, sub)?),
@@ -261,7 +264,7 @@ fn identities_of(
 
 /// Removes an identity and its sessions. Also disconnects the apps and machines that were connected
 /// in these sessions, and takes away the groups and roles that the provider gave to the user.
-pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
+pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
     mapping::withdraw_all(tx, known)?;
     oidc_sessions::end(tx, known.id, None)?;
     oidc_grants::end(tx, known.id, None)?;

@@ -16,11 +16,13 @@ use svc_store::{
 };
 
 use super::ExternalAccount;
-use crate::identity::{
-    caller::Caller,
-    error::IdentityError,
-    membership::{resolve_groups, resolve_roles},
-    power::Actor,
+use crate::{
+    identity::{
+        caller::Caller,
+        membership::{resolve_groups, resolve_roles},
+        power::Actor,
+    },
+    records::RecordError,
 };
 
 /// Gives a user the groups and roles that the provider's claims select, and takes away those that
@@ -29,7 +31,7 @@ pub(super) fn apply(
     tx: &mut Tx<'_>,
     account: &ExternalAccount,
     known: &IdentityRow,
-) -> Result<Option<Value>, IdentityError> {
+) -> Result<Option<Value>, RecordError> {
     let holder = (known.id, known.user_id);
     let provider = &account.provider;
     let values = match &provider.groups_claim {
@@ -75,7 +77,7 @@ fn sync_groups(
     holder: Holder,
     meant: &[&ClaimMapping],
     change: &mut Change,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     let mut wanted: Vec<GroupId> = Vec::new();
     for name in meant.iter().filter_map(|mapping| mapping.group.as_ref()) {
         // A group that no longer exists is left out.
@@ -104,7 +106,7 @@ fn sync_roles(
     holder: Holder,
     meant: &[&ClaimMapping],
     change: &mut Change,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     let mut wanted: Vec<RoleId> = Vec::new();
     for name in meant.iter().filter_map(|mapping| mapping.role.as_ref()) {
         if let Some(role) = records::find_named::<Role>(tx, &(), name)? {
@@ -127,7 +129,7 @@ fn sync_roles(
 
 /// Takes away the roles that the provider gave and that have a permission that the role `user`
 /// lacks.
-fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, IdentityError> {
+fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, RecordError> {
     let mut change = Change::default();
     for id in memberships::list_roles(tx, holder.0)? {
         if let Some(role) = records::find::<Role>(tx, id)?
@@ -146,7 +148,7 @@ fn take_role(
     holder: Holder,
     role: &Role,
     change: &mut Change,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     let is_last = role.name == ROLE_ADMIN
         && roles::count_other_active_holders(tx, ROLE_ADMIN, holder.1)? == 0;
     if is_last {
@@ -160,7 +162,7 @@ fn take_role(
 
 /// Takes away all groups and roles that the provider gave, before the identity is deleted. The last
 /// administrator keeps the role `admin`.
-pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), IdentityError> {
+pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
     let holder = (known.id, known.user_id);
     let mut change = Change::default();
     sync_groups(tx, holder, &[], &mut change)?;
@@ -173,7 +175,7 @@ pub(super) fn check_may_give(
     tx: &mut Tx<'_>,
     caller: &Caller,
     provider: &ProviderRow,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     let actor = Actor::read(tx, caller)?;
     if provider.create_users {
         resolve_roles(tx, &actor, &[ROLE_USER.to_owned()])?;
@@ -197,7 +199,7 @@ pub(super) fn check_may_take(
     tx: &mut Tx<'_>,
     caller: &Caller,
     provider: &ProviderRow,
-) -> Result<(), IdentityError> {
+) -> Result<(), RecordError> {
     let actor = Actor::read(tx, caller)?;
     for mapping in &provider.mappings {
         if let Some(name) = &mapping.role

@@ -12,15 +12,13 @@ use svc_store::{
 };
 
 use super::{linking::remove, mapping};
-use crate::identity::{
-    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, lapsed::remove_lapsed,
+use crate::{
+    identity::{Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed},
+    records::RecordError,
 };
 
 /// Removes a provider with its identities. Returns their users.
-fn remove_provider(
-    tx: &mut Tx<'_>,
-    provider: OidcProviderId,
-) -> Result<Vec<UserId>, IdentityError> {
+fn remove_provider(tx: &mut Tx<'_>, provider: OidcProviderId) -> Result<Vec<UserId>, RecordError> {
     let mut users = Vec::new();
     for known in identities::list_of_provider(tx, provider)? {
         remove(tx, &known)?;
@@ -37,7 +35,7 @@ impl Identity {
         caller: &Caller,
         before: Option<ProviderRow>,
         after: ProviderRow,
-    ) -> Result<ProviderRow, IdentityError> {
+    ) -> Result<ProviderRow, RecordError> {
         let action = match before {
             Some(_) => "oidc.provider_updated",
             None => "oidc.provider_created",
@@ -57,7 +55,7 @@ impl Identity {
                 Some(before) => {
                     mapping::check_may_take(tx, caller, &before)?;
                     if records::find::<ProviderRow>(tx, before.id)?.as_ref() != Some(&before) {
-                        return Err(IdentityError::conflict(
+                        return Err(RecordError::conflict(
                             "conflict",
                             "the provider was changed meanwhile; read it again",
                         ));
@@ -78,7 +76,7 @@ impl Identity {
         &self,
         caller: &Caller,
         id: OidcProviderId,
-    ) -> Result<(), IdentityError> {
+    ) -> Result<(), RecordError> {
         let mut entry = self.entry(
             caller,
             "oidc.provider_deleted",
@@ -87,7 +85,7 @@ impl Identity {
         );
         self.change_as(caller, move |tx, caller| {
             let provider = records::find::<ProviderRow>(tx, id)?
-                .ok_or_else(|| IdentityError::not_found("provider", id))?;
+                .ok_or_else(|| RecordError::not_found("provider", id))?;
             mapping::check_may_take(tx, caller, &provider)?;
             let users = remove_provider(tx, id)?;
             entry.detail = json!({"name": provider.name, "users": users.len()});
@@ -102,21 +100,21 @@ impl Identity {
 /// The maximum number of providers.
 const PROVIDERS_MAX: u64 = 20;
 
-fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), IdentityError> {
+fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), RecordError> {
     if records::count::<ProviderRow>(tx, &())? >= PROVIDERS_MAX {
-        return Err(IdentityError::conflict(
+        return Err(RecordError::conflict(
             "too_many_providers",
             format!("there are {PROVIDERS_MAX} providers already; delete one first"),
         ));
     }
     if records::find_named::<ProviderRow>(tx, &(), &provider.name)?.is_some() {
-        return Err(IdentityError::conflict(
+        return Err(RecordError::conflict(
             "name_taken",
             format!("another provider has the name `{}`", provider.name),
         ));
     }
     if let Some(other) = providers::find_by_issuer(tx, &provider.issuer)? {
-        return Err(IdentityError::conflict(
+        return Err(RecordError::conflict(
             "name_taken",
             format!(
                 "the provider `{}` has the issuer `{}` already; change that provider instead",

@@ -5,7 +5,10 @@ use svc_protocol::api;
 use svc_store::PageRequest;
 
 use super::{Fixture, PASSWORD, assert_code, client, credentials, fresh, log_in};
-use crate::identity::{AccessDenied, Caller, IdentityError, Secret};
+use crate::{
+    identity::{AccessDenied, Caller, Secret},
+    records::RecordError,
+};
 
 #[tokio::test]
 async fn a_setup_token_makes_the_first_administrator_once() {
@@ -80,7 +83,7 @@ async fn unknown_users_wrong_passwords_and_inactive_users_get_the_same_answer() 
         let Err(error) = login.await else {
             panic!("{name} got in");
         };
-        assert!(matches!(error, IdentityError::Unauthorized { .. }));
+        assert!(matches!(error, RecordError::Unauthorized { .. }));
         answers.push(error);
     }
     answers.dedup();
@@ -100,7 +103,7 @@ async fn failed_logins_delay_the_next_attempt_and_the_right_password_succeeds_af
     for _ in 0..3 {
         assert_code(attempt("wrong password").await, "invalid_credentials");
     }
-    let Err(IdentityError::TooManyAttempts { retry_after }) = attempt(PASSWORD).await else {
+    let Err(RecordError::TooManyAttempts { retry_after }) = attempt(PASSWORD).await else {
         panic!("the login was not delayed");
     };
     assert_eq!(retry_after, Duration::from_secs(1));

@@ -4,16 +4,19 @@ use svc_core::{Permission, Permissions};
 use svc_store::{roles, users};
 
 use super::{Fixture, PASSWORD, assert_code, client};
-use crate::identity::{AccessDenied, Caller, IdentityError, OwnProof, authority::resolve};
+use crate::{
+    identity::{AccessDenied, Caller, OwnProof, authority::resolve},
+    records::RecordError,
+};
 
 impl Fixture {
-    async fn resolve(&self, caller: &Caller) -> Result<Caller, IdentityError> {
+    async fn resolve(&self, caller: &Caller) -> Result<Caller, RecordError> {
         let (caller, now) = (caller.clone(), self.now());
         let resolving = self.store.write(move |tx| Ok(resolve(tx, &caller, now)));
         resolving.await.expect("committed")
     }
 
-    async fn check(&self, proof: &OwnProof, caller: &Caller) -> Result<(), IdentityError> {
+    async fn check(&self, proof: &OwnProof, caller: &Caller) -> Result<(), RecordError> {
         let (proof, caller, now) = (proof.clone(), caller.clone(), self.now());
         let checking = move |tx: &mut svc_store::Tx<'_>| Ok(proof.check(tx, &caller, now));
         self.store.write(checking).await.expect("committed")

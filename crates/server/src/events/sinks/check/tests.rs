@@ -17,9 +17,9 @@ fn members(patch: Value) -> Members {
 }
 
 /// Code and message of a refusal.
-fn refused<T>(result: Result<T, SinkError>) -> (&'static str, String) {
+fn refused<T>(result: Result<T, RecordError>) -> (&'static str, String) {
     match result {
-        Err(SinkError::Invalid { code, message }) => (code, message),
+        Err(RecordError::Invalid { code, message }) => (code, message),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was accepted"),
     }

@@ -1,33 +1,61 @@
-//! Errors of identity, each with a stable code for programs.
+//! [`RecordError`]: why a request about a record is refused, with a stable code for programs.
+//!
+//! All kinds of records return this error. The status follows from the variant. A kind adds no
+//! variants: it has functions that make an error, where several places need the same one.
 
 use std::time::Duration;
 
-use svc_core::{name::NameError, quota::QuotaExceeded};
+use svc_core::{
+    name::NameError,
+    pattern::PatternError,
+    quota::QuotaExceeded,
+    schedule::ScheduleError,
+    source::{EventNameError, settings::SettingsError},
+};
 use svc_store::StoreError;
 use thiserror::Error;
 
-use super::directory::AccessDenied;
-use crate::limits::LoginRefused;
+use crate::{
+    fair_pool::PoolError,
+    limits::{LoginRefused, OverMinuteLimit},
+};
 
 /// The error code for a rejected credential.
 pub const UNAUTHORIZED: &str = "unauthorized";
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum IdentityError {
+pub enum RecordError {
     #[error("{message}")]
     Invalid { code: &'static str, message: String },
     #[error("{message}")]
     Unauthorized { code: &'static str, message: String },
     #[error("{message}")]
     Forbidden { code: &'static str, message: String },
-    #[error("{kind} `{id}` does not exist")]
-    NotFound { kind: &'static str, id: String },
+    /// Also for records that the caller may not see, so that their existence stays hidden.
+    #[error("{0}")]
+    NotFound(String),
     #[error("{message}")]
     Conflict { code: &'static str, message: String },
+    #[error("{message}")]
+    TooLarge { code: &'static str, message: String },
+    /// The request is valid, but not for this record or with this content.
+    #[error("{message}")]
+    Unprocessable { code: &'static str, message: String },
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error("too many attempts; try again in {}", in_words(*retry_after))]
     TooManyAttempts { retry_after: Duration },
+    /// A limit for actions per second or per minute.
+    #[error("{message}")]
+    RateLimited {
+        message: String,
+        retry_after: Duration,
+    },
+    #[error(transparent)]
+    Busy(#[from] PoolError),
+    /// A part of the server cannot be used now. The client may retry soon.
+    #[error("{message}")]
+    Unavailable { code: &'static str, message: String },
     #[error(transparent)]
     Store(StoreError),
     #[error("{0}")]
@@ -48,7 +76,7 @@ fn in_words(wait: Duration) -> String {
     }
 }
 
-impl From<LoginRefused> for IdentityError {
+impl From<LoginRefused> for RecordError {
     fn from(refused: LoginRefused) -> Self {
         match refused {
             LoginRefused::Wait(retry_after) => Self::TooManyAttempts { retry_after },
@@ -57,17 +85,22 @@ impl From<LoginRefused> for IdentityError {
     }
 }
 
-impl IdentityError {
+impl RecordError {
     /// A stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Invalid { code, .. }
             | Self::Unauthorized { code, .. }
             | Self::Forbidden { code, .. }
-            | Self::Conflict { code, .. } => code,
+            | Self::Conflict { code, .. }
+            | Self::TooLarge { code, .. }
+            | Self::Unprocessable { code, .. }
+            | Self::Unavailable { code, .. } => code,
             Self::Quota(_) => QuotaExceeded::CODE,
-            Self::NotFound { .. } => "not_found",
+            Self::NotFound(_) => "not_found",
             Self::TooManyAttempts { .. } => "too_many_attempts",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Busy(_) => "busy",
             Self::Store(_) | Self::Internal(_) => "internal",
         }
     }
@@ -93,25 +126,45 @@ impl IdentityError {
         }
     }
 
-    pub(super) fn unauthorized(message: impl Into<String>) -> Self {
+    pub fn unauthorized(message: impl Into<String>) -> Self {
         Self::Unauthorized {
             code: UNAUTHORIZED,
             message: message.into(),
         }
     }
 
+    pub fn name_taken(kind: &str, name: &str) -> Self {
+        let message = format!("another {kind} named `{name}` exists already; choose another name");
+        Self::conflict("name_taken", message)
+    }
+
+    /// The limit allows `over.per_minute` of `what`, such as "test requests".
+    pub fn over_limit(what: &str, over: OverMinuteLimit) -> Self {
+        let (per_minute, seconds) = (over.per_minute, over.retry_after.as_secs() + 1);
+        Self::RateLimited {
+            message: format!(
+                "at most {per_minute} {what} a minute; try again in {seconds} seconds"
+            ),
+            retry_after: over.retry_after,
+        }
+    }
+
     pub fn not_found(kind: &'static str, id: impl ToString) -> Self {
-        Self::NotFound {
-            kind,
-            id: id.to_string(),
+        Self::NotFound(format!("{kind} `{}` does not exist", id.to_string()))
+    }
+
+    pub fn unprocessable(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Unprocessable {
+            code,
+            message: message.into(),
         }
     }
 }
 
-impl From<StoreError> for IdentityError {
+impl From<StoreError> for RecordError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Missing { kind, id } => Self::NotFound { kind, id },
+            StoreError::Missing { kind, id } => Self::not_found(kind, id),
             // Services check names before they insert a record. The database checks them again.
             StoreError::Unique(_) => {
                 Self::conflict("already_exists", "a record of this name exists already")
@@ -122,15 +175,33 @@ impl From<StoreError> for IdentityError {
     }
 }
 
-impl From<AccessDenied> for IdentityError {
-    fn from(denied: AccessDenied) -> Self {
-        Self::unauthorized(denied.to_string())
+impl From<NameError> for RecordError {
+    fn from(error: NameError) -> Self {
+        Self::invalid("invalid_name", error.to_string())
     }
 }
 
-impl From<NameError> for IdentityError {
-    fn from(error: NameError) -> Self {
+impl From<EventNameError> for RecordError {
+    fn from(error: EventNameError) -> Self {
         Self::invalid("invalid_name", error.to_string())
+    }
+}
+
+impl From<PatternError> for RecordError {
+    fn from(error: PatternError) -> Self {
+        Self::invalid("invalid_pattern", error.to_string())
+    }
+}
+
+impl From<SettingsError> for RecordError {
+    fn from(error: SettingsError) -> Self {
+        Self::invalid("invalid_settings", error.to_string())
+    }
+}
+
+impl From<ScheduleError> for RecordError {
+    fn from(error: ScheduleError) -> Self {
+        Self::invalid("invalid_schedule", error.to_string())
     }
 }
 
@@ -141,7 +212,7 @@ mod tests {
     #[test]
     fn a_wait_is_told_in_whole_seconds_and_never_too_short() {
         for (millis, expected) in [(1, "1 second"), (1_000, "1 second"), (1_001, "2 seconds")] {
-            let error = IdentityError::TooManyAttempts {
+            let error = RecordError::TooManyAttempts {
                 retry_after: Duration::from_millis(millis),
             };
             let said = error.to_string();
