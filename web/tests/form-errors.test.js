@@ -24,7 +24,7 @@ test('an error belongs to the field that its code, its text or the server names'
   assert.equal(findField(new Refusal('The two new passwords differ.'), fields)?.label, 'New password');
   assert.equal(of('other', 'x', 422, { field: 'delivery.description' }), 'Description');
   const group = [{ id: 'g', label: 'Group name' }];
-  assert.equal(findField({ status: 409, code: 'group_exists', detail: '' }, group)?.id, 'g');
+  assert.equal(findField({ status: 409, code: 'name_taken', detail: '' }, group)?.id, 'g');
   const named = [{ id: 'q', label: 'Events a day', name: 'event_bytes' }];
   assert.equal(findField({ status: 400, code: 'invalid_quota', detail: '`event_bytes` is …' }, named)?.id, 'q');
 });

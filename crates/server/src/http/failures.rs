@@ -50,7 +50,6 @@ failures! {
     INVALID = 400 "invalid", "A field has no valid value";
     INVALID_NAME = 400 "invalid_name", "The name is not valid";
     NAME_TAKEN = 409 "name_taken", "Another record has this name";
-    ALREADY_EXISTS = 409 "already_exists", "A record of this name exists already";
     CONFLICT = 409 "conflict", "The state of the record does not allow this";
     QUOTA_EXCEEDED = 409 "quota_exceeded", "The user's quota is used up; see `limit` and `setting`";
     TOO_MANY_STREAMS = 429 "quota_exceeded", "The user has too many open streams; see `limit` and `setting`";
@@ -80,15 +79,12 @@ failures! {
     NO_ENROLMENT = 409 "no_enrolment", "No authenticator app is being set up";
     NO_SECOND_FACTOR = 409 "no_second_factor", "The caller has no authenticator app, or no second factor at all";
     LAST_SECOND_FACTOR = 409 "last_second_factor", "A role of the caller requires a second factor";
-    USER_EXISTS = 409 "user_exists", "Another user has this name";
     USER_OWNS_SPACES = 409 "user_owns_spaces", "The user still owns spaces";
     USER_RUNS_SINKS = 409 "user_runs_sinks", "Global sinks still run as this user";
     UNKNOWN_ROLE = 400 "unknown_role", "A role does not exist";
     UNKNOWN_GROUP = 400 "unknown_group", "A group does not exist";
     INVALID_QUOTA = 400 "invalid_quota", "A quota is out of range";
-    GROUP_EXISTS = 409 "group_exists", "Another group has this name";
     TOO_MANY_GROUPS = 409 "too_many_groups", "The server has the maximum number of groups";
-    ROLE_EXISTS = 409 "role_exists", "Another role has this name";
     TOO_MANY_ROLES = 409 "too_many_roles", "The server has the maximum number of roles";
     BUILTIN_ROLE = 409 "builtin_role", "Built-in roles cannot be deleted, and their names and permissions cannot be changed";
     INVALID_SCOPE = 400 "invalid_scope", "A scope does not exist";

@@ -9,7 +9,7 @@ use svc_store::{PageRequest, Tx, audit, groups, records, sinks, users::UserFilte
 use uuid::Uuid;
 
 use super::{Identity, caller::Caller, change::AffectedRecords, power::Actor, quotas::check_limit};
-use crate::records::RecordError;
+use crate::records::{RecordError, check_name_free};
 
 /// The maximum number of groups. Every server of a zone holds all groups in memory.
 const GROUPS_MAX: u64 = 10_000;
@@ -29,7 +29,7 @@ impl Identity {
         let detail = json!({"name": group.name});
         let entry = self.entry(caller, "group.created", ("group", group.id), detail);
         self.change_as(caller, move |tx, _| {
-            check_free(tx, &group.name, None)?;
+            check_name_free(tx, &group)?;
             check_limit(
                 records::count::<api::Group>(tx, &())?,
                 GROUPS_MAX,
@@ -80,12 +80,12 @@ impl Identity {
         self.change_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
-            check_free(tx, &body.name, Some(id))?;
             entry.detail = json!({"name": body.name, "previous": group.name});
             let renamed = api::Group {
                 name: body.name,
                 ..group
             };
+            check_name_free(tx, &renamed)?;
             records::replace(tx, &renamed)?;
             audit::append(tx, &entry)?;
             let members = groups::list_members(tx, id)?;
@@ -124,14 +124,4 @@ fn check_name(name: &str) -> Result<(), RecordError> {
         ));
     }
     Ok(())
-}
-
-fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<GroupId>) -> Result<(), RecordError> {
-    match records::find_named::<api::Group>(tx, &(), name)? {
-        Some(other) if Some(other.id) != except => Err(RecordError::conflict(
-            "group_exists",
-            format!("group `{name}` exists already"),
-        )),
-        _ => Ok(()),
-    }
 }

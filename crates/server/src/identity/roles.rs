@@ -15,7 +15,7 @@ use super::{
     Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed, power::Actor,
     quotas::check_limit,
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, check_name_free};
 
 /// The maximum number of roles of the whole server.
 const ROLES_MAX: u64 = 1_000;
@@ -47,7 +47,7 @@ impl Identity {
         );
         self.change_as(caller, move |tx, caller| {
             Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
-            check_free(tx, &role.name, None)?;
+            check_name_free(tx, &role)?;
             check_limit(
                 records::count::<api::Role>(tx, &())?,
                 ROLES_MAX,
@@ -98,8 +98,8 @@ impl Identity {
             actor.check_role(&before.name, before.permissions)?;
             actor.check_users(tx, UserFilter::Role(id))?;
             if let Some(name) = patch.name {
-                check_free(tx, &name, Some(id))?;
                 role.name = name;
+                check_name_free(tx, &role)?;
             }
             if let Some(permissions) = patch.permissions {
                 actor.check_role(&role.name, permissions)?;
@@ -163,14 +163,4 @@ fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError>
         ));
     }
     Ok(role)
-}
-
-fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<RoleId>) -> Result<(), RecordError> {
-    match records::find_named::<api::Role>(tx, &(), name)? {
-        Some(other) if Some(other.id) != except => Err(RecordError::conflict(
-            "role_exists",
-            format!("role `{name}` exists already"),
-        )),
-        _ => Ok(()),
-    }
 }

@@ -30,7 +30,7 @@ use super::{
     quotas,
     user_sinks::delete_sinks_of,
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, check_name_free};
 
 /// The maximum number of sinks that the error names if a user cannot be deleted because of them.
 const SINKS_NAMED: usize = 5;
@@ -43,7 +43,7 @@ impl Identity {
     ) -> Result<api::User, RecordError> {
         let name = UserName::parse(&new.username)?;
         if self.directory.find_user_by_name(&name).is_some() {
-            return Err(user_exists(&name));
+            return Err(RecordError::name_taken("user", name.as_str()));
         }
         let payer = Payer::User(caller.user.id);
         let password_hash = self.passwords.hash(payer, new.password).await?;
@@ -59,9 +59,7 @@ impl Identity {
         let mut entry = self.entry(caller, "user.created", ("user", user.id), json!({}));
         self.change_as(caller, move |tx, caller| {
             let actor = Actor::read(tx, caller)?;
-            if records::find_named::<UserRow>(tx, &(), &user.username)?.is_some() {
-                return Err(user_exists(&user.username));
-            }
+            check_name_free(tx, &user)?;
             let role_ids = resolve_roles(tx, &actor, &role_names)?;
             let joined = resolve_groups(tx, &new.groups)?;
             for (id, name) in &joined {
@@ -290,10 +288,6 @@ fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), Record
             user.username
         ),
     ))
-}
-
-fn user_exists(name: &UserName) -> RecordError {
-    RecordError::conflict("user_exists", format!("user `{name}` exists already"))
 }
 
 fn record(profile: Profile) -> api::User {

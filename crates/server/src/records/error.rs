@@ -167,7 +167,7 @@ impl From<StoreError> for RecordError {
             StoreError::Missing { kind, id } => Self::not_found(kind, id),
             // Services check names before they insert a record. The database checks them again.
             StoreError::Unique(_) => {
-                Self::conflict("already_exists", "a record of this name exists already")
+                Self::conflict("name_taken", "another record with this name exists already")
             }
             zero @ StoreError::ZeroCharacter { .. } => Self::invalid("invalid", zero.to_string()),
             other => Self::Store(other),

@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::record::check_health_check;
 use crate::{
     identity::{Actor, Caller, CallerWriter, name_uses},
-    records::RecordError,
+    records::{RecordError, check_name_free},
 };
 
 const FIELDS_MAX: usize = 100;
@@ -61,7 +61,7 @@ impl Templates {
         self.writer
             .write(caller, move |tx, caller| {
                 let actor = Actor::read(tx, caller)?;
-                check_name_free(tx, &kept.name, None)?;
+                check_name_free(tx, &kept)?;
                 check_startup_script(tx, kept.startup_script_id)?;
                 check_limit(tx)?;
                 records::insert(tx, &kept)?;
@@ -86,9 +86,9 @@ impl Templates {
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
                 let changed = patched(&current, patch);
                 check(&changed)?;
-                check_name_free(tx, &changed.name, Some(id))?;
-                check_startup_script(tx, changed.startup_script_id)?;
                 let changed = record(changed, id, current.created_at);
+                check_name_free(tx, &changed)?;
+                check_startup_script(tx, changed.startup_script_id)?;
                 records::replace(tx, &changed)?;
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.updated", &changed)?;
@@ -220,20 +220,6 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Rec
             "invalid",
             format!("`{id}` is not a global startup script"),
         )),
-    }
-}
-
-fn check_name_free(
-    tx: &mut Tx<'_>,
-    name: &str,
-    except: Option<TemplateId>,
-) -> Result<(), RecordError> {
-    match records::find_named::<Template>(tx, &(), name)? {
-        Some(other) if Some(other.id) != except => Err(RecordError::conflict(
-            "conflict",
-            format!("a template named `{name}` exists already"),
-        )),
-        _ => Ok(()),
     }
 }
 

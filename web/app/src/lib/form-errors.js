@@ -12,10 +12,6 @@
 const FIELDS_OF_CODES = {
   invalid_name: ['name'],
   name_taken: ['name'],
-  already_exists: ['name'],
-  user_exists: ['name'],
-  group_exists: ['name'],
-  role_exists: ['name'],
   invalid_password: ['new password', 'password'],
   wrong_password: ['current password', 'password'],
   invalid_code: ['code'],

@@ -14,7 +14,7 @@ use svc_store::{
 use super::{linking::remove, mapping};
 use crate::{
     identity::{Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed},
-    records::RecordError,
+    records::{RecordError, check_name_free},
 };
 
 /// Removes a provider with its identities. Returns their users.
@@ -107,12 +107,7 @@ fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), Record
             format!("there are {PROVIDERS_MAX} providers already; delete one first"),
         ));
     }
-    if records::find_named::<ProviderRow>(tx, &(), &provider.name)?.is_some() {
-        return Err(RecordError::conflict(
-            "name_taken",
-            format!("another provider has the name `{}`", provider.name),
-        ));
-    }
+    check_name_free(tx, provider)?;
     if let Some(other) = providers::find_by_issuer(tx, &provider.issuer)? {
         return Err(RecordError::conflict(
             "name_taken",

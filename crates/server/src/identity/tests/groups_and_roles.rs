@@ -49,7 +49,7 @@ async fn group_names_are_unique_and_cannot_be_ids() {
     let fixture = Fixture::new().await;
     let create = |name: &str| fixture.identity.create_group(&fixture.admin, group(name));
     let first = create("ops").await.expect("created");
-    assert_code(create("ops").await, "group_exists");
+    assert_code(create("ops").await, "name_taken");
     assert_code(create("").await, "invalid_name");
     assert_code(create(&first.id.to_string()).await, "invalid_name");
     let second = create("dev").await.expect("created");
@@ -58,7 +58,7 @@ async fn group_names_are_unique_and_cannot_be_ids() {
             .identity
             .rename_group(&fixture.admin, second.id, group(name))
     };
-    assert_code(rename("ops").await, "group_exists");
+    assert_code(rename("ops").await, "name_taken");
     rename("dev").await.expect("a group may keep its name");
     let listed = fixture.identity.list_groups(PageRequest::default()).await;
     assert_eq!(listed.expect("read").groups.len(), 2);
@@ -85,7 +85,7 @@ async fn built_in_roles_cannot_be_changed_or_deleted() {
             permissions: Permissions::NONE,
             require_second_factor: false,
         };
-        assert_code(identity.create_role(admin, again).await, "role_exists");
+        assert_code(identity.create_role(admin, again).await, "name_taken");
     }
 }
 
@@ -196,7 +196,7 @@ async fn changes_are_audited_with_the_name_of_the_actor_and_without_secrets() {
         .identity
         .create_group(&fixture.admin, group("ops"))
         .await;
-    assert_code(refused, "group_exists");
+    assert_code(refused, "name_taken");
     assert_eq!(fixture.actions().await.len(), 5);
     let retention = super::policy().audit_retention;
     fixture.pass(retention + std::time::Duration::from_secs(1));

@@ -69,7 +69,7 @@ async fn users_are_created_listed_and_found() {
     assert!(known.permissions.contains(Permission::UseMethods));
     assert_eq!(known.group_names, ["ops"]);
 
-    assert_code(fixture.try_user("ann", &[]).await, "user_exists");
+    assert_code(fixture.try_user("ann", &[]).await, "name_taken");
     assert_code(fixture.try_user("A.B", &[]).await, "invalid_name");
     assert_code(fixture.try_user("bob", &["boss"]).await, "unknown_role");
     let new = api::NewUser {
