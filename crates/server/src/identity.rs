@@ -38,16 +38,13 @@ mod tests;
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use svc_clock::Clock;
 use svc_core::Quotas;
 use svc_store::{Store, StoreError};
-use tokio_util::task::TaskTracker;
 
 pub use audit::difference;
-pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
-pub use change::AffectedRecords;
+pub use change::{Affected, Change, Writer};
 pub use directory::{AccessDenied, Directory, DirectoryChange};
 pub use external::ExternalAccount;
 pub use own_proof::OwnProof;
@@ -72,16 +69,9 @@ pub struct Identity {
     passwords: Arc<Passwords>,
     login_limit: Arc<LoginLimit>,
     policy: Policy,
-    /// The quotas of users without overrides.
-    quotas: Quotas,
     clock: Clock,
-    /// Held from reading the store until the directory is updated, so that an older state never
-    /// overwrites a newer one.
-    refreshing: Arc<tokio::sync::Mutex<()>>,
-    /// Records that a failed refresh did not read.
-    pending: Arc<Mutex<AffectedRecords>>,
-    /// Changes in progress. They complete even if their request is dropped.
-    changes: TaskTracker,
+    /// Makes changes of records, also for other services.
+    pub writer: Writer,
 }
 
 impl Identity {
@@ -94,23 +84,42 @@ impl Identity {
     ) -> Result<Self, RecordError> {
         let passwords = Arc::new(Passwords::new(&policy.password)?);
         let snapshot = store.read_table(directory::Snapshot::read).await?;
+        let directory = Arc::new(Directory::new(snapshot));
         Ok(Self {
-            directory: Arc::new(Directory::new(snapshot)),
+            writer: Writer::new(store.clone(), directory.clone(), clock.clone(), quotas),
+            directory,
             passwords,
             login_limit: Arc::new(LoginLimit::new(policy.login, &store)),
             store,
             policy,
-            quotas,
             clock,
-            refreshing: Arc::default(),
-            pending: Arc::default(),
-            changes: TaskTracker::new(),
         })
     }
 
     /// The quotas of users without overrides.
     pub fn quotas(&self) -> Quotas {
-        self.quotas
+        self.writer.quotas()
+    }
+
+    /// [`Writer::change`]
+    pub async fn change<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T, RecordError> + Send + 'static,
+    ) -> Result<T, RecordError> {
+        self.writer.change(caller, work).await
+    }
+
+    /// [`Writer::change_as_server`]
+    pub async fn change_as_server<T, E>(
+        &self,
+        work: impl FnOnce(&mut Change<'_, '_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.writer.change_as_server(work).await
     }
 
     pub fn directory(&self) -> &Arc<Directory> {
@@ -141,13 +150,12 @@ impl Identity {
         self.prune_sessions().await?;
         let before = self.clock.now().minus(self.policy.audit_retention);
         while self.prune_audit(before).await? > 0 {}
-        self.refresh(AffectedRecords::default()).await?;
+        self.writer.refresh(Affected::default()).await?;
         Ok(())
     }
 
     /// Waits for the changes in progress, including changes whose requests were dropped.
     pub async fn close(&self) {
-        self.changes.close();
-        self.changes.wait().await;
+        self.writer.close().await;
     }
 }

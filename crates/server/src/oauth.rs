@@ -49,7 +49,7 @@ pub use tokens::IssuedToken;
 
 use crate::{
     events::deliver::Deliverers,
-    identity::{AffectedRecords, Identity},
+    identity::Identity,
     limits::{AddressLimit, MinuteLimit},
 };
 
@@ -156,7 +156,7 @@ impl OAuth {
     pub async fn prune(&self) -> Result<(), StoreError> {
         let now = self.clock.now();
         self.identity
-            .change(move |tx| {
+            .change_as_server(move |tx| {
                 rows::consents::delete_expired(tx, now)?;
                 rows::devices::delete_expired(tx, now)?;
                 rows::codes::delete_expired(tx, now.minus(exchange::USED_CODE_KEPT))?;
@@ -165,7 +165,8 @@ impl OAuth {
                 users.extend(rows::tokens::delete_expired(tx, now)?);
                 users.sort_unstable();
                 users.dedup();
-                Ok(((), AffectedRecords::users(users)))
+                tx.affects_users(users);
+                Ok(())
             })
             .await
     }

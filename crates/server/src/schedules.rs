@@ -21,12 +21,12 @@ use svc_core::Quotas;
 use svc_store::Store;
 use tokio::sync::Notify;
 
-use crate::{events::emit::Emitter, fair_pool::FairPool, identity::CallerWriter, metrics::Metrics};
+use crate::{events::emit::Emitter, fair_pool::FairPool, identity::Writer, metrics::Metrics};
 
 /// The service behind `/api/schedules`, and the runs of all schedules.
 pub struct Schedules {
     pub store: Store,
-    pub writer: CallerWriter,
+    pub writer: Writer,
     pub events: Arc<Emitter>,
     /// Searches for the runs of cron expressions that users give. A search for an expression that
     /// never runs may take a tenth of a second. Such an expression is refused, so the searches for

@@ -32,14 +32,14 @@ pub use self::{
 use crate::{
     events::{emit::Emitter, secrets::SecretKey},
     fair_pool::FairPool,
-    identity::CallerWriter,
+    identity::Writer,
     metrics::Metrics,
 };
 
 /// The service behind `/api/sources` and `/in`.
 pub struct Sources {
     pub store: Store,
-    pub writer: CallerWriter,
+    pub writer: Writer,
     pub table: Arc<SourceTable>,
     pub events: Arc<Emitter>,
     /// Encrypts the secrets of sources.

@@ -30,9 +30,7 @@ use serde_json::{Value, json};
 use svc_core::{Permission, Quota, Quotas, SinkId, power::SavedPower};
 use svc_protocol::api::{NewSink, Sink, SinkOwner, SinkPatch, SinkType};
 use svc_store::{
-    Page, PageRequest, Store, StoreError, Tx,
-    audit::{self, Entry},
-    records,
+    Page, PageRequest, Store, StoreError, Tx, records,
     sinks::{self, GLOBAL, SinkConfig, SinkRow},
 };
 use uuid::Uuid;
@@ -43,7 +41,7 @@ use self::{
 };
 use super::{deliver::Deliverers, hub::Hub, secrets, sink_secrets::origin_of};
 use crate::{
-    identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink, difference},
+    identity::{Actor, Caller, Change, Writer, check_one_more, delete_sink, difference},
     limits::MinuteLimit,
     records::{RecordError, check_name_free},
 };
@@ -53,7 +51,7 @@ const GLOBAL_SINK: &str = "a global event sink";
 
 pub struct SinksService {
     pub store: Store,
-    pub writer: CallerWriter,
+    pub writer: Writer,
     pub hub: Hub,
     /// Renders and sends. Also holds the key that encrypts secrets.
     pub deliverers: Arc<Deliverers>,
@@ -144,11 +142,10 @@ impl SinksService {
         }
         secret::seal_headers(&self.deliverers, &mut row)?;
         secret::seal_client_key(&self.deliverers, &mut row)?;
-        let entry = entry(caller, "event_sink.created", &row, describe(&row));
         let quotas = self.quotas;
         let mut sink = self
             .writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let actor = Actor::read(tx, caller)?;
                 check_may_own(&actor, &row)?;
                 check_name_free(tx, &row)?;
@@ -156,7 +153,7 @@ impl SinksService {
                 script::check_stored_script(tx, &row)?;
                 sinks::insert(tx, &row)?;
                 sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
-                audit::append(tx, &entry)?;
+                audit(tx, caller, "event_sink.created", &row, describe(&row))?;
                 Ok(record(tx, row)?)
             })
             .await?;
@@ -183,7 +180,7 @@ impl SinksService {
         let deliverers = self.deliverers.clone();
         let changed = self
             .writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let (actor, before) = managed(tx, caller, id)?;
                 let given = origin::signing_secret(&patch);
                 let mut after = apply_patch(&before, patch)?;
@@ -202,8 +199,7 @@ impl SinksService {
                 sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if is_edited(&before, &after) {
                     let detail = difference(&describe(&before), describe(&after));
-                    let updated = entry(caller, "event_sink.updated", &after, detail);
-                    audit::append(tx, &updated)?;
+                    audit(tx, caller, "event_sink.updated", &after, detail)?;
                 }
                 if before.active != after.active {
                     let action = match after.active {
@@ -211,7 +207,7 @@ impl SinksService {
                         false => "event_sink.disabled",
                     };
                     let detail = json!({"name": after.name});
-                    audit::append(tx, &entry(caller, action, &after, detail))?;
+                    audit(tx, caller, action, &after, detail)?;
                 }
                 let mut sink = record(tx, after)?;
                 if let Some(webhook) = &mut sink.webhook {
@@ -227,7 +223,7 @@ impl SinksService {
     /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), RecordError> {
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 delete_sink(tx, row.id, caller.user.name.as_str(), svc_clock::now())?;
                 Ok(())
@@ -361,13 +357,12 @@ fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, RecordErro
     Ok(after)
 }
 
-fn entry(caller: &Caller, action: &'static str, row: &SinkRow, detail: Value) -> Entry {
-    Entry {
-        at: svc_clock::now(),
-        actor: caller.user.name.to_string(),
-        action,
-        target_type: "event_sink",
-        target_id: row.id.to_string(),
-        detail,
-    }
+fn audit(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
+    action: &'static str,
+    row: &SinkRow,
+    detail: Value,
+) -> Result<(), RecordError> {
+    Ok(tx.audit(caller, action, ("event_sink", row.id), detail)?)
 }

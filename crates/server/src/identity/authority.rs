@@ -1,90 +1,17 @@
-//! Resolves a caller again, inside the transaction that makes their change.
+//! Resolves a caller again, inside the transaction that makes their change ([`Writer::change`]).
 //!
-//! Time passes between the authentication of a caller and the commit of their change: the body
-//! arrives, a password is hashed, a script is checked, other writes come first. Meanwhile an
-//! administrator may have deactivated the user, revoked the credential or removed a role. So every
-//! change that a caller requests through the API, except an emit, runs in [`Identity::change_as`]
-//! or [`CallerWriter::write`], which read the caller from the database inside the transaction. The
-//! closure must check the caller that it gets as an argument, never the caller of the request. Both
-//! also charge the audit entries of the change to the caller ([`audit_budget`]).
+//! [`Writer::change`]: super::Writer::change
 
 use std::sync::Arc;
 
-use svc_clock::Clock;
-use svc_core::{Quotas, Timestamp};
-use svc_store::{
-    Store, Tx, agent_tokens, oauth, records, sessions::SessionRow, tokens::TokenRow, users,
-};
+use svc_core::Timestamp;
+use svc_store::{Tx, agent_tokens, oauth, records, sessions::SessionRow, tokens::TokenRow, users};
 
 use super::{
-    Identity, audit_budget,
     caller::{Caller, Credential, User},
-    change::AffectedRecords,
     directory::AccessDenied,
 };
 use crate::records::RecordError;
-
-impl Identity {
-    /// [`change`](Self::change) on behalf of a caller.
-    pub async fn change_as<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), RecordError>
-        + Send
-        + 'static,
-    ) -> Result<T, RecordError> {
-        let (caller, clock, quotas) = (caller.clone(), self.clock.clone(), self.quotas);
-        self.change(move |tx| {
-            let now = clock.now();
-            let caller = resolve(tx, &caller, now)?;
-            let done = work(tx, &caller)?;
-            audit_budget::charge(tx, &caller, &quotas, now)?;
-            Ok::<_, RecordError>(done)
-        })
-        .await
-    }
-
-    /// The writer for services whose records are not in the directory.
-    pub fn writer(&self) -> CallerWriter {
-        CallerWriter::new(self.store.clone(), self.clock.clone(), self.quotas)
-    }
-}
-
-/// Makes changes on behalf of callers, to records that are not in the directory. Cheap to clone.
-#[derive(Clone)]
-pub struct CallerWriter {
-    store: Store,
-    clock: Clock,
-    /// The quotas of users without overrides.
-    quotas: Quotas,
-}
-
-impl CallerWriter {
-    pub fn new(store: Store, clock: Clock, quotas: Quotas) -> Self {
-        Self {
-            store,
-            clock,
-            quotas,
-        }
-    }
-
-    /// Runs a transaction on behalf of a caller.
-    pub async fn write<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, RecordError> + Send + 'static,
-    ) -> Result<T, RecordError> {
-        let (caller, clock, quotas) = (caller.clone(), self.clock.clone(), self.quotas);
-        let writing = move |tx: &mut Tx<'_>| {
-            let now = clock.now();
-            let caller = resolve(tx, &caller, now)?;
-            let done = work(tx, &caller)?;
-            audit_budget::charge(tx, &caller, &quotas, now)?;
-            Ok::<_, RecordError>(done)
-        };
-        self.store.try_write(writing).await
-    }
-}
 
 /// Resolves a caller again. The error is 401 if the user or the credential is no longer valid, and
 /// 403 if the user lost the permission of the route.

@@ -1,144 +1,223 @@
-//! Changes users, groups, tokens and sessions: first in the database, then in the directory, which
-//! holds them in memory. The caller gets the answer after both.
+//! Changes of records: one transaction each, then the copies in memory. The caller gets the answer
+//! after both.
+//!
+//! Time passes between the authentication of a caller and the commit of their change: the body
+//! arrives, a password is hashed, a script is checked, other writes come first. Meanwhile an
+//! administrator may have deactivated the user, revoked the credential or removed a role. So every
+//! change that a caller requests through the API, except an emit, runs in [`Writer::change`], which
+//! reads the caller again inside the transaction ([`resolve`]). The closure must check the caller
+//! that it gets as an argument, never the caller of the request. The audit entries of the change are
+//! charged to the caller ([`audit_budget`]).
 
-use svc_core::{SpaceId, UserId};
+use std::{
+    collections::HashSet,
+    ops::{Deref, DerefMut},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use svc_clock::Clock;
+use svc_core::{Quotas, SpaceId, Timestamp, UserId};
 use svc_protocol::api::Group;
 use svc_store::{
-    StoreError, Tx, agent_tokens, records,
+    Store, StoreError, Tx, agent_tokens,
+    audit::{self, Entry},
+    records,
     zone_changes::{self, ZoneChange},
 };
+use tokio_util::task::TaskTracker;
 
 use super::{
-    Identity,
-    directory::{DirectoryChange, Snapshot, UserRecords},
+    audit_budget,
+    authority::resolve,
+    caller::Caller,
+    directory::{Directory, DirectoryChange, Snapshot, UserRecords},
 };
+use crate::records::RecordError;
 
-/// The records of the directory that a change affects.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct AffectedRecords {
-    users: Vec<UserId>,
-    spaces: Vec<SpaceId>,
-    /// The subset of `spaces` that lost a health check or agent token made by a user other than the
-    /// owner.
+/// The records that a change affects, of those that servers hold in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Affected {
+    records: HashSet<ZoneChange>,
+    /// The spaces that lost a health check or agent token made by a user other than the owner.
     lapsed: Vec<SpaceId>,
-    groups: bool,
 }
 
-impl AffectedRecords {
-    /// No record of the directory.
-    pub fn none() -> Self {
-        Self::default()
-    }
-
-    /// A user, their tokens and sessions.
-    pub fn user(id: UserId) -> Self {
-        Self::users(vec![id])
-    }
-
-    pub fn users(users: Vec<UserId>) -> Self {
-        Self {
-            users,
-            ..Self::default()
-        }
-    }
-
-    /// A space's agent tokens.
-    pub fn space(id: SpaceId) -> Self {
-        Self {
-            spaces: vec![id],
-            ..Self::default()
-        }
-    }
-
-    /// The list of groups, and these members.
-    pub fn groups(members: Vec<UserId>) -> Self {
-        Self {
-            users: members,
-            groups: true,
-            ..Self::default()
-        }
-    }
-
-    /// Adds spaces that lost a health check or agent token made by a user other than the owner.
-    pub fn and_lapsed(mut self, spaces: Vec<SpaceId>) -> Self {
-        self.spaces.extend(&spaces);
-        self.lapsed.extend(spaces);
-        self
-    }
-
-    /// The entries for the other servers of the zone.
-    fn zone_changes(&self) -> impl Iterator<Item = ZoneChange> {
-        let users = self.users.iter().map(|&id| ZoneChange::User(id));
-        let spaces = self.spaces.iter().map(|&id| ZoneChange::Space(id));
-        let groups = self.groups.then_some(ZoneChange::Groups);
-        users.chain(spaces).chain(groups)
+impl Affected {
+    fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.lapsed.is_empty()
     }
 
     fn merge(&mut self, other: Self) {
-        self.users.extend(other.users);
-        self.spaces.extend(other.spaces);
+        self.records.extend(other.records);
         self.lapsed.extend(other.lapsed);
-        self.groups |= other.groups;
-        self.users.sort_unstable();
-        self.users.dedup();
-        self.spaces.sort_unstable();
-        self.spaces.dedup();
     }
 }
 
-impl FromIterator<ZoneChange> for AffectedRecords {
+impl FromIterator<ZoneChange> for Affected {
     fn from_iter<I: IntoIterator<Item = ZoneChange>>(changes: I) -> Self {
-        let mut affected = Self::none();
-        for change in changes {
-            affected.merge(match change {
-                ZoneChange::User(id) => Self::user(id),
-                ZoneChange::Space(id) => Self::space(id),
-                ZoneChange::Groups => Self::groups(Vec::new()),
-                ZoneChange::Tools(_)
-                | ZoneChange::Servers
-                | ZoneChange::LogRequest(_)
-                | ZoneChange::Sources(_)
-                | ZoneChange::Schedules => Self::none(),
-            });
+        Self {
+            records: changes.into_iter().collect(),
+            lapsed: Vec::new(),
         }
-        affected
     }
 }
 
-impl Identity {
-    /// Reads the whole directory again, for a server that missed entries of the change log.
-    pub async fn reload(&self) -> Result<(), StoreError> {
-        let _refreshing = self.refreshing.lock().await;
-        let snapshot = self.store.read_table(Snapshot::read).await?;
-        self.directory.replace(snapshot);
-        Ok(())
+/// A change in progress: its transaction, and what it affects.
+pub struct Change<'a, 'tx> {
+    tx: &'a mut Tx<'tx>,
+    pub now: Timestamp,
+    affected: Affected,
+}
+
+impl<'tx> Deref for Change<'_, 'tx> {
+    type Target = Tx<'tx>;
+
+    fn deref(&self) -> &Tx<'tx> {
+        self.tx
+    }
+}
+
+impl<'tx> DerefMut for Change<'_, 'tx> {
+    fn deref_mut(&mut self) -> &mut Tx<'tx> {
+        self.tx
+    }
+}
+
+impl Change<'_, '_> {
+    /// Servers read the records again after the commit.
+    pub fn affects(&mut self, change: ZoneChange) {
+        self.affected.records.insert(change);
     }
 
-    /// Makes a change without a caller, such as a login; changes of callers use
-    /// [`change_as`](Self::change_as). `work` is one transaction and returns the affected records
-    /// of the directory. When this returns `Ok`, the change is durable, and in effect on this server.
+    /// [`Self::affects`] for users, their tokens and sessions.
+    pub fn affects_users(&mut self, users: impl IntoIterator<Item = UserId>) {
+        let users = users.into_iter().map(ZoneChange::User);
+        self.affected.records.extend(users);
+    }
+
+    /// [`Self::affects`] for spaces that lost a health check or agent token made by a user other
+    /// than the owner.
+    pub(super) fn affects_lapsed(&mut self, spaces: Vec<SpaceId>) {
+        let changes = spaces.iter().copied().map(ZoneChange::Space);
+        self.affected.records.extend(changes);
+        self.affected.lapsed.extend(spaces);
+    }
+
+    /// Appends an audit entry about an action of the caller.
+    pub fn audit(
+        &mut self,
+        caller: &Caller,
+        action: &'static str,
+        target: (&'static str, impl ToString),
+        detail: Value,
+    ) -> Result<(), StoreError> {
+        self.audit_by(caller.user.name.as_str(), action, target, detail)
+    }
+
+    pub fn audit_by(
+        &mut self,
+        actor: &str,
+        action: &'static str,
+        (target_type, target_id): (&'static str, impl ToString),
+        detail: Value,
+    ) -> Result<(), StoreError> {
+        let entry = Entry {
+            at: self.now,
+            actor: actor.to_owned(),
+            action,
+            target_type,
+            target_id: target_id.to_string(),
+            detail,
+        };
+        audit::append(self.tx, &entry)
+    }
+}
+
+/// Makes changes. Cheap to clone.
+#[derive(Clone)]
+pub struct Writer {
+    store: Store,
+    directory: Arc<Directory>,
+    clock: Clock,
+    /// The quotas of users without overrides.
+    quotas: Quotas,
+    /// Held from reading the store until the directory is updated, so that an older state never
+    /// overwrites a newer one.
+    refreshing: Arc<tokio::sync::Mutex<()>>,
+    /// Records that a failed refresh did not read.
+    pending: Arc<Mutex<Affected>>,
+    /// Changes in progress. They complete even if their request is dropped.
+    changes: TaskTracker,
+}
+
+impl Writer {
+    pub fn new(store: Store, directory: Arc<Directory>, clock: Clock, quotas: Quotas) -> Self {
+        Self {
+            store,
+            directory,
+            clock,
+            quotas,
+            refreshing: Arc::default(),
+            pending: Arc::default(),
+            changes: TaskTracker::new(),
+        }
+    }
+
+    /// The quotas of users without overrides.
+    pub fn quotas(&self) -> Quotas {
+        self.quotas
+    }
+
+    /// Makes a change on behalf of a caller. `work` is one transaction. When this returns `Ok`, the
+    /// change is durable, and in effect on this server.
+    pub async fn change<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T, RecordError> + Send + 'static,
+    ) -> Result<T, RecordError> {
+        let (caller, quotas) = (caller.clone(), self.quotas);
+        self.change_as_server(move |change| {
+            let now = change.now;
+            let caller = resolve(change, &caller, now)?;
+            let done = work(change, &caller)?;
+            audit_budget::charge(change, &caller, &quotas, now)?;
+            Ok::<_, RecordError>(done)
+        })
+        .await
+    }
+
+    /// Makes a change without a caller, such as a login.
     ///
     /// The change completes even if the request is dropped. Otherwise the directory would still
     /// accept a credential whose revocation is committed.
-    pub async fn change<T, E>(
+    pub async fn change_as_server<T, E>(
         &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, AffectedRecords), E> + Send + 'static,
+        work: impl FnOnce(&mut Change<'_, '_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let identity = self.clone();
+        let writer = self.clone();
         let change = self.changes.spawn(async move {
-            let telling = move |tx: &mut Tx<'_>| {
-                let (answer, affected) = work(tx)?;
-                for change in affected.zone_changes() {
-                    zone_changes::append(tx, &change)?;
+            let clock = writer.clock.clone();
+            let writing = move |tx: &mut Tx<'_>| {
+                let mut change = Change {
+                    tx,
+                    now: clock.now(),
+                    affected: Affected::default(),
+                };
+                let answer = work(&mut change)?;
+                let affected = change.affected;
+                for record in &affected.records {
+                    zone_changes::append(tx, record)?;
                 }
                 Ok::<_, E>((answer, affected))
             };
-            let (answer, affected) = identity.store.try_write(telling).await?;
-            identity.refresh(affected).await?;
+            let (answer, affected) = writer.store.try_write(writing).await?;
+            writer.refresh(affected).await?;
             Ok(answer)
         });
         change
@@ -148,44 +227,60 @@ impl Identity {
 
     /// Reads the affected records into the directory, and also the records of an earlier refresh
     /// that failed.
-    pub async fn refresh(&self, affected: AffectedRecords) -> Result<(), StoreError> {
+    pub async fn refresh(&self, affected: Affected) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
         let mut wanted = std::mem::take(&mut *self.pending.lock());
         wanted.merge(affected);
-        if wanted == AffectedRecords::none() {
+        if wanted.is_empty() {
             return Ok(());
         }
-        let reading = wanted.clone();
-        let has_groups = reading.groups;
-        let work = move |tx: &mut Tx<'_>| {
-            let users = reading
-                .users
-                .iter()
-                .map(|&id| UserRecords::read(tx, id))
-                .collect::<Result<Vec<_>, _>>()?;
-            let spaces = reading
-                .spaces
-                .iter()
-                .map(|&id| Ok((id, agent_tokens::list_of_space(tx, id)?)))
-                .collect::<Result<Vec<_>, StoreError>>()?;
-            let groups = reading
-                .groups
-                .then(|| records::list_all::<Group>(tx))
-                .transpose()?;
-            Ok((users, spaces, groups))
-        };
-        // All groups are a whole table.
-        let read = match has_groups {
-            true => self.store.read_table(work).await,
-            false => self.store.read(work).await,
-        };
-        let (users, spaces, groups) = match read {
-            Ok(read) => read,
+        match self.read(&wanted.records).await {
+            Ok(()) => {}
             Err(error) => {
                 tracing::error!(%error, "cannot read a change into the directory; will retry");
                 self.pending.lock().merge(wanted);
                 return Err(error);
             }
+        }
+        for id in wanted.lapsed {
+            self.directory.announce(DirectoryChange::SpaceSettled(id));
+        }
+        Ok(())
+    }
+
+    /// Reads records into the directory.
+    async fn read(&self, changes: &HashSet<ZoneChange>) -> Result<(), StoreError> {
+        let (mut users, mut spaces, mut has_groups) = (Vec::new(), Vec::new(), false);
+        for change in changes {
+            match change {
+                ZoneChange::User(id) => users.push(*id),
+                ZoneChange::Space(id) => spaces.push(*id),
+                ZoneChange::Groups => has_groups = true,
+                // Not in the directory.
+                ZoneChange::Tools(_)
+                | ZoneChange::Servers
+                | ZoneChange::LogRequest(_)
+                | ZoneChange::Sources(_)
+                | ZoneChange::Schedules => {}
+            }
+        }
+        if users.is_empty() && spaces.is_empty() && !has_groups {
+            return Ok(());
+        }
+        let work = move |tx: &mut Tx<'_>| {
+            let users = users.into_iter().map(|id| UserRecords::read(tx, id));
+            let users = users.collect::<Result<Vec<_>, _>>()?;
+            let spaces = spaces
+                .into_iter()
+                .map(|id| Ok((id, agent_tokens::list_of_space(tx, id)?)));
+            let spaces = spaces.collect::<Result<Vec<_>, StoreError>>()?;
+            let groups = has_groups.then(|| records::list_all::<Group>(tx));
+            Ok((users, spaces, groups.transpose()?))
+        };
+        // All groups are a whole table.
+        let (users, spaces, groups) = match has_groups {
+            true => self.store.read_table(work).await?,
+            false => self.store.read(work).await?,
         };
         if let Some(groups) = groups {
             self.directory.apply_groups(groups);
@@ -196,9 +291,20 @@ impl Identity {
         for (id, tokens) in spaces {
             self.directory.apply_space(id, &tokens);
         }
-        for id in wanted.lapsed {
-            self.directory.announce(DirectoryChange::SpaceSettled(id));
-        }
         Ok(())
+    }
+
+    /// Reads the whole directory again, for a server that missed entries of the change log.
+    pub async fn reload(&self) -> Result<(), StoreError> {
+        let _refreshing = self.refreshing.lock().await;
+        let snapshot = self.store.read_table(Snapshot::read).await?;
+        self.directory.replace(snapshot);
+        Ok(())
+    }
+
+    /// Waits for the changes in progress, including changes whose requests were dropped.
+    pub async fn close(&self) {
+        self.changes.close();
+        self.changes.wait().await;
     }
 }

@@ -25,12 +25,12 @@ use svc_store::{
     },
     records, roles, sessions,
     users::{self, UserRow},
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{
     Identity,
-    change::AffectedRecords,
     lapsed::remove_lapsed,
     sessions::{ClientDetails, NewSession},
 };
@@ -90,7 +90,7 @@ impl Identity {
         let keep = self.policy.sessions_per_user;
         let identity = self.clone();
         let user_id = self
-            .change(move |tx| {
+            .change_as_server(move |tx| {
                 check_provider(tx, &account)?;
                 let now = session.created_at;
                 let (user, known) = identity.find_or_create(tx, &account)?;
@@ -131,9 +131,9 @@ impl Identity {
                     detail,
                 );
                 audit::append(tx, &entry)?;
-                let lapsed = remove_lapsed(tx, &[user.id], now)?;
-                let affected = AffectedRecords::user(user.id).and_lapsed(lapsed);
-                Ok((user.id, affected))
+                remove_lapsed(tx, &[user.id])?;
+                tx.affects(ZoneChange::User(user.id));
+                Ok(user.id)
             })
             .await?;
         Ok(NewSession {

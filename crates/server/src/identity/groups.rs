@@ -5,10 +5,12 @@
 use serde_json::json;
 use svc_core::{GroupId, UserId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{PageRequest, Tx, audit, groups, records, sinks, users::UserFilter};
+use svc_store::{
+    PageRequest, Tx, groups, records, sinks, users::UserFilter, zone_changes::ZoneChange,
+};
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, change::AffectedRecords, power::Actor, quotas::check_limit};
+use super::{Identity, caller::Caller, power::Actor, quotas::check_limit};
 use crate::records::{RecordError, check_name_free};
 
 /// The maximum number of groups. Every server of a zone holds all groups in memory.
@@ -27,8 +29,7 @@ impl Identity {
             created_at: self.clock.now(),
         };
         let detail = json!({"name": group.name});
-        let entry = self.entry(caller, "group.created", ("group", group.id), detail);
-        self.change_as(caller, move |tx, _| {
+        self.change(caller, move |tx, caller| {
             check_name_free(tx, &group)?;
             check_limit(
                 records::count::<api::Group>(tx, &())?,
@@ -37,8 +38,9 @@ impl Identity {
                 "too_many_groups",
             )?;
             records::insert(tx, &group)?;
-            audit::append(tx, &entry)?;
-            Ok((group, AffectedRecords::groups(Vec::new())))
+            tx.audit(caller, "group.created", ("group", group.id), detail)?;
+            tx.affects(ZoneChange::Groups);
+            Ok(group)
         })
         .await
     }
@@ -76,35 +78,37 @@ impl Identity {
         body: api::GroupBody,
     ) -> Result<api::Group, RecordError> {
         check_name(&body.name)?;
-        let mut entry = self.entry(caller, "group.updated", ("group", id), json!({}));
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
-            entry.detail = json!({"name": body.name, "previous": group.name});
+            let detail = json!({"name": body.name, "previous": group.name});
             let renamed = api::Group {
                 name: body.name,
                 ..group
             };
             check_name_free(tx, &renamed)?;
             records::replace(tx, &renamed)?;
-            audit::append(tx, &entry)?;
+            tx.audit(caller, "group.updated", ("group", id), detail)?;
             let members = groups::list_members(tx, id)?;
-            Ok((renamed, AffectedRecords::groups(members)))
+            tx.affects_users(members);
+            tx.affects(ZoneChange::Groups);
+            Ok(renamed)
         })
         .await
     }
 
     /// Methods published for the group are no longer visible through it.
     pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), RecordError> {
-        let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             let members = groups::list_members(tx, id)?;
             records::delete::<api::Group>(tx, id)?;
-            entry.detail = json!({"name": group.name, "members": members.len()});
-            audit::append(tx, &entry)?;
-            Ok(((), AffectedRecords::groups(members)))
+            let detail = json!({"name": group.name, "members": members.len()});
+            tx.audit(caller, "group.deleted", ("group", id), detail)?;
+            tx.affects_users(members);
+            tx.affects(ZoneChange::Groups);
+            Ok(())
         })
         .await
     }

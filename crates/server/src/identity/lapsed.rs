@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use serde_json::json;
-use svc_core::{Permission, SpaceId, Timestamp, UserId, power};
+use svc_core::{Permission, UserId, power};
 use svc_store::{
     StoreError, Tx, agent_tokens,
     audit::{self, Entry},
@@ -17,30 +17,32 @@ use svc_store::{
     users::{self, UserPower},
 };
 
+use super::change::Change;
+
 /// Checks the health checks and agent tokens that these users made, or that others made for spaces
-/// of these users. Returns the spaces where a health check or a token was removed.
+/// of these users.
 pub(super) fn remove_lapsed(
-    tx: &mut Tx<'_>,
+    change: &mut Change<'_, '_>,
     users: &[UserId],
-    at: Timestamp,
-) -> Result<Vec<SpaceId>, StoreError> {
+) -> Result<(), StoreError> {
     let mut powers = Powers::default();
     let mut ended = Vec::new();
-    for set in spaces::list_health_checks_by_others(tx)? {
-        if powers.has_ended(tx, &set, users)? {
-            spaces::end_health_check(tx, set.space)?;
-            record(tx, "space.health_check_ended", &set, at)?;
+    for set in spaces::list_health_checks_by_others(change)? {
+        if powers.has_ended(change, &set, users)? {
+            spaces::end_health_check(change, set.space)?;
+            record(change, "space.health_check_ended", &set)?;
             ended.push(set.space);
         }
     }
-    for made in agent_tokens::list_made_by_others(tx)? {
-        if powers.has_ended(tx, &made, users)? {
-            agent_tokens::delete_made_by_others(tx, made.space)?;
-            record(tx, "agent_token.revoked", &made, at)?;
+    for made in agent_tokens::list_made_by_others(change)? {
+        if powers.has_ended(change, &made, users)? {
+            agent_tokens::delete_made_by_others(change, made.space)?;
+            record(change, "agent_token.revoked", &made)?;
             ended.push(made.space);
         }
     }
-    Ok(ended)
+    change.affects_lapsed(ended);
+    Ok(())
 }
 
 /// The permissions of users; each user is read once.
@@ -80,16 +82,15 @@ impl Powers {
 }
 
 fn record(
-    tx: &mut Tx<'_>,
+    change: &mut Change<'_, '_>,
     action: &'static str,
     set: &ForeignSetting,
-    at: Timestamp,
 ) -> Result<(), StoreError> {
     let detail = json!({
         "made_by": set.by,
         "reason": "the user who made it may no longer make it for this space",
     });
     let target = ("space", set.space.to_string());
-    let entry = Entry::by_system(at, action, target, detail);
-    audit::append_for(tx, &set.owner.to_string(), &entry)
+    let entry = Entry::by_system(change.now, action, target, detail);
+    audit::append_for(change, &set.owner.to_string(), &entry)
 }

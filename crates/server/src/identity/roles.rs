@@ -8,13 +8,10 @@
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{PageRequest, Tx, audit, records, roles, users::UserFilter};
+use svc_store::{PageRequest, Tx, records, roles, users::UserFilter};
 use uuid::Uuid;
 
-use super::{
-    Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed, power::Actor,
-    quotas::check_limit,
-};
+use super::{Identity, caller::Caller, lapsed::remove_lapsed, power::Actor, quotas::check_limit};
 use crate::records::{RecordError, check_name_free};
 
 /// The maximum number of roles of the whole server.
@@ -35,17 +32,7 @@ impl Identity {
             created_at: self.clock.now(),
             require_second_factor: new.require_second_factor,
         };
-        let entry = self.entry(
-            caller,
-            "role.created",
-            ("role", role.id),
-            json!({
-                "name": role.name,
-                "permissions": role.permissions,
-                "require_second_factor": role.require_second_factor,
-            }),
-        );
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
             check_name_free(tx, &role)?;
             check_limit(
@@ -55,8 +42,17 @@ impl Identity {
                 "too_many_roles",
             )?;
             records::insert(tx, &role)?;
-            audit::append(tx, &entry)?;
-            Ok((role, AffectedRecords::none()))
+            tx.audit(
+                caller,
+                "role.created",
+                ("role", role.id),
+                json!({
+                    "name": role.name,
+                    "permissions": role.permissions,
+                    "require_second_factor": role.require_second_factor,
+                }),
+            )?;
+            Ok(role)
         })
         .await
     }
@@ -86,8 +82,7 @@ impl Identity {
         if let Some(name) = &patch.name {
             check_free_name("role", name)?;
         }
-        let mut entry = self.entry(caller, "role.updated", ("role", id), json!({}));
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let redefines = patch.name.is_some() || patch.permissions.is_some();
             let mut role = match patch.require_second_factor {
                 Some(_) if !redefines => get(tx, id)?,
@@ -109,7 +104,7 @@ impl Identity {
                 role.require_second_factor = required;
             }
             records::replace(tx, &role)?;
-            entry.detail = json!({
+            let detail = json!({
                 "name": role.name,
                 "permissions": role.permissions,
                 "require_second_factor": role.require_second_factor,
@@ -119,28 +114,28 @@ impl Identity {
                     "require_second_factor": before.require_second_factor,
                 },
             });
-            audit::append(tx, &entry)?;
+            tx.audit(caller, "role.updated", ("role", id), detail)?;
             let holders = roles::list_holders(tx, id)?;
-            let lapsed = remove_lapsed(tx, &holders, entry.at)?;
-            let affected = AffectedRecords::users(holders).and_lapsed(lapsed);
-            Ok((role, affected))
+            remove_lapsed(tx, &holders)?;
+            tx.affects_users(holders);
+            Ok(role)
         })
         .await
     }
 
     pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), RecordError> {
-        let mut entry = self.entry(caller, "role.deleted", ("role", id), json!({}));
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let role = get_changeable(tx, id)?;
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&role.name, role.permissions)?;
             actor.check_users(tx, UserFilter::Role(id))?;
             let holders = roles::list_holders(tx, id)?;
             records::delete::<api::Role>(tx, id)?;
-            entry.detail = json!({"name": role.name, "holders": holders.len()});
-            audit::append(tx, &entry)?;
-            let lapsed = remove_lapsed(tx, &holders, entry.at)?;
-            Ok(((), AffectedRecords::users(holders).and_lapsed(lapsed)))
+            let detail = json!({"name": role.name, "holders": holders.len()});
+            tx.audit(caller, "role.deleted", ("role", id), detail)?;
+            remove_lapsed(tx, &holders)?;
+            tx.affects_users(holders);
+            Ok(())
         })
         .await
     }

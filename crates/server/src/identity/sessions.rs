@@ -11,13 +11,13 @@ use svc_store::{
     records,
     sessions::{self, SessionRow},
     users::{self, UserRow},
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{
     Identity,
     caller::{Caller, User},
-    change::AffectedRecords,
     own_proof::end_begun_changes,
     passwords::Payer,
     policy::PasswordLogin,
@@ -196,7 +196,7 @@ impl Identity {
         }
         let keep = self.policy.sessions_per_user;
         let id = user.id;
-        self.change(move |tx| {
+        self.change_as_server(move |tx| {
             // The user may have been deactivated, or the password changed, during the verification.
             let still = records::find::<UserRow>(tx, user.id)?;
             if !still.is_some_and(|now| now.active && now.password_hash == user.password_hash) {
@@ -212,7 +212,8 @@ impl Identity {
             sessions::delete_oldest_of_user(tx, user.id, keep)?;
             // A login is never refused because of its entry: entries beyond a limit are merged.
             audit::append_by_action(tx, &user.id.to_string(), &entry)?;
-            Ok(((), AffectedRecords::user(user.id)))
+            tx.affects(ZoneChange::User(user.id));
+            Ok(())
         })
         .await?;
         Ok(NewSession {
@@ -287,20 +288,21 @@ impl Identity {
     /// Ends a session of the caller or, for callers with `manage_users`, of a user who holds no
     /// permission that the caller lacks.
     pub async fn delete_session(&self, caller: &Caller, id: SessionId) -> Result<(), RecordError> {
-        let mut entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let not_found = || RecordError::not_found("session", id);
             let user = records::find::<SessionRow>(tx, id)?
                 .ok_or_else(not_found)?
                 .user_id;
             caller.check_credentials_of(user).map_err(|_| not_found())?;
             Actor::read(tx, caller)?.check_user(tx, user)?;
-            if user != caller.user.id {
-                entry.detail = json!({"user_id": user});
-            }
+            let detail = match user == caller.user.id {
+                true => json!({}),
+                false => json!({"user_id": user}),
+            };
             records::delete::<SessionRow>(tx, id)?;
-            audit::append(tx, &entry)?;
-            Ok(((), AffectedRecords::user(user)))
+            tx.audit(caller, "session.deleted", ("session", id), detail)?;
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         })
         .await
     }
@@ -309,12 +311,12 @@ impl Identity {
     pub async fn delete_other_sessions(&self, caller: &Caller) -> Result<usize, RecordError> {
         let user = caller.user.id;
         let keep = caller.session_id();
-        let mut entry = self.entry(caller, "session.deleted", ("user", user), json!({}));
-        self.change_as(caller, move |tx, _| {
+        self.change(caller, move |tx, caller| {
             let ended = sessions::delete_of_user(tx, user, keep)?;
-            entry.detail = json!({"sessions": ended});
-            audit::append(tx, &entry)?;
-            Ok((ended, AffectedRecords::user(user)))
+            let detail = json!({"sessions": ended});
+            tx.audit(caller, "session.deleted", ("user", user), detail)?;
+            tx.affects(ZoneChange::User(user));
+            Ok(ended)
         })
         .await
     }
@@ -333,24 +335,25 @@ impl Identity {
         let payer = Payer::User(user);
         let hash = self.passwords.hash(payer, change.new_password).await?;
         let keep = caller.session_id();
-        let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));
         let now = self.clock.now();
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             users::set_password_hash(tx, user, &hash)?;
             end_begun_changes(tx, user)?;
             sessions::delete_of_user(tx, user, keep)?;
-            audit::append(tx, &entry)?;
-            Ok(((), AffectedRecords::user(user)))
+            tx.audit(caller, "user.password_changed", ("user", user), json!({}))?;
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         })
         .await
     }
 
     pub(super) async fn prune_sessions(&self) -> Result<(), RecordError> {
         let now = self.clock.now();
-        self.change(move |tx| {
+        self.change_as_server(move |tx| {
             let users = sessions::delete_expired(tx, now)?;
-            Ok(((), AffectedRecords::users(users)))
+            tx.affects_users(users);
+            Ok(())
         })
         .await
     }

@@ -11,13 +11,13 @@ use svc_store::{
     audit::{self, SYSTEM},
     meta, records, roles,
     users::{self, UserRow},
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{
     Identity,
     caller::User,
-    change::AffectedRecords,
     passwords::Payer,
     secret::{Secret, hash_secret, hex},
 };
@@ -104,7 +104,7 @@ impl Identity {
             ("user", id),
             json!({"username": name, "roles": [ROLE_ADMIN]}),
         );
-        self.change(move |tx| {
+        self.change_as_server(move |tx| {
             check(tx)?;
             if records::count::<UserRow>(tx, &())? > 0 {
                 return Err(RecordError::conflict(
@@ -119,10 +119,8 @@ impl Identity {
             meta::delete(tx, SETUP_TOKEN_HASH)?;
             audit::append(tx, &entry)?;
             let profile = users::find_profile(tx, id)?.ok_or(StoreError::NoRow)?;
-            Ok((
-                api::User::from(&User::from(profile)),
-                AffectedRecords::user(id),
-            ))
+            tx.affects(ZoneChange::User(id));
+            Ok(api::User::from(&User::from(profile)))
         })
         .await
     }

@@ -15,12 +15,13 @@ use svc_store::{
     records,
     tokens::{self, TokenRow},
     users::UserRow,
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::AffectedRecords, directory::AccessDenied, power::Actor,
-    quotas::check_one_more, secret::Secret,
+    Identity, caller::Caller, directory::AccessDenied, power::Actor, quotas::check_one_more,
+    secret::Secret,
 };
 use crate::records::RecordError;
 
@@ -65,15 +66,15 @@ impl Identity {
             parent_id: parent.map(|(id, _)| id),
         };
         let created = self.created_entry(caller, &token);
-        let quotas = self.quotas;
+        let quotas = self.quotas();
         let token = self
-            .change_as(caller, move |tx, _| {
+            .change(caller, move |tx, _| {
                 let has = records::count::<TokenRow>(tx, &token.user_id)?;
                 check_one_more(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 records::insert(tx, &token)?;
                 audit::append(tx, &created)?;
-                let affected = AffectedRecords::user(token.user_id);
-                Ok((token, affected))
+                tx.affects(ZoneChange::User(token.user_id));
+                Ok(token)
             })
             .await?;
         Ok(self.shown_token(token, secret))
@@ -102,7 +103,7 @@ impl Identity {
         };
         let (identity, by) = (self.clone(), caller.clone());
         let token = self
-            .change_as(caller, move |tx, _| {
+            .change(caller, move |tx, _| {
                 for earlier in tokens::list_named(tx, token.user_id, &token.name)? {
                     tokens::set_parent(tx, earlier.id, token.id)?;
                     for ended in tokens::delete(tx, earlier.id)? {
@@ -111,8 +112,8 @@ impl Identity {
                 }
                 records::insert(tx, &token)?;
                 audit::append(tx, &identity.created_entry(&by, &token))?;
-                let affected = AffectedRecords::user(token.user_id);
-                Ok((token, affected))
+                tx.affects(ZoneChange::User(token.user_id));
+                Ok(token)
             })
             .await?;
         Ok(self.shown_token(token, secret))
@@ -147,7 +148,7 @@ impl Identity {
             parent_id: None,
         };
         let has = records::count::<TokenRow>(tx, &user)?;
-        check_one_more(tx, &self.quotas, user, Quota::Tokens, has)?;
+        check_one_more(tx, &self.quotas(), user, Quota::Tokens, has)?;
         records::insert(tx, &token)?;
         let entry = self.entry_by(
             owner.username.as_str(),
@@ -181,7 +182,7 @@ impl Identity {
     /// users who hold no permission that the caller lacks.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), RecordError> {
         let identity = self.clone();
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let not_found = || RecordError::not_found("token", id);
             let user = records::find::<TokenRow>(tx, id)?
                 .ok_or_else(not_found)?
@@ -191,7 +192,8 @@ impl Identity {
             for ended in tokens::delete(tx, id)? {
                 audit::append(tx, &identity.revoked_entry(caller, &ended, id))?;
             }
-            Ok(((), AffectedRecords::user(user)))
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         })
         .await
     }

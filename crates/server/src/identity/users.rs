@@ -13,13 +13,13 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx, audit, groups, lanes, records, roles, scripts, sessions, sinks,
     users::{self, Profile, UserRow},
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{
     Identity,
     caller::{Caller, User},
-    change::AffectedRecords,
     lapsed::remove_lapsed,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
@@ -56,8 +56,7 @@ impl Identity {
             quotas: QuotaOverrides::new(),
         };
         let role_names = new.roles.unwrap_or_else(|| vec![ROLE_USER.to_owned()]);
-        let mut entry = self.entry(caller, "user.created", ("user", user.id), json!({}));
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let actor = Actor::read(tx, caller)?;
             check_name_free(tx, &user)?;
             let role_ids = resolve_roles(tx, &actor, &role_names)?;
@@ -68,14 +67,15 @@ impl Identity {
             records::insert(tx, &user)?;
             roles::set_of_user(tx, user.id, &role_ids)?;
             groups::set_of_user(tx, user.id, &ids_of(&joined))?;
-            entry.detail = json!({
+            let detail = json!({
                 "username": user.username,
                 "roles": role_names,
                 "groups": names_of(&joined),
                 "active": user.active,
             });
-            audit::append(tx, &entry)?;
-            Ok((record(get(tx, user.id)?), AffectedRecords::user(user.id)))
+            tx.audit(caller, "user.created", ("user", user.id), detail)?;
+            tx.affects(ZoneChange::User(user.id));
+            Ok(record(get(tx, user.id)?))
         })
         .await
     }
@@ -123,13 +123,14 @@ impl Identity {
             None => None,
         };
         let identity = self.clone();
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let actor = Actor::read(tx, caller)?;
             let before = get(tx, id)?;
             actor.check_user(tx, id)?;
             identity.apply_patch(tx, caller, &actor, &before, patch, password_hash)?;
-            let lapsed = remove_lapsed(tx, &[id], identity.clock.now())?;
-            Ok((read(tx, id)?, AffectedRecords::user(id).and_lapsed(lapsed)))
+            remove_lapsed(tx, &[id])?;
+            tx.affects(ZoneChange::User(id));
+            Ok(read(tx, id)?)
         })
         .await
     }
@@ -203,8 +204,7 @@ impl Identity {
     }
 
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), RecordError> {
-        let mut entry = self.entry(caller, "user.deleted", ("user", id), json!({}));
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let user = get(tx, id)?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             check_not_self(caller, id, "delete")?;
@@ -220,13 +220,15 @@ impl Identity {
                 ));
             }
             check_no_global_scripts(tx, &user)?;
-            delete_sinks_of(tx, id, caller.user.name.as_str(), entry.at)?;
+            let now = tx.now;
+            delete_sinks_of(tx, id, caller.user.name.as_str(), now)?;
             scripts::delete_of_owner(tx, id)?;
             users::delete(tx, id)?;
-            entry.detail = json!({"username": user.username});
-            audit::append(tx, &entry)?;
-            let lapsed = remove_lapsed(tx, &[id], entry.at)?;
-            Ok(((), AffectedRecords::user(id).and_lapsed(lapsed)))
+            let detail = json!({"username": user.username});
+            tx.audit(caller, "user.deleted", ("user", id), detail)?;
+            remove_lapsed(tx, &[id])?;
+            tx.affects(ZoneChange::User(id));
+            Ok(())
         })
         .await
     }

@@ -12,7 +12,7 @@ use svc_core::{
 };
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx, audit,
+    PageRequest, Tx,
     oauth::{self as rows, clients::ClientRow},
     records,
 };
@@ -24,7 +24,7 @@ use super::{
     known_apps::{self, KnownApp},
 };
 use crate::{
-    identity::{AffectedRecords, Caller, Secret, hash_secret},
+    identity::{Caller, Secret, hash_secret},
     records::RecordError,
 };
 
@@ -220,18 +220,17 @@ impl OAuth {
             secret_hash: secret.as_ref().map(|secret| secret.hash),
             ..new_client(&client_id, ClientKind::Manual, now)
         };
-        let entry = self.identity.entry(
-            caller,
-            "oauth.client_created",
-            ("oauth_client", client.id),
-            json!({"name": client.name, "redirect_uris": client.redirect_uris}),
-        );
         let client = self
             .identity
-            .change_as(caller, move |tx, _| {
+            .change(caller, move |tx, caller| {
                 records::insert(tx, &client)?;
-                audit::append(tx, &entry)?;
-                Ok((client, AffectedRecords::none()))
+                tx.audit(
+                    caller,
+                    "oauth.client_created",
+                    ("oauth_client", client.id),
+                    json!({"name": client.name, "redirect_uris": client.redirect_uris}),
+                )?;
+                Ok(client)
             })
             .await?;
         Ok(api::App {
@@ -258,12 +257,9 @@ impl OAuth {
             true => "oauth.client_blocked",
             false => "oauth.client_unblocked",
         };
-        let mut entry = self
-            .identity
-            .entry(caller, action, ("oauth_client", id), json!({}));
         let client = self
             .identity
-            .change_as(caller, move |tx, _| {
+            .change(caller, move |tx, caller| {
                 let mut client =
                     records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
                 client.blocked = blocked;
@@ -272,10 +268,11 @@ impl OAuth {
                     true => rows::grants::delete_of_client(tx, id)?,
                     false => Vec::new(),
                 };
-                entry.detail = json!({"name": client.name, "grants": users.len()});
-                audit::append(tx, &entry)?;
+                let detail = json!({"name": client.name, "grants": users.len()});
+                tx.audit(caller, action, ("oauth_client", id), detail)?;
                 let client = ClientRow { blocked, ..client };
-                Ok((client, AffectedRecords::users(users)))
+                tx.affects_users(users);
+                Ok(client)
             })
             .await?;
         Ok(shown(client))
@@ -289,11 +286,8 @@ impl OAuth {
         id: OAuthClientId,
     ) -> Result<(), RecordError> {
         let target = ("oauth_client", id);
-        let mut entry = self
-            .identity
-            .entry(caller, "oauth.client_deleted", target, json!({}));
         self.identity
-            .change_as(caller, move |tx, _| {
+            .change(caller, move |tx, caller| {
                 let client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
                 if client.blocked && client.kind != ClientKind::Manual {
                     return Err(RecordError::conflict(
@@ -303,9 +297,10 @@ impl OAuth {
                 }
                 let users = rows::grants::delete_of_client(tx, id)?;
                 records::delete::<ClientRow>(tx, id)?;
-                entry.detail = json!({"name": client.name, "grants": users.len()});
-                audit::append(tx, &entry)?;
-                Ok(((), AffectedRecords::users(users)))
+                let detail = json!({"name": client.name, "grants": users.len()});
+                tx.audit(caller, "oauth.client_deleted", target, detail)?;
+                tx.affects_users(users);
+                Ok(())
             })
             .await
     }

@@ -21,7 +21,7 @@ use super::{
     OAuth, clients::summary, error::OAuthError, known_apps::COMMAND_LINE, resource::Resource, take,
 };
 use crate::{
-    identity::{AffectedRecords, Caller, Secret},
+    identity::{Caller, Secret},
     records::RecordError,
 };
 
@@ -179,12 +179,12 @@ impl OAuth {
     ) -> Result<api::Consent, RecordError> {
         let now = self.clock.now();
         self.identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let session = session_of(caller)?;
                 rows::consents::bind(tx, id, session)?;
                 let (consent, client) = open_consent(tx, id, session, now)?;
                 let shown = shown(&consent, &client, caller);
-                Ok((shown, AffectedRecords::none()))
+                Ok(shown)
             })
             .await
     }
@@ -207,7 +207,7 @@ impl OAuth {
             .identity
             .entry(caller, action, ("consent", id), json!({}));
         self.identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let session = session_of(caller)?;
                 let (consent, client) = open_consent(tx, id, session, now)?;
                 rows::consents::delete(tx, id)?;
@@ -254,7 +254,7 @@ impl OAuth {
                 audit::append(tx, &entry)?;
                 let state = consent.state.as_deref();
                 let target = answer_address(&consent.redirect_uri, &consent.issuer, state, &fields);
-                Ok((target, AffectedRecords::none()))
+                Ok(target)
             })
             .await
     }

@@ -19,6 +19,7 @@ use svc_store::{
     },
     oidc::grants as oidc_grants,
     records,
+    zone_changes::ZoneChange,
 };
 
 use super::{
@@ -31,7 +32,7 @@ use super::{
     tokens::IssuedToken,
 };
 use crate::{
-    identity::{AffectedRecords, Caller, Secret, hash_secret},
+    identity::{Caller, Secret, hash_secret},
     records::RecordError,
 };
 
@@ -118,7 +119,7 @@ impl OAuth {
         let (oauth, now) = (self.clone(), self.clock.now());
         let hash = hash_secret(device_code);
         let token = Secret::new(CredentialKind::ApiToken)?;
-        let outcome = self.identity.change(move |tx| {
+        let outcome = self.identity.change_as_server(move |tx| {
             let client = oauth.authenticate_client(tx, &client)?;
             let device = rows::devices::find(tx, &hash)?
                 .filter(|device| device.client_id == client.id)
@@ -127,24 +128,24 @@ impl OAuth {
                 let text = "the login has expired; start it again";
                 return Err(OAuthError::refused("expired_token", text));
             }
-            let nothing = AffectedRecords::none();
             let user = match (device.state, device.user_id) {
                 (DeviceState::Approved, Some(user)) => user,
                 (DeviceState::Pending, _) => {
                     let refusal = note_poll(tx, &device, now)?;
-                    return Ok((Err(refusal), nothing));
+                    return Ok(Err(refusal));
                 }
                 _ => {
                     rows::devices::delete(tx, &hash)?;
                     let refusal = OAuthError::refused("access_denied", "the user declined");
-                    return Ok((Err(refusal), nothing));
+                    return Ok(Err(refusal));
                 }
             };
             if !rows::devices::delete(tx, &hash)? {
                 return Err(unknown());
             }
             let issued = oauth.issue_login_token(tx, user, (device.name.as_str(), &hash), token)?;
-            Ok((Ok(issued), AffectedRecords::user(user)))
+            tx.affects(ZoneChange::User(user));
+            Ok(Ok(issued))
         });
         outcome.await?
     }
@@ -196,7 +197,7 @@ impl OAuth {
             .identity
             .entry(caller, action, ("device", ""), json!({}));
         self.identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let session = session_of(caller)?;
                 let (device, client) = open_device(tx, &code, now)?.ok_or(unknown)?;
                 rows::devices::decide(tx, &device.hash, state, caller.user.id)?;
@@ -209,7 +210,7 @@ impl OAuth {
                     "name": client.name, "machine": device.name, "address": device.address,
                 });
                 audit::append(tx, &entry)?;
-                Ok(((), AffectedRecords::none()))
+                Ok(())
             })
             .await
     }

@@ -18,6 +18,7 @@ use svc_store::{
     oidc::grants as oidc_grants,
     records, tokens,
     users::UserRow,
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
@@ -29,7 +30,7 @@ use super::{
     resource::Resource,
     tokens::{IssuedToken, NewPair, grant_expiry},
 };
-use crate::identity::{AffectedRecords, Secret, hash_secret};
+use crate::identity::{Change, Secret, hash_secret};
 
 /// Codes are kept this long after their expiry, so that a second use is detected.
 pub const USED_CODE_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -62,12 +63,12 @@ impl OAuth {
         let login_token = Secret::new(CredentialKind::ApiToken)?;
         let (oauth, now) = (self.clone(), self.clock.now());
         // A second use of a code is rejected, but the end of its grant must be committed.
-        let outcome = self.identity.change(move |tx| {
+        let outcome = self.identity.change_as_server(move |tx| {
             let code = match oauth.check_code(tx, &request, now)? {
                 Checked::Usable(code) => code,
                 Checked::Reused(code) => {
-                    let affected = oauth.end_reused(tx, &code)?;
-                    return Ok((Err(unknown_code()), affected));
+                    oauth.end_reused(tx, &code)?;
+                    return Ok::<_, OAuthError>(Err(unknown_code()));
                 }
             };
             let user = code.user_id;
@@ -82,7 +83,8 @@ impl OAuth {
                 oauth.insert_pair(tx, &grant, &code.scopes, pair, now)?
             };
             rows::clients::set_last_used(tx, code.client_id, now)?;
-            Ok::<_, OAuthError>((Ok(issued), AffectedRecords::user(user)))
+            tx.affects(ZoneChange::User(user));
+            Ok(Ok(issued))
         });
         outcome.await?
     }
@@ -155,7 +157,7 @@ impl OAuth {
 
     /// Ends the grant or the token that was issued for a code that was used twice: the code may
     /// have been copied.
-    fn end_reused(&self, tx: &mut Tx<'_>, code: &CodeRow) -> Result<AffectedRecords, OAuthError> {
+    fn end_reused(&self, tx: &mut Change<'_, '_>, code: &CodeRow) -> Result<(), OAuthError> {
         let ended_grant = match code.grant_id {
             Some(grant) if records::delete::<GrantRow>(tx, grant)? => {
                 Some(("oauth_grant", grant.0))
@@ -173,7 +175,8 @@ impl OAuth {
                 .entry_by(SYSTEM, "oauth.code_reused", target, detail);
             audit::append(tx, &entry)?;
         }
-        Ok(AffectedRecords::user(code.user_id))
+        tx.affects(ZoneChange::User(code.user_id));
+        Ok(())
     }
 
     /// Issues an API token for `svc login` on a machine, for the code or the device with this hash.

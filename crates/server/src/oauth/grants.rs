@@ -10,11 +10,12 @@ use svc_store::{
     oauth::{self as rows, clients::ClientRow, grants::GrantRow},
     records,
     users::UserRow,
+    zone_changes::ZoneChange,
 };
 
 use super::{OAuth, clients::summary};
 use crate::{
-    identity::{Actor, AffectedRecords, Caller},
+    identity::{Actor, Caller},
     records::RecordError,
 };
 
@@ -64,7 +65,7 @@ impl OAuth {
             self.identity
                 .entry(caller, "oauth.revoked", ("oauth_grant", id), json!({}));
         self.identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let not_found = || RecordError::not_found("grant", id);
                 let grant = records::find::<GrantRow>(tx, id)?.ok_or_else(not_found)?;
                 caller
@@ -74,7 +75,8 @@ impl OAuth {
                 records::delete::<GrantRow>(tx, id)?;
                 entry.detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
                 audit::append(tx, &entry)?;
-                Ok(((), AffectedRecords::user(grant.user_id)))
+                tx.affects(ZoneChange::User(grant.user_id));
+                Ok(())
             })
             .await
     }

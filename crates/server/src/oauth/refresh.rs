@@ -17,6 +17,7 @@ use svc_store::{
     oidc::grants as oidc_grants,
     records,
     users::UserRow,
+    zone_changes::ZoneChange,
 };
 
 use super::{
@@ -26,7 +27,7 @@ use super::{
     exchange::check_resources,
     tokens::{IssuedToken, NewPair},
 };
-use crate::identity::{AffectedRecords, hash_secret};
+use crate::identity::hash_secret;
 
 /// An app that did not receive the answer may use the same refresh token again within this time.
 const GRACE: Duration = Duration::from_secs(60);
@@ -50,13 +51,13 @@ impl OAuth {
         let (oauth, now) = (self.clone(), self.clock.now());
         // The closure returns a reused token as an inner error, so that the transaction commits the
         // end of the grant.
-        let outcome = self.identity.change(move |tx| {
+        let outcome = self.identity.change_as_server(move |tx| {
             let (token, grant) = oauth.check_refresh(tx, &request, now)?;
-            let affected = AffectedRecords::user(grant.user_id);
+            tx.affects(ZoneChange::User(grant.user_id));
             let is_reuse = |at: Timestamp| now.since(at) > GRACE;
             if token.replaced_at.is_some_and(is_reuse) {
                 oauth.end_copied(tx, &grant)?;
-                return Ok((Err(unknown_token()), affected));
+                return Ok(Err(unknown_token()));
             }
             let scopes = match request.scope.as_deref() {
                 Some(asked) => grant.scopes.narrow(asked).ok_or_else(|| {
@@ -68,7 +69,7 @@ impl OAuth {
             rows::tokens::replace(tx, &token.hash, now)?;
             let issued = oauth.insert_pair(tx, &grant, &scopes, pair, now)?;
             rows::clients::set_last_used(tx, grant.client_id, now)?;
-            Ok::<_, OAuthError>((Ok(issued), affected))
+            Ok::<_, OAuthError>(Ok(issued))
         });
         outcome.await?
     }

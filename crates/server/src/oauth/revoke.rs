@@ -8,10 +8,11 @@ use svc_store::{
     audit::{self, SYSTEM},
     oauth::{self as rows, grants::GrantRow, tokens::AppTokenKind},
     records,
+    zone_changes::ZoneChange,
 };
 
 use super::{OAuth, clients::Presented, error::OAuthError};
-use crate::identity::{AffectedRecords, hash_secret};
+use crate::identity::hash_secret;
 
 impl OAuth {
     /// Revokes a token of the app. Revoking a refresh token ends its grant. Unknown tokens are
@@ -26,14 +27,14 @@ impl OAuth {
             Some(CredentialKind::AccessToken | CredentialKind::RefreshToken)
         );
         let (oauth, hash) = (self.clone(), hash_secret(token));
-        let change = self.identity.change(move |tx| {
+        let change = self.identity.change_as_server(move |tx| {
             let client = Self::identify_client(tx, &client)?;
             let found = match is_of_apps {
                 true => rows::tokens::find(tx, &hash)?,
                 false => None,
             };
             let Some(token) = found else {
-                return Ok(((), AffectedRecords::none()));
+                return Ok(());
             };
             let grant = records::find::<GrantRow>(tx, token.grant_id)?;
             if grant.is_none_or(|grant| grant.client_id != client.id) {
@@ -53,7 +54,8 @@ impl OAuth {
                     audit::append(tx, &entry)?;
                 }
             }
-            Ok::<_, OAuthError>(((), AffectedRecords::user(token.user_id)))
+            tx.affects(ZoneChange::User(token.user_id));
+            Ok(())
         });
         change.await
     }

@@ -13,11 +13,7 @@ use svc_protocol::api::{
     DESCRIPTION_MAX, EmittedEvent, NewSchedule, NextRuns, Schedule, SchedulePatch,
 };
 use svc_store::{
-    Page, PageRequest, StoreError, Tx,
-    audit::{self, Entry},
-    records,
-    schedules::ScheduleRow,
-    zone_changes::{self, ZoneChange},
+    Page, PageRequest, StoreError, Tx, records, schedules::ScheduleRow, zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
@@ -25,7 +21,7 @@ use super::{Schedules, runs::run_event};
 use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::Cancelled,
-    identity::{Caller, check_one_more, difference},
+    identity::{Caller, Change, check_one_more, difference},
     records::{RecordError, check_name_free},
 };
 
@@ -72,7 +68,7 @@ impl Schedules {
         check(&row)?;
         let (inserted, quotas) = (row.clone(), self.quotas);
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let owner = caller.user.id;
                 let has = records::count::<ScheduleRow>(tx, &owner)?;
                 check_one_more(tx, &quotas, owner, Quota::Schedules, has)?;
@@ -103,7 +99,7 @@ impl Schedules {
             let before = self.read_own(caller, id).await?;
             let next_at = self.next_if_patched(caller, &before, &patch).await?;
             let patch = patch.clone();
-            let written = self.writer.write(caller, move |tx, caller| {
+            let written = self.writer.change(caller, move |tx, caller| {
                 let stored = own(tx, caller, id)?;
                 let mut after = patched(&stored, &patch)?;
                 if needs_search(&stored, &after) {
@@ -148,7 +144,7 @@ impl Schedules {
 
     pub async fn delete(&self, caller: &Caller, id: ScheduleId) -> Result<()> {
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let row = own(tx, caller, id)?;
                 records::delete::<ScheduleRow>(tx, id)?;
                 finish(
@@ -302,22 +298,14 @@ fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> 
 
 /// Records a change: in the audit log, and for the other servers of the zone.
 fn finish(
-    tx: &mut Tx<'_>,
+    tx: &mut Change<'_, '_>,
     caller: &Caller,
     action: &'static str,
     row: &ScheduleRow,
     detail: Value,
 ) -> Result<()> {
-    zone_changes::append(tx, &ZoneChange::Schedules)?;
-    let entry = Entry {
-        at: svc_clock::now(),
-        actor: caller.user.name.to_string(),
-        action,
-        target_type: "schedule",
-        target_id: row.id.to_string(),
-        detail,
-    };
-    Ok(audit::append(tx, &entry)?)
+    tx.affects(ZoneChange::Schedules);
+    Ok(tx.audit(caller, action, ("schedule", row.id), detail)?)
 }
 
 /// The detail of an audit entry. It leaves out the payload, which may be large.

@@ -292,7 +292,7 @@ async fn servers_that_check_at_the_same_time_make_one_event() {
     let app = fixture.app();
     let server = |_: usize| Schedules {
         store: app.store.clone(),
-        writer: app.identity.writer(),
+        writer: app.identity.writer.clone(),
         events: app.events.clone(),
         compute: app.compute.clone(),
         metrics: app.metrics.clone(),

@@ -14,12 +14,7 @@ use serde_json::json;
 use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId, registration::Annotations};
 use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery};
 use svc_script::Source;
-use svc_store::{
-    Page, PageRequest, Store, StoreError, Tx,
-    audit::{self, Entry},
-    records, scripts,
-    zone_changes::{self, ZoneChange},
-};
+use svc_store::{Page, PageRequest, Store, Tx, records, scripts, zone_changes::ZoneChange};
 use uuid::Uuid;
 
 use super::{
@@ -28,14 +23,14 @@ use super::{
 };
 use crate::{
     fair_pool::{Cancelled, FairPool},
-    identity::{Actor, Caller, CallerWriter, Credential, check_one_more, name_uses},
+    identity::{Actor, Caller, Change, Credential, Writer, check_one_more, name_uses},
     limits::MinuteLimit,
     records::{RecordError, check_name_free},
 };
 
 pub struct Scripts {
     pub store: Store,
-    pub writer: CallerWriter,
+    pub writer: Writer,
     pub runner: Arc<ScriptRunner>,
     /// Checks schemas.
     pub compute: FairPool,
@@ -90,19 +85,17 @@ impl Scripts {
         reject_code(caller, &script)?;
         self.check_texts_and_schema(caller, &script).await?;
         self.check_source(caller, &script).await?;
-        let entry = entry(caller, "script.created", &script);
         let quotas = self.quotas;
         let script = self
             .writer
-            .write(caller, move |tx, who| {
+            .change(caller, move |tx, who| {
                 let actor = Actor::read(tx, who)?;
                 check_may_own(actor.permissions, script.owner)?;
                 check_name_free(tx, &script)?;
                 check_quota(tx, &quotas, &script)?;
                 records::insert(tx, &script)?;
                 record_saved_power(tx, &actor, &script)?;
-                announce_tools(tx, &script)?;
-                audit::append(tx, &entry)?;
+                finish(tx, who, "script.created", &script)?;
                 Ok(script)
             })
             .await?;
@@ -129,14 +122,13 @@ impl Scripts {
         }
         let script = self
             .writer
-            .write(caller, move |tx, who| {
+            .change(caller, move |tx, who| {
                 let (actor, before) = managed(tx, who, id)?;
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
                 records::replace(tx, &after)?;
                 record_saved_power(tx, &actor, &after)?;
-                announce_tools(tx, &after)?;
-                audit::append(tx, &entry(who, "script.updated", &after))?;
+                finish(tx, who, "script.updated", &after)?;
                 Ok(after)
             })
             .await?;
@@ -173,7 +165,7 @@ impl Scripts {
     pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), RecordError> {
         let script = self
             .writer
-            .write(caller, move |tx, who| {
+            .change(caller, move |tx, who| {
                 let (_, script) = managed(tx, who, id)?;
                 let uses = scripts::list_uses(tx, id)?;
                 if !uses.is_empty() {
@@ -182,23 +174,12 @@ impl Scripts {
                     return Err(RecordError::conflict("in_use", message));
                 }
                 records::delete::<Script>(tx, id)?;
-                announce_tools(tx, &script)?;
-                audit::append(tx, &entry(who, "script.deleted", &script))?;
+                finish(tx, who, "script.deleted", &script)?;
                 Ok(script)
             })
             .await?;
         self.tools.refresh(&script).await;
         Ok(())
-    }
-}
-
-/// Announces a change of a tool script to the other servers of the zone.
-fn announce_tools(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
-    match script.kind {
-        ScriptKind::Tool => {
-            zone_changes::append(tx, &ZoneChange::Tools(scripts::owner_key(script)))
-        }
-        _ => Ok(()),
     }
 }
 
@@ -317,13 +298,16 @@ pub(super) fn check_quota(
     }
 }
 
-fn entry(caller: &Caller, action: &'static str, script: &Script) -> Entry {
-    Entry {
-        at: svc_clock::now(),
-        actor: caller.user.name.to_string(),
-        action,
-        target_type: "script",
-        target_id: script.id.to_string(),
-        detail: json!({"name": script.name, "kind": script.kind, "owner": script.owner}),
+/// Records a change: in the audit log, and for the copies of tool scripts in memory.
+fn finish(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
+    action: &'static str,
+    script: &Script,
+) -> Result<(), RecordError> {
+    if script.kind == ScriptKind::Tool {
+        tx.affects(ZoneChange::Tools(scripts::owner_key(script)));
     }
+    let detail = json!({"name": script.name, "kind": script.kind, "owner": script.owner});
+    Ok(tx.audit(caller, action, ("script", script.id), detail)?)
 }

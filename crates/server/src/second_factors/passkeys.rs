@@ -6,11 +6,12 @@ use serde_json::json;
 use svc_core::{PasskeyId, Timestamp, UserId, credential::CredentialKind};
 use svc_protocol::api;
 use svc_store::{
-    Hash, Tx, audit, records,
+    Hash, Tx, records,
     second_factors::{
         self as rows,
         passkeys::{ChallengeRow, PasskeyRow},
     },
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
@@ -22,7 +23,7 @@ use super::{
     webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
 };
 use crate::{
-    identity::{AffectedRecords, Caller, hash_secret},
+    identity::{Caller, hash_secret},
     records::RecordError,
 };
 
@@ -86,8 +87,8 @@ impl SecondFactors {
         let (user, now) = (caller.user.id, self.clock.now());
         let challenge = self.new_challenge(Purpose::Register(user))?;
         let expires_at = challenge.row.expires_at;
-        let writer = self.identity.writer();
-        let writing = writer.write(caller, move |tx, caller| {
+        let writer = &self.identity.writer;
+        let writing = writer.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             let held = records::list_of::<PasskeyRow>(tx, &user)?;
             check_count(&held)?;
@@ -116,13 +117,7 @@ impl SecondFactors {
     ) -> Result<api::CreatedPasskey, RecordError> {
         let codes = NewCodes::draw()?;
         let (user, now) = (caller.user.id, self.clock.now());
-        let mut entry = self.identity.entry(
-            caller,
-            "second_factor.added",
-            ("user", user),
-            json!({"kind": "passkey"}),
-        );
-        let changing = self.identity.change_as(caller, move |tx, caller| {
+        let changing = self.identity.change(caller, move |tx, caller| {
             let site = Site::at(origin)?;
             let name = check_name(&new.name)?;
             let client = ClientData::read(&new.client_data, Ceremony::Registration, &site)?;
@@ -156,13 +151,14 @@ impl SecondFactors {
                 _ => Vec::new(),
             };
             end_enrolment(tx, caller)?;
-            entry.detail["name"] = json!(passkey.name);
-            audit::append(tx, &entry)?;
+            let detail = json!({"kind": "passkey", "name": passkey.name});
+            tx.audit(caller, "second_factor.added", ("user", user), detail)?;
             let created = api::CreatedPasskey {
                 passkey: shown(passkey),
                 recovery_codes,
             };
-            Ok((created, AffectedRecords::user(user)))
+            tx.affects(ZoneChange::User(user));
+            Ok(created)
         });
         changing.await
     }
@@ -174,18 +170,17 @@ impl SecondFactors {
         patch: api::PasskeyPatch,
     ) -> Result<api::Passkey, RecordError> {
         let user = caller.user.id;
-        let entry = self.identity.entry(
-            caller,
-            "second_factor.renamed",
-            ("user", user),
-            json!({"kind": "passkey", "name": patch.name}),
-        );
-        let writer = self.identity.writer();
-        let writing = writer.write(caller, move |tx, _| {
+        let writer = &self.identity.writer;
+        let writing = writer.change(caller, move |tx, caller| {
             let mut passkey = find_own(tx, user, id)?;
             passkey.name = check_name(&patch.name)?;
             records::replace(tx, &passkey)?;
-            audit::append(tx, &entry)?;
+            tx.audit(
+                caller,
+                "second_factor.renamed",
+                ("user", user),
+                json!({"kind": "passkey", "name": patch.name}),
+            )?;
             Ok(shown(passkey))
         });
         writing.await
@@ -201,20 +196,15 @@ impl SecondFactors {
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
         let (user, now) = (caller.user.id, self.clock.now());
-        let mut entry = self.identity.entry(
-            caller,
-            "second_factor.removed",
-            ("user", user),
-            json!({"kind": "passkey"}),
-        );
-        let changing = self.identity.change_as(caller, move |tx, caller| {
+        let changing = self.identity.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             let passkey = find_own(tx, user, id)?;
             records::delete::<PasskeyRow>(tx, id)?;
             remove_leftovers(tx, user)?;
-            entry.detail["name"] = json!(passkey.name);
-            audit::append(tx, &entry)?;
-            Ok(((), AffectedRecords::user(user)))
+            let detail = json!({"kind": "passkey", "name": passkey.name});
+            tx.audit(caller, "second_factor.removed", ("user", user), detail)?;
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         });
         changing.await
     }

@@ -19,7 +19,7 @@ use svc_store::{
 
 use super::{RECOVERY_CODES, SecondFactors, no_factor, no_random_bytes};
 use crate::{
-    identity::{Actor, AffectedRecords, Caller, hash_secret},
+    identity::{Actor, Caller, hash_secret},
     records::RecordError,
 };
 
@@ -64,17 +64,14 @@ impl SecondFactors {
         let shown = codes.shown();
         let (user, now) = (caller.user.id, self.clock.now());
         let action = "second_factor.recovery_codes_renewed";
-        let entry = self
-            .identity
-            .entry(caller, action, ("user", user), json!({}));
-        let writer = self.identity.writer();
-        let writing = writer.write(caller, move |tx, caller| {
+        let writer = &self.identity.writer;
+        let writing = writer.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             if !rows::exists(tx, user)? {
                 return Err(no_factor());
             }
             codes.store(tx, user)?;
-            audit::append(tx, &entry)?;
+            tx.audit(caller, action, ("user", user), json!({}))?;
             Ok(())
         });
         writing.await?;
@@ -83,10 +80,7 @@ impl SecondFactors {
 
     /// Removes the second factors of another user.
     pub async fn reset(&self, caller: &Caller, id: UserId) -> Result<(), RecordError> {
-        let entry = self
-            .identity
-            .entry(caller, "second_factor.reset", ("user", id), json!({}));
-        let changing = self.identity.change_as(caller, move |tx, caller| {
+        let changing = self.identity.change(caller, move |tx, caller| {
             records::find::<UserRow>(tx, id)?.ok_or_else(|| RecordError::not_found("user", id))?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             if id == caller.user.id {
@@ -96,8 +90,9 @@ impl SecondFactors {
                 ));
             }
             rows::delete_of_user(tx, id)?;
-            audit::append(tx, &entry)?;
-            Ok(((), AffectedRecords::user(id)))
+            tx.audit(caller, "second_factor.reset", ("user", id), json!({}))?;
+            tx.affects(ZoneChange::User(id));
+            Ok(())
         });
         changing.await
     }

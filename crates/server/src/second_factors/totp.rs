@@ -7,21 +7,18 @@ use serde_json::json;
 use svc_core::totp::{TOTP_SECRET_BYTES, TypedCode, base32, find_step, uri};
 use svc_protocol::api;
 use svc_store::{
-    audit,
     second_factors::{
         self as rows,
         totp::{EnrolmentRow, TotpRow},
     },
+    zone_changes::ZoneChange,
 };
 
 use super::{
     ENROLMENT_LIFETIME, SecondFactors, aad, end_enrolment, malformed_code, no_random_bytes,
     recovery::NewCodes, remove_leftovers, wrong_code,
 };
-use crate::{
-    identity::{AffectedRecords, Caller},
-    records::RecordError,
-};
+use crate::{identity::Caller, records::RecordError};
 
 /// Pixels of one module (square) of the QR code. The image is scalable.
 const MODULE_PIXELS: u32 = 4;
@@ -52,8 +49,8 @@ impl SecondFactors {
             uri,
             expires_at: enrolment.expires_at,
         };
-        let writer = self.identity.writer();
-        let writing = writer.write(caller, move |tx, caller| {
+        let writer = &self.identity.writer;
+        let writing = writer.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             rows::totp::set_enrolment(tx, &enrolment)?;
             Ok(())
@@ -75,13 +72,7 @@ impl SecondFactors {
         let shown = codes.shown();
         let (user, now) = (caller.user.id, self.clock.now());
         let secrets = self.secrets.clone();
-        let entry = self.identity.entry(
-            caller,
-            "second_factor.added",
-            ("user", user),
-            json!({"kind": "totp"}),
-        );
-        let changing = self.identity.change_as(caller, move |tx, caller| {
+        let changing = self.identity.change(caller, move |tx, caller| {
             let enrolment = rows::totp::find_enrolment(tx, user)?
                 .filter(|enrolment| now < enrolment.expires_at)
                 .ok_or_else(no_enrolment)?;
@@ -100,8 +91,14 @@ impl SecondFactors {
             rows::totp::set(tx, &totp)?;
             codes.store(tx, user)?;
             end_enrolment(tx, caller)?;
-            audit::append(tx, &entry)?;
-            Ok(((), AffectedRecords::user(user)))
+            tx.audit(
+                caller,
+                "second_factor.added",
+                ("user", user),
+                json!({"kind": "totp"}),
+            )?;
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         });
         changing.await?;
         Ok(shown)
@@ -116,21 +113,21 @@ impl SecondFactors {
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
         let (user, now) = (caller.user.id, self.clock.now());
-        let entry = self.identity.entry(
-            caller,
-            "second_factor.removed",
-            ("user", user),
-            json!({"kind": "totp"}),
-        );
-        let changing = self.identity.change_as(caller, move |tx, caller| {
+        let changing = self.identity.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
             if !rows::totp::delete(tx, user)? {
                 return Err(no_totp());
             }
             rows::totp::take_enrolment(tx, user)?;
             remove_leftovers(tx, user)?;
-            audit::append(tx, &entry)?;
-            Ok(((), AffectedRecords::user(user)))
+            tx.audit(
+                caller,
+                "second_factor.removed",
+                ("user", user),
+                json!({"kind": "totp"}),
+            )?;
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         });
         changing.await
     }

@@ -112,7 +112,7 @@ pub fn assemble(
         folder: opened.folder,
         templates: Templates {
             store: base.store.clone(),
-            writer: base.identity.writer(),
+            writer: base.identity.writer.clone(),
         },
         mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
         stats: overview(&base, &calls, spaces.clone()),

@@ -15,20 +15,14 @@ use svc_core::{
 use svc_protocol::api::{
     NewSource, OVERLAP_HOURS_MAX, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
 };
-use svc_store::{
-    Page, PageRequest, Tx,
-    audit::{self, Entry},
-    records,
-    sources::SourceRow,
-    zone_changes::{self, ZoneChange},
-};
+use svc_store::{Page, PageRequest, Tx, records, sources::SourceRow, zone_changes::ZoneChange};
 use tracing::error;
 use uuid::Uuid;
 
 use super::{Sources, settings};
 use crate::{
     events::secrets,
-    identity::{Caller, Secret, check_one_more, difference},
+    identity::{Caller, Change, Secret, check_one_more, difference},
     records::{RecordError, check_name_free},
 };
 
@@ -90,7 +84,7 @@ impl Sources {
         settings::check(&row)?;
         let (inserted, quotas) = (row.clone(), self.quotas);
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let owner = caller.user.id;
                 let has = records::count::<SourceRow>(tx, &owner)?;
                 check_one_more(tx, &quotas, owner, Quota::Sources, has)?;
@@ -116,7 +110,7 @@ impl Sources {
     ) -> Result<Source, RecordError> {
         let row = self
             .writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let before = own(tx, caller, id)?;
                 let after = settings::patched(&before, patch)?;
                 check_name_free(tx, &after)?;
@@ -133,7 +127,7 @@ impl Sources {
     pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<(), RecordError> {
         let row = self
             .writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let row = own(tx, caller, id)?;
                 records::delete::<SourceRow>(tx, id)?;
                 finish(
@@ -181,7 +175,7 @@ impl Sources {
         let token = Secret::new(CredentialKind::SourceUrl)?;
         let hash = token.hash;
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let row = SourceRow {
                     token_hash: hash,
                     ..own(tx, caller, id)?
@@ -232,7 +226,7 @@ impl Sources {
             .now()
             .plus(Duration::from_secs(u64::from(hours) * 3_600));
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let mut row = own(tx, caller, id)?;
                 row.previous_secret = std::mem::replace(&mut row.secret, sealed);
                 row.previous_until = Some(previous_until);
@@ -343,22 +337,14 @@ fn own(tx: &mut Tx<'_>, caller: &Caller, id: SourceId) -> Result<SourceRow, Reco
 
 /// Records a change: in the audit log, and for the other servers of the zone.
 fn finish(
-    tx: &mut Tx<'_>,
+    tx: &mut Change<'_, '_>,
     caller: &Caller,
     action: &'static str,
     row: &SourceRow,
     detail: Value,
 ) -> Result<(), RecordError> {
-    zone_changes::append(tx, &ZoneChange::Sources(row.owner_id))?;
-    let entry = Entry {
-        at: svc_clock::now(),
-        actor: caller.user.name.to_string(),
-        action,
-        target_type: "source",
-        target_id: row.id.to_string(),
-        detail,
-    };
-    Ok(audit::append(tx, &entry)?)
+    tx.affects(ZoneChange::Sources(row.owner_id));
+    Ok(tx.audit(caller, action, ("source", row.id), detail)?)
 }
 
 /// The detail of an audit entry: settings without secrets.

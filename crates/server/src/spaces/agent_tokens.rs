@@ -6,18 +6,19 @@ use svc_store::{
     agent_tokens::{self, AgentTokenKind, AgentTokenRow},
     spaces,
     users::{self, UserPower},
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::access::{find_foreign_maker, managed};
 use crate::{
-    identity::{AffectedRecords, Caller, Identity, Secret},
+    identity::{Caller, Identity, Secret},
     lifecycle::append,
     records::RecordError,
 };
 
-/// A new token and its record. The transaction that stores the record must return
-/// [`AffectedRecords::space`].
+/// A new token and its record. The transaction that stores the record
+/// affects the space ([`ZoneChange::Space`]).
 pub fn new_agent_token(
     space_id: SpaceId,
     kind: AgentTokenKind,
@@ -58,7 +59,7 @@ pub async fn rotate(
     check_may_make(caller)?;
     let (token, mut row) = new_agent_token(space, AgentTokenKind::Shown, None)?;
     identity
-        .change_as(caller, move |tx, caller| {
+        .change(caller, move |tx, caller| {
             let found = managed(tx, caller, space)?;
             row.made_by = find_foreign_maker(tx, caller, &found)?;
             agent_tokens::replace(tx, &row)?;
@@ -69,7 +70,8 @@ pub async fn rotate(
                 space,
                 json!({"name": found.name}),
             )?;
-            Ok(((), AffectedRecords::space(space)))
+            tx.affects(ZoneChange::Space(space));
+            Ok(())
         })
         .await?;
     Ok(token)
@@ -80,7 +82,7 @@ pub async fn rotate(
 pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, RecordError> {
     let (token, row) = new_agent_token(space, AgentTokenKind::Local, None)?;
     identity
-        .change(move |tx| {
+        .change_as_server(move |tx| {
             let owner = spaces::get(tx, space)?.owner_id;
             let owner = users::find_power(tx, owner)?;
             let may_run = |owner: &UserPower| {
@@ -95,7 +97,8 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 });
             }
             agent_tokens::replace(tx, &row)?;
-            Ok(((), AffectedRecords::space(space)))
+            tx.affects(ZoneChange::Space(space));
+            Ok(())
         })
         .await?;
     Ok(token)

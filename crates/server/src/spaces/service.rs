@@ -16,6 +16,7 @@ use svc_store::{
     records,
     spaces::{self, SpaceRow},
     users,
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
@@ -28,7 +29,7 @@ use super::{
 };
 use crate::{
     events::{hub::Hub, subscriptions},
-    identity::{Actor, AffectedRecords, Caller, Directory, Identity, check_one_more},
+    identity::{Actor, Caller, Directory, Identity, check_one_more},
     lifecycle::{self, announce, append},
     links::Links,
     live::SpaceLogs,
@@ -74,7 +75,7 @@ impl Spaces {
         let quotas = self.identity.quotas();
         let (row, events) = self
             .identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let permissions = Actor::read(tx, caller)?.permissions;
                 if runtime == Runtime::Local {
                     check_local(allow_local, permissions)?;
@@ -102,8 +103,8 @@ impl Spaces {
                     row.id,
                     json!({"name": row.name, "runtime": runtime}),
                 )?;
-                let affected = AffectedRecords::space(row.id);
-                Ok(((row, events), affected))
+                tx.affects(ZoneChange::Space(row.id));
+                Ok((row, events))
             })
             .await?;
         self.hub.committed(&events);
@@ -150,7 +151,7 @@ impl Spaces {
         check_health_check(patch.health_check.iter().flatten().next())?;
         let row = self
             .identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
@@ -164,7 +165,8 @@ impl Spaces {
                     spaces::update_startup_script(tx, id, script)?;
                 }
                 append_audit(tx, caller, "space.updated", &row)?;
-                Ok((spaces::get(tx, id)?, AffectedRecords::space(id)))
+                tx.affects(ZoneChange::Space(id));
+                Ok(spaces::get(tx, id)?)
             })
             .await?;
         let link = self.links.find(id).and_then(|live| live.link());
@@ -180,7 +182,7 @@ impl Spaces {
         let allow_local = self.allow_local;
         let row = self
             .identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
                 if row.runtime == Runtime::Local {
                     let owner = users::find_power(tx, row.owner_id)?;
@@ -191,7 +193,8 @@ impl Spaces {
                 spaces::set_stop_reason(tx, id, None)?;
                 append_audit(tx, caller, "space.started", &row)?;
                 // The space is affected, because its agent token is accepted again.
-                Ok((spaces::get(tx, id)?, AffectedRecords::space(id)))
+                tx.affects(ZoneChange::Space(id));
+                Ok(spaces::get(tx, id)?)
             })
             .await?;
         if row.runtime == Runtime::Local {
@@ -204,14 +207,14 @@ impl Spaces {
     pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, RecordError> {
         let (row, events) = self
             .identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
                 let by = caller.actor();
                 let events = lifecycle::stop(tx, id, StopReason::Requested, by)?;
                 append_audit(tx, caller, "space.stopped", &row)?;
                 // The space is affected, because its agent token is no longer accepted.
-                let affected = AffectedRecords::space(id);
-                Ok(((spaces::get(tx, id)?, events), affected))
+                tx.affects(ZoneChange::Space(id));
+                Ok((spaces::get(tx, id)?, events))
             })
             .await?;
         self.hub.committed(&events);
@@ -223,7 +226,7 @@ impl Spaces {
     pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), RecordError> {
         let events = self
             .identity
-            .change_as(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
                 let at = svc_clock::now();
                 spaces::mark_deleted(tx, id, at)?;
@@ -232,7 +235,8 @@ impl Spaces {
                 let by = caller.actor();
                 let events = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append_audit(tx, caller, "space.deleted", &row)?;
-                Ok((events, AffectedRecords::space(id)))
+                tx.affects(ZoneChange::Space(id));
+                Ok(events)
             })
             .await?;
         self.hub.committed(&events);

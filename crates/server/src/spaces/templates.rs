@@ -9,22 +9,17 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 use svc_core::{
-    Id, Permission, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower,
+    Permission, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower,
 };
 use svc_protocol::api::{
     NewTemplate, PORTS_MAX, Script, ScriptKind, ScriptOwner, Template, TemplatePatch,
 };
-use svc_store::{
-    Page, PageRequest, Store, StoreError, Tx,
-    audit::{self, Entry},
-    records, templates,
-    users::UserFilter,
-};
+use svc_store::{Page, PageRequest, Store, Tx, records, templates, users::UserFilter};
 use uuid::Uuid;
 
 use super::record::check_health_check;
 use crate::{
-    identity::{Actor, Caller, CallerWriter, name_uses},
+    identity::{Actor, Caller, Change, Writer, name_uses},
     records::{RecordError, check_name_free},
 };
 
@@ -36,7 +31,7 @@ const TEMPLATES_MAX: u64 = 1_000;
 
 pub struct Templates {
     pub store: Store,
-    pub writer: CallerWriter,
+    pub writer: Writer,
 }
 
 impl Templates {
@@ -59,15 +54,14 @@ impl Templates {
         let template = record(new, TemplateId(Uuid::now_v7()), svc_clock::now());
         let kept = template.clone();
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let actor = Actor::read(tx, caller)?;
                 check_name_free(tx, &kept)?;
                 check_startup_script(tx, kept.startup_script_id)?;
                 check_limit(tx)?;
                 records::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
-                append(tx, &actor.name, "template.created", &kept)?;
-                Ok(())
+                audit(tx, caller, "template.created", &kept)
             })
             .await?;
         Ok(template)
@@ -80,7 +74,7 @@ impl Templates {
         patch: TemplatePatch,
     ) -> Result<Template, RecordError> {
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let current = records::get::<Template>(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
@@ -91,7 +85,7 @@ impl Templates {
                 check_startup_script(tx, changed.startup_script_id)?;
                 records::replace(tx, &changed)?;
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
-                append(tx, &actor.name, "template.updated", &changed)?;
+                audit(tx, caller, "template.updated", &changed)?;
                 Ok(changed)
             })
             .await
@@ -99,7 +93,7 @@ impl Templates {
 
     pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), RecordError> {
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let template = records::get::<Template>(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
@@ -112,7 +106,7 @@ impl Templates {
                     return Err(RecordError::conflict("in_use", message));
                 }
                 records::delete::<Template>(tx, id)?;
-                Ok(append(tx, &actor.name, "template.deleted", &template)?)
+                audit(tx, caller, "template.deleted", &template)
             })
             .await
     }
@@ -223,19 +217,12 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Rec
     }
 }
 
-fn append(
-    tx: &mut Tx<'_>,
-    actor: &str,
+fn audit(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
     action: &'static str,
     template: &Template,
-) -> Result<(), StoreError> {
-    let entry = Entry {
-        at: svc_clock::now(),
-        actor: actor.to_owned(),
-        action,
-        target_type: "template",
-        target_id: Id(template.id.0).to_string(),
-        detail: json!({"name": template.name}),
-    };
-    audit::append(tx, &entry)
+) -> Result<(), RecordError> {
+    let target = ("template", template.id);
+    Ok(tx.audit(caller, action, target, json!({"name": template.name}))?)
 }

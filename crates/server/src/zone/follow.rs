@@ -17,7 +17,6 @@ use tokio::{sync::Notify, time::Instant};
 use tracing::{error, warn};
 
 use super::{ZoneHandles, log_requests::LogRequests};
-use crate::identity::AffectedRecords;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Minimum time from the start of a look to the start of the next look that a request causes. It is
@@ -107,7 +106,7 @@ async fn look(
     let (changes, last, more, must_reload) = handles.store.read(read).await?;
     if must_reload {
         warn!("changes of other servers were missed; all records are read again");
-        handles.identity.reload().await?;
+        handles.identity.writer.reload().await?;
         handles.tools.load().await?;
         handles.sources.load().await?;
         handles.schedules.wake();
@@ -130,7 +129,8 @@ async fn apply(
     let changes: HashSet<_> = changes.into_iter().collect();
     handles
         .identity
-        .refresh(changes.iter().cloned().collect::<AffectedRecords>())
+        .writer
+        .refresh(changes.iter().cloned().collect())
         .await?;
     let mut spaces = Vec::new();
     for change in changes {

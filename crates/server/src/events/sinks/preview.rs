@@ -12,14 +12,14 @@ use svc_protocol::api::{
     Attempt, EventKey, FilterDecision, Preview, PreviewResult, SinkType, WebhookFormat,
 };
 use svc_store::{
-    audit, events,
+    events,
     sinks::{SinkConfig, SinkRow},
 };
 use svc_template::expression::ExpressionError;
 use uuid::Uuid;
 
 use super::{
-    SinksService, check, entry, programs,
+    SinksService, check, programs,
     queue::{check_no_script, no_event},
 };
 use crate::{
@@ -266,9 +266,11 @@ impl SinksService {
             }
         };
         let entry_detail = json!({"name": row.name, "delivered": ok, "status": detail.status});
-        let tested = entry(caller, "event_sink.tested", row, entry_detail);
-        self.store
-            .write(move |tx| audit::append(tx, &tested))
+        let (tester, target) = (caller.clone(), ("event_sink", row.id));
+        self.writer
+            .change_as_server(move |tx| {
+                tx.audit(&tester, "event_sink.tested", target, entry_detail)
+            })
             .await?;
         let mut attempt = detail.into_attempt(at);
         if let Some(exchange) = &mut attempt.exchange

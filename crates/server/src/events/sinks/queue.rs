@@ -4,13 +4,13 @@ use serde_json::json;
 use svc_core::{EventId, LaneId, Permission, SinkId};
 use svc_protocol::api::{Delivery, DeliveryState};
 use svc_store::{
-    Page, Tx, audit,
+    Page, Tx,
     deliveries::{self, DeliveryPage},
     events, lanes,
     sinks::{self, SinkRow},
 };
 
-use super::{SinksService, entry, managed, readable};
+use super::{SinksService, audit, managed, readable};
 use crate::{
     identity::{Caller, Credential},
     records::RecordError,
@@ -60,7 +60,7 @@ impl SinksService {
         check_no_script(caller)?;
         let delivery = self
             .writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or_else(|| no_delivery(n))?;
@@ -80,7 +80,7 @@ impl SinksService {
                 let resent = lanes::enqueue(tx, lane, event, svc_clock::now())?;
                 let resent = resent.ok_or_else(queue_full)?;
                 deliveries::link_resend(tx, lane, n, resent)?;
-                audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
+                audit(tx, caller, "event_sink.resent", &row, detail)?;
                 deliveries::find(tx, lane, resent)?.ok_or_else(|| no_delivery(resent))
             })
             .await?;

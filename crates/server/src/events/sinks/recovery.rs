@@ -9,13 +9,13 @@ use serde_json::json;
 use svc_core::{EventId, LaneId, SinkId, Timestamp, event::Event, lane::QUEUE_CAPACITY};
 use svc_protocol::api::{Replay, ReplayOnly, ReplayResult};
 use svc_store::{
-    StoreError, Tx, audit, events,
+    StoreError, Tx, events,
     lanes::{self, FeedSelection, NewFeed, Receiver},
     sinks::{self, SinkRow},
 };
 
 use super::{
-    SinksService, entry, managed,
+    SinksService, audit, managed,
     queue::{check_no_script, lane_of},
 };
 use crate::{
@@ -87,7 +87,7 @@ impl SinksService {
         let feeds = request.feed.unwrap_or(request.only.is_some());
         let replayed = self
             .writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
@@ -119,7 +119,7 @@ impl SinksService {
                 if feeds {
                     detail["feeding"] = json!(result.feeding);
                 }
-                audit::append(tx, &entry(caller, "event_sink.replayed", &row, detail))?;
+                audit(tx, caller, "event_sink.replayed", &row, detail)?;
                 Ok(result)
             })
             .await?;

@@ -3,10 +3,10 @@
 use serde_json::json;
 use svc_core::{SinkId, Timestamp};
 use svc_protocol::api::{RESEND_MAX, Resend, ResendResult};
-use svc_store::{Tx, audit, deliveries, lanes::FeedSelection};
+use svc_store::{Tx, deliveries, lanes::FeedSelection};
 
 use super::{
-    SinksService, entry, managed,
+    SinksService, audit, managed,
     queue::{check_no_script, lane_of},
     recovery::add_feed,
 };
@@ -35,7 +35,7 @@ impl SinksService {
             return Ok(result);
         }
         let feeding = result.feeding;
-        let resent = self.writer.write(caller, move |tx, caller| {
+        let resent = self.writer.change(caller, move |tx, caller| {
             let (_, row) = managed(tx, caller, id)?;
             if feeding == 0 {
                 return Ok(());
@@ -45,7 +45,7 @@ impl SinksService {
                 "name": row.name, "deliveries": feeding, "dead_since": request.dead_since,
             });
             add_feed(tx, &row, lane, (selection, feeding))?;
-            audit::append(tx, &entry(caller, "event_sink.resent", &row, detail))?;
+            audit(tx, caller, "event_sink.resent", &row, detail)?;
             Ok(())
         });
         resent.await?;

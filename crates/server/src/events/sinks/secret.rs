@@ -6,12 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 use svc_core::SinkId;
 use svc_protocol::api::{OVERLAP_HOURS_MAX, RotateSecret, SecretRotation, SinkType};
-use svc_store::{
-    audit,
-    sinks::{self, SinkRow},
-};
+use svc_store::sinks::{self, SinkRow};
 
-use super::{SinksService, entry, managed};
+use super::{SinksService, audit, managed};
 use crate::{
     events::{
         client_keys::{self, ClientKeyError},
@@ -46,7 +43,7 @@ impl SinksService {
         let secret = secrets::new_webhook_secret();
         let (deliverers, new) = (self.deliverers.clone(), secret.clone());
         self.writer
-            .write(caller, move |tx, caller| {
+            .change(caller, move |tx, caller| {
                 let (_, mut row) = managed(tx, caller, id)?;
                 if row.kind != SinkType::Webhook {
                     return Err(RecordError::conflict(
@@ -62,10 +59,7 @@ impl SinksService {
                 row.previous_until = Some(previous_until);
                 sinks::update(tx, &row)?;
                 let detail = json!({"name": row.name, "previous_until": previous_until});
-                audit::append(
-                    tx,
-                    &entry(caller, "event_sink.secret_rotated", &row, detail),
-                )?;
+                audit(tx, caller, "event_sink.secret_rotated", &row, detail)?;
                 Ok(())
             })
             .await?;

@@ -86,7 +86,12 @@ impl Fixture {
             compute: Limits::default().compute_pool(),
         };
         let service = SinksService {
-            writer: CallerWriter::new(store.clone(), Clock::system(), Quotas::default()),
+            writer: Writer::new(
+                store.clone(),
+                Arc::new(Directory::empty()),
+                Clock::system(),
+                Quotas::default(),
+            ),
             store,
             hub: Hub::default(),
             deliverers: Arc::new(deliverers),
@@ -183,7 +188,7 @@ impl Fixture {
         let list = self
             .service
             .store
-            .read(|tx| audit::list(tx, &AuditQuery::default(), PageRequest::default()));
+            .read(|tx| svc_store::audit::list(tx, &AuditQuery::default(), PageRequest::default()));
         let mut page = list.await.expect("listed").items;
         page.reverse();
         page.into_iter()

@@ -18,13 +18,13 @@ use svc_store::{
     },
     records,
     users::UserRow,
+    zone_changes::ZoneChange,
 };
 
 use super::{ExternalAccount, check_provider, mapping};
 use crate::{
     identity::{
-        Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed,
-        own_proof::OwnProof, power::Actor,
+        Identity, caller::Caller, lapsed::remove_lapsed, own_proof::OwnProof, power::Actor,
     },
     records::RecordError,
 };
@@ -48,13 +48,7 @@ impl Identity {
             ));
         }
         let now = self.clock.now();
-        let mut entry = self.entry(
-            caller,
-            "identity.linked",
-            ("user", caller.user.id),
-            json!({"provider": account.provider.name, "sub": account.sub}),
-        );
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             check_provider(tx, &account)?;
             let user = caller.user.id;
             if let Some(known) =
@@ -77,12 +71,14 @@ impl Identity {
                 ..account.identity(user, now)
             };
             records::insert(tx, &known)?;
+            let mut detail = json!({"provider": account.provider.name, "sub": account.sub});
             if let Some(changes) = mapping::apply(tx, &account, &known)? {
-                entry.detail["memberships"] = changes;
+                detail["memberships"] = changes;
             }
-            audit::append(tx, &entry)?;
-            let lapsed = remove_lapsed(tx, &[user], now)?;
-            Ok(((), AffectedRecords::user(user).and_lapsed(lapsed)))
+            tx.audit(caller, "identity.linked", ("user", caller.user.id), detail)?;
+            remove_lapsed(tx, &[user])?;
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         })
         .await
     }
@@ -152,13 +148,7 @@ impl Identity {
         proof: Option<OwnProof>,
     ) -> Result<(), RecordError> {
         let now = self.clock.now();
-        let mut entry = self.entry(
-            caller,
-            "identity.unlinked",
-            ("user", caller.user.id),
-            json!({}),
-        );
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let not_found = || RecordError::not_found("identity", id);
             let known = records::find::<IdentityRow>(tx, id)?.ok_or_else(not_found)?;
             let user = known.user_id;
@@ -179,12 +169,12 @@ impl Identity {
                     ));
                 }
             }
-            entry.target_id = user.to_string();
-            entry.detail = json!({"issuer": known.issuer, "sub": known.sub});
             remove(tx, &known)?;
-            audit::append(tx, &entry)?;
-            let lapsed = remove_lapsed(tx, &[user], now)?;
-            Ok(((), AffectedRecords::user(user).and_lapsed(lapsed)))
+            let detail = json!({"issuer": known.issuer, "sub": known.sub});
+            tx.audit(caller, "identity.unlinked", ("user", user), detail)?;
+            remove_lapsed(tx, &[user])?;
+            tx.affects(ZoneChange::User(user));
+            Ok(())
         })
         .await
     }
@@ -198,7 +188,7 @@ impl Identity {
         (hash, expires_at): (Hash, svc_core::Timestamp),
     ) -> Result<usize, RecordError> {
         let identity = self.clone();
-        self.change(move |tx| {
+        self.change_as_server(move |tx| {
             if !logouts::use_once(tx, &hash, expires_at)? {
                 return Err(RecordError::conflict(
                     "logout_token_used",
@@ -223,7 +213,8 @@ impl Identity {
                 ended += count;
                 users.push(known.user_id);
             }
-            Ok((ended, AffectedRecords::users(users)))
+            tx.affects_users(users);
+            Ok(ended)
         })
         .await
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_core::{OidcProviderId, UserId};
 use svc_store::{
-    Tx, audit,
+    Tx,
     oidc::{
         identities,
         providers::{self, ProviderRow},
@@ -13,7 +13,7 @@ use svc_store::{
 
 use super::{linking::remove, mapping};
 use crate::{
-    identity::{Identity, caller::Caller, change::AffectedRecords, lapsed::remove_lapsed},
+    identity::{Identity, caller::Caller, lapsed::remove_lapsed},
     records::{RecordError, check_name_free},
 };
 
@@ -40,16 +40,7 @@ impl Identity {
             Some(_) => "oidc.provider_updated",
             None => "oidc.provider_created",
         };
-        let entry = self.entry(
-            caller,
-            action,
-            ("oidc_provider", after.id),
-            json!({"name": after.name, "issuer": after.issuer, "client_id": after.client_id,
-                "enabled": after.enabled, "create_users": after.create_users,
-                "required_claims": after.required_claims, "groups_claim": after.groups_claim,
-                "mappings": after.mappings}),
-        );
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             mapping::check_may_give(tx, caller, &after)?;
             match before {
                 Some(before) => {
@@ -64,8 +55,16 @@ impl Identity {
                 }
                 None => insert_provider(tx, &after)?,
             }
-            audit::append(tx, &entry)?;
-            Ok((after, AffectedRecords::none()))
+            tx.audit(
+                caller,
+                action,
+                ("oidc_provider", after.id),
+                json!({"name": after.name, "issuer": after.issuer, "client_id": after.client_id,
+                "enabled": after.enabled, "create_users": after.create_users,
+                "required_claims": after.required_claims, "groups_claim": after.groups_claim,
+                "mappings": after.mappings}),
+            )?;
+            Ok(after)
         })
         .await
     }
@@ -77,21 +76,21 @@ impl Identity {
         caller: &Caller,
         id: OidcProviderId,
     ) -> Result<(), RecordError> {
-        let mut entry = self.entry(
-            caller,
-            "oidc.provider_deleted",
-            ("oidc_provider", id),
-            json!({}),
-        );
-        self.change_as(caller, move |tx, caller| {
+        self.change(caller, move |tx, caller| {
             let provider = records::find::<ProviderRow>(tx, id)?
                 .ok_or_else(|| RecordError::not_found("provider", id))?;
             mapping::check_may_take(tx, caller, &provider)?;
             let users = remove_provider(tx, id)?;
-            entry.detail = json!({"name": provider.name, "users": users.len()});
-            audit::append(tx, &entry)?;
-            let lapsed = remove_lapsed(tx, &users, entry.at)?;
-            Ok(((), AffectedRecords::users(users).and_lapsed(lapsed)))
+            let detail = json!({"name": provider.name, "users": users.len()});
+            tx.audit(
+                caller,
+                "oidc.provider_deleted",
+                ("oidc_provider", id),
+                detail,
+            )?;
+            remove_lapsed(tx, &users)?;
+            tx.affects_users(users);
+            Ok(())
         })
         .await
     }

@@ -7,13 +7,12 @@ use svc_store::{
     PageRequest, StoreError,
     agent_tokens::{self, AgentTokenKind, AgentTokenRow},
     spaces,
+    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{Fixture, assert_code};
-use crate::identity::{
-    AccessDenied, AffectedRecords, Credential, DirectoryChange, Identity, Secret,
-};
+use crate::identity::{AccessDenied, Change, Credential, DirectoryChange, Identity, Secret};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -245,11 +244,16 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
             kind: AgentTokenKind::Shown,
             created_at: fixture.now(),
         };
-        let replace = move |tx: &mut svc_store::Tx<'_>| {
+        let replace = move |tx: &mut Change<'_, '_>| {
             agent_tokens::replace(tx, &row)?;
-            Ok::<_, StoreError>(((), AffectedRecords::space(space_id)))
+            tx.affects(ZoneChange::Space(space_id));
+            Ok::<_, StoreError>(())
         };
-        fixture.identity.change(replace).await.expect("committed");
+        fixture
+            .identity
+            .change_as_server(replace)
+            .await
+            .expect("committed");
         secret.text
     };
     let first = issue().await;
@@ -271,11 +275,16 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     );
     assert!(directory.authenticate(&second, fixture.now()).is_ok());
     let at = fixture.now();
-    let delete = move |tx: &mut svc_store::Tx<'_>| {
+    let delete = move |tx: &mut Change<'_, '_>| {
         spaces::mark_deleted(tx, space_id, at)?;
-        Ok::<_, StoreError>(((), AffectedRecords::space(space_id)))
+        tx.affects(ZoneChange::Space(space_id));
+        Ok::<_, StoreError>(())
     };
-    fixture.identity.change(delete).await.expect("committed");
+    fixture
+        .identity
+        .change_as_server(delete)
+        .await
+        .expect("committed");
     assert_eq!(
         directory.authenticate(&second, fixture.now()).err(),
         Some(AccessDenied::Unknown)

@@ -23,7 +23,7 @@ pub(super) fn event_sinks(
 ) -> SinksService {
     SinksService {
         store: base.store.clone(),
-        writer: base.identity.writer(),
+        writer: base.identity.writer.clone(),
         hub: base.hub.clone(),
         deliverers,
         tests: Arc::new(MinuteLimit::new(SINK_TESTS_PER_MINUTE)),
@@ -34,7 +34,7 @@ pub(super) fn event_sinks(
 pub(super) fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts {
     Scripts {
         store: base.store.clone(),
-        writer: base.identity.writer(),
+        writer: base.identity.writer.clone(),
         tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
         runner,
         compute: base.compute.clone(),

@@ -22,7 +22,7 @@ pub(super) fn sources(
 ) -> Sources {
     Sources {
         store: base.store.clone(),
-        writer: base.identity.writer(),
+        writer: base.identity.writer.clone(),
         table: Arc::new(SourceTable::new(base.store.clone())),
         events: events.clone(),
         secrets: deliverers.secrets.clone(),
@@ -41,7 +41,7 @@ pub(super) fn schedules(
 ) -> Arc<Schedules> {
     Arc::new(Schedules {
         store: base.store.clone(),
-        writer: base.identity.writer(),
+        writer: base.identity.writer.clone(),
         events: events.clone(),
         compute: base.compute.clone(),
         metrics: base.metrics.clone(),
