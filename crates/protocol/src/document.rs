@@ -100,6 +100,11 @@ pub fn explain_query<T: DeserializeOwned>(pairs: Vec<(String, String)>) -> ReadE
     explain::<T>(&Node::query(pairs), Rules::DOCUMENT, Format::Query)
 }
 
+/// Why a query may not have this parameter; `known` are the parameters that it may have.
+pub fn explain_parameter(found: &str, known: &[&str]) -> String {
+    error::unknown(Format::Query.member(), found, known)
+}
+
 /// Why a text, such as the value of an environment variable, does not have the form of `T`.
 pub fn explain_word<T: DeserializeOwned>(text: &str) -> ReadError {
     explain::<T>(&Node::Word(text.to_owned()), Rules::DOCUMENT, Format::Json)

@@ -11,7 +11,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleRow {
     pub id: ScheduleId,
     pub owner_id: UserId,

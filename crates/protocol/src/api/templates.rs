@@ -12,7 +12,7 @@ use super::{
     patch::{nullable, set},
 };
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Template {
     pub id: TemplateId,
     pub name: String,

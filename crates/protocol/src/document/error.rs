@@ -212,16 +212,7 @@ impl Kind {
             }
             Self::MissingField(field) => format!("missing {member} `{field}`"),
             Self::DuplicateField(field) => format!("{member} `{field}` occurs twice"),
-            Self::UnknownField { found, expected } => {
-                let meant = expected.iter().find(|name| is_similar(name, found));
-                match meant {
-                    Some(meant) => {
-                        format!("unknown {member} `{found}`; did you mean `{meant}`?")
-                    }
-                    None if expected.is_empty() => format!("unknown {member} `{found}`"),
-                    None => format!("unknown {member} `{found}`; expected {}", one_of(expected)),
-                }
-            }
+            Self::UnknownField { found, expected } => unknown(member, found, expected),
             // Replaces messages that types of other crates wrote.
             Self::Message(message) if message.starts_with("UUID parsing failed") => {
                 "expected an id, such as `01a1dd5c-7e2f-7c3a-9b61-2f6d5a0c4e11`".to_owned()
@@ -307,6 +298,15 @@ fn plain(expected: &str, format: Format) -> String {
         _ if expected.starts_with("struct ") => format.table().to_owned(),
         _ if expected.starts_with("internally tagged enum ") => format.table().to_owned(),
         other => other.to_owned(),
+    }
+}
+
+/// The message about an unknown member, such as a field.
+pub fn unknown(member: &str, found: &str, expected: &[&str]) -> String {
+    match expected.iter().find(|name| is_similar(name, found)) {
+        Some(meant) => format!("unknown {member} `{found}`; did you mean `{meant}`?"),
+        None if expected.is_empty() => format!("unknown {member} `{found}`"),
+        None => format!("unknown {member} `{found}`; expected {}", one_of(expected)),
     }
 }
 

@@ -17,6 +17,7 @@ mod changes;
 mod identify;
 mod last_token;
 mod origin;
+mod query;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -31,6 +32,7 @@ use self::{
     admit::admit,
     identify::{catch_up, identify, presents_agent_token},
     origin::reject_foreign_write,
+    query::Parameters,
 };
 pub use self::{changes::is_limited, last_token::LastToken, origin::is_direct_loopback};
 use super::{
@@ -52,14 +54,12 @@ use crate::{
 
 const MCP_PATH: &str = "/mcp";
 
-/// Largest query string of a request, in bytes.
-const QUERY_BYTES_MAX: usize = 8 * 1024;
-
 #[derive(Clone)]
 pub struct Gate {
     app: App,
     /// Rows by path.
     table: Arc<HashMap<&'static str, Vec<Row>>>,
+    parameters: Arc<Parameters>,
     /// In a zone: credentials that no server knew when they were last presented.
     unknown: Arc<UnknownCredentials>,
 }
@@ -169,6 +169,7 @@ impl Gate {
         Self {
             app: app.clone(),
             table: Arc::new(table),
+            parameters: Arc::new(Parameters::new()),
             unknown: Arc::default(),
         }
     }
@@ -204,7 +205,7 @@ pub async fn authenticate(State(gate): State<Gate>, request: Request, next: Next
 }
 
 async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
-    if let Err(error) = check_query(&request) {
+    if let Err(error) = gate.parameters.check(&request) {
         return error.into_response();
     }
     let rule = gate.rule_of(&request);
@@ -270,15 +271,6 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         return ApiError::from(refusal).into_response();
     }
     response
-}
-
-fn check_query(request: &Request) -> Result<(), ApiError> {
-    let bytes = request.uri().query().map_or(0, str::len);
-    if bytes <= QUERY_BYTES_MAX {
-        return Ok(());
-    }
-    let detail = format!("the query has {bytes} bytes; at most {QUERY_BYTES_MAX} are allowed");
-    Err(ApiError::bad_request("query_too_long", detail))
 }
 
 /// Reads and calls are cancelled when their client disconnects, so that an abandoned call frees its

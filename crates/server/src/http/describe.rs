@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use axum::extract::{Extension, Path, Request};
 use http::HeaderMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
 use svc_protocol::api::PageQuery;
 use svc_store::PageRequest;
 
@@ -63,9 +64,26 @@ impl Operation {
         });
     }
 
+    /// The names of the query parameters, with their schemas.
+    pub fn query_parameters(&self, generator: &mut SchemaGenerator) -> Vec<(String, Value)> {
+        let mut parameters = Vec::new();
+        for query in &self.queries {
+            let schema = query(generator).to_value();
+            let name = name_of(&schema).expect("the type of a query is a struct");
+            let members = generator.definitions()[name]["properties"].as_object();
+            parameters.extend(members.cloned().unwrap_or_default());
+        }
+        parameters
+    }
+
     pub fn fail(&mut self, failures: &[Failure]) {
         self.failures.extend(failures);
     }
+}
+
+/// The name of the schema that a `$ref` refers to.
+pub fn name_of(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.rsplit('/').next()
 }
 
 pub const JSON: &str = "application/json";

@@ -142,7 +142,8 @@ failures! {
     SECRET_REQUIRED = 400 "secret_required", "The URL of the webhook gets another origin, so its stored secrets must be given again";
     INVALID_EXPRESSION = 400 "invalid_expression", "The filter or key of a sink cannot be used";
     INVALID_TEMPLATE = 400 "invalid_template", "The body template cannot be rendered";
-    UNKNOWN_SCRIPT = 400 "unknown_script", "The script does not exist or is not for sinks";
+    UNKNOWN_SCRIPT = 400 "unknown_script", "The script does not exist, or is not of the kind that is needed here";
+    UNKNOWN_TEMPLATE = 400 "unknown_template", "The template does not exist";
     QUEUE_FULL = 409 "queue_full", "The queue of the sink is full";
 
     // The link of an agent.
@@ -153,7 +154,7 @@ failures! {
 }
 
 /// Failures of every request.
-pub const OF_ANY: &[Failure] = &[QUERY_TOO_LONG, INVALID_HOST, FOREIGN_HOST];
+pub const OF_ANY: &[Failure] = &[QUERY_TOO_LONG, INVALID_QUERY, INVALID_HOST, FOREIGN_HOST];
 
 /// Failures of every request that needs a credential.
 #[rustfmt::skip]

@@ -21,7 +21,7 @@ use self::components::{COMPONENTS, OF_REQUESTS};
 use super::{
     auth::is_limited,
     cookies,
-    describe::{Content, JSON, Operation, SchemaOf},
+    describe::{Content, JSON, Operation, name_of},
     extract::JsonBytes,
     failures::{self, Failure},
     router::{Agents, Needs, Route, routes},
@@ -104,7 +104,7 @@ impl Document {
 
     fn operation(&mut self, route: &Route, described: Operation) -> Value {
         let (summary, own) = texts::find(&route.method, route.path).unwrap_or_default();
-        let mut failures = described.failures;
+        let mut failures = described.failures.clone();
         failures.extend(failures::OF_ANY);
         failures.extend(own);
         if !matches!(route.needs, Needs::Nothing) {
@@ -116,9 +116,7 @@ impl Document {
             failures.insert(failures::FOREIGN_ORIGIN);
         }
         let mut parameters = path_parameters(route.path);
-        for query in described.queries {
-            parameters.extend(self.query_parameters(query));
-        }
+        parameters.extend(self.query_parameters(&described));
         for (name, description) in described.headers {
             parameters.push(json!({
                 "name": name, "in": "header", "description": description, "schema": {"type": "string"},
@@ -148,16 +146,14 @@ impl Document {
         operation
     }
 
-    /// One parameter for each member of a query type.
-    fn query_parameters(&mut self, query: SchemaOf) -> Vec<Value> {
-        let schema = query(&mut self.requests).to_value();
-        let name = name_of(&schema).expect("the type of a query is a struct");
-        self.queries.insert(name.to_owned());
-        let members = self.requests.definitions()[name]["properties"].as_object();
+    /// One parameter for each member of the query types.
+    fn query_parameters(&mut self, described: &Operation) -> Vec<Value> {
+        for query in &described.queries {
+            let schema = query(&mut self.requests).to_value();
+            self.queries.extend(name_of(&schema).map(str::to_owned));
+        }
+        let members = described.query_parameters(&mut self.requests).into_iter();
         members
-            .cloned()
-            .unwrap_or_default()
-            .into_iter()
             .map(|(name, mut schema)| {
                 let description = schema.as_object_mut().and_then(|s| s.remove("description"));
                 never_null(&mut schema);
@@ -204,11 +200,6 @@ impl Document {
         }
         json!(responses)
     }
-}
-
-/// The name of the schema that a `$ref` refers to.
-fn name_of(schema: &Value) -> Option<&str> {
-    schema["$ref"].as_str()?.rsplit('/').next()
 }
 
 fn describe_codes(status: u16, codes: &[(&str, &str)]) -> String {

@@ -28,6 +28,10 @@ pub async fn create(
     Ok(Created(app.identity.create_token(&caller, new).await?))
 }
 
+pub async fn get(app: App, caller: Caller, PathId(id): PathId<TokenId>) -> ApiResult<Json<Token>> {
+    Ok(Json(app.identity.get_token(&caller, id).await?))
+}
+
 pub async fn delete(app: App, caller: Caller, PathId(id): PathId<TokenId>) -> ApiResult<NoContent> {
     app.identity.delete_token(&caller, id).await?;
     Ok(NoContent)

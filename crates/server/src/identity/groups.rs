@@ -81,6 +81,9 @@ impl Identity {
         self.change(caller, move |tx, caller| {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
+            if body.name == group.name {
+                return Ok(group);
+            }
             let detail = json!({"name": body.name, "previous": group.name});
             let renamed = api::Group {
                 name: body.name,

@@ -103,6 +103,9 @@ impl Identity {
             if let Some(required) = patch.require_second_factor {
                 role.require_second_factor = required;
             }
+            if role == before {
+                return Ok(role);
+            }
             records::replace(tx, &role)?;
             let detail = json!({
                 "name": role.name,

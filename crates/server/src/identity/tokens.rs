@@ -177,6 +177,15 @@ impl Identity {
         Ok(page.map(|row| self.token(row)).into_list())
     }
 
+    pub async fn get_token(&self, caller: &Caller, id: TokenId) -> Result<api::Token, RecordError> {
+        let reading = self.store.read(move |tx| records::find::<TokenRow>(tx, id));
+        let found = reading.await?;
+        let token = found.filter(|token| caller.check_credentials_of(token.user_id).is_ok());
+        token
+            .map(|row| self.token(row))
+            .ok_or_else(|| RecordError::not_found("token", id))
+    }
+
     /// Revokes a token and all tokens made with it: the next request with any of them is refused.
     /// Callers may revoke their own tokens. Callers with `manage_users` may also revoke tokens of
     /// users who hold no permission that the caller lacks.

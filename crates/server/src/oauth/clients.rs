@@ -239,6 +239,13 @@ impl OAuth {
         })
     }
 
+    pub async fn get_client(&self, id: OAuthClientId) -> Result<api::App, RecordError> {
+        let reading = self
+            .store
+            .read(move |tx| records::find::<ClientRow>(tx, id));
+        reading.await?.map(shown).ok_or_else(|| not_found(id))
+    }
+
     /// Blocks or unblocks an app. Blocking ends its grants.
     pub async fn patch_client(
         &self,
@@ -246,12 +253,9 @@ impl OAuth {
         id: OAuthClientId,
         patch: api::AppPatch,
     ) -> Result<api::App, RecordError> {
-        let Some(blocked) = patch.blocked else {
-            let found = self
-                .store
-                .read(move |tx| records::find::<ClientRow>(tx, id))
-                .await?;
-            return found.map(shown).ok_or_else(|| not_found(id));
+        let before = self.get_client(id).await?;
+        let Some(blocked) = patch.blocked.filter(|blocked| *blocked != before.blocked) else {
+            return Ok(before);
         };
         let action = match blocked {
             true => "oauth.client_blocked",

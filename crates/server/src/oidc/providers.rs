@@ -101,7 +101,7 @@ impl Oidc {
             created_at: self.clock.now(),
         };
         check(&provider)?;
-        let saved = self.identity.save_provider(caller, None, provider).await?;
+        let saved = self.identity.create_provider(caller, provider).await?;
         Ok(shown(saved, 0))
     }
 
@@ -111,27 +111,26 @@ impl Oidc {
         id: OidcProviderId,
         patch: api::OidcProviderPatch,
     ) -> Result<api::OidcProvider, RecordError> {
-        let before = self.provider(id).await?;
-        let sealed_secret = match patch.client_secret {
-            Some(secret) => self.seal(id, secret)?,
-            None => before.sealed_secret.clone(),
+        let secret = patch.client_secret.map(|secret| self.seal(id, secret));
+        let secret = secret.transpose()?;
+        let patched = move |before: &ProviderRow| {
+            let kept = before.clone();
+            let after = ProviderRow {
+                sealed_secret: secret.unwrap_or(kept.sealed_secret),
+                label: patch.label.unwrap_or(kept.label),
+                client_id: patch.client_id.unwrap_or(kept.client_id),
+                scopes: patch.scopes.unwrap_or(kept.scopes),
+                enabled: patch.enabled.unwrap_or(kept.enabled),
+                create_users: patch.create_users.unwrap_or(kept.create_users),
+                required_claims: patch.required_claims.unwrap_or(kept.required_claims),
+                groups_claim: patch.groups_claim.unwrap_or(kept.groups_claim),
+                mappings: patch.mappings.unwrap_or(kept.mappings),
+                ..kept
+            };
+            check(&after)?;
+            Ok(after)
         };
-        let kept = before.clone();
-        let provider = ProviderRow {
-            sealed_secret,
-            label: patch.label.unwrap_or(kept.label),
-            client_id: patch.client_id.unwrap_or(kept.client_id),
-            scopes: patch.scopes.unwrap_or(kept.scopes),
-            enabled: patch.enabled.unwrap_or(kept.enabled),
-            create_users: patch.create_users.unwrap_or(kept.create_users),
-            required_claims: patch.required_claims.unwrap_or(kept.required_claims),
-            groups_claim: patch.groups_claim.unwrap_or(kept.groups_claim),
-            mappings: patch.mappings.unwrap_or(kept.mappings),
-            ..kept
-        };
-        check(&provider)?;
-        let saving = self.identity.save_provider(caller, Some(before), provider);
-        saving.await?;
+        self.identity.patch_provider(caller, id, patched).await?;
         self.forget(id);
         self.get_provider(caller.user.id, id).await
     }

@@ -116,8 +116,10 @@ impl Schedules {
                 }
                 check_name_free(tx, &after)?;
                 records::replace(tx, &after)?;
-                let detail = difference(&describe(&stored), describe(&after));
-                finish(tx, caller, "schedule.updated", &after, detail)?;
+                if after != stored {
+                    let detail = difference(&describe(&stored), describe(&after));
+                    finish(tx, caller, "schedule.updated", &after, detail)?;
+                }
                 Ok(Some(after))
             });
             if let Some(after) = written.await? {

@@ -124,10 +124,18 @@ impl Scripts {
             .writer
             .change(caller, move |tx, who| {
                 let (actor, before) = managed(tx, who, id)?;
-                let after = patched(before, patch);
+                let after = patched(before.clone(), patch);
                 check_name_free(tx, &after)?;
-                records::replace(tx, &after)?;
                 record_saved_power(tx, &actor, &after)?;
+                let updated_at = before.updated_at;
+                if (Script {
+                    updated_at,
+                    ..after.clone()
+                }) == before
+                {
+                    return Ok(before);
+                }
+                records::replace(tx, &after)?;
                 finish(tx, who, "script.updated", &after)?;
                 Ok(after)
             })

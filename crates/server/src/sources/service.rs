@@ -115,8 +115,10 @@ impl Sources {
                 let after = settings::patched(&before, patch)?;
                 check_name_free(tx, &after)?;
                 records::replace(tx, &after)?;
-                let detail = difference(&describe(&before), describe(&after));
-                finish(tx, caller, "source.updated", &after, detail)?;
+                if after != before {
+                    let detail = difference(&describe(&before), describe(&after));
+                    finish(tx, caller, "source.updated", &after, detail)?;
+                }
                 Ok(after)
             })
             .await?;

@@ -17,7 +17,12 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
         return Ok(None);
     };
     let template = records::find::<Template>(tx, id)?;
-    let missing = || RecordError::invalid("invalid", format!("template `{id}` does not exist"));
+    let missing = || {
+        RecordError::invalid(
+            "unknown_template",
+            format!("template `{id}` does not exist"),
+        )
+    };
     template.map(Some).ok_or_else(missing)
 }
 
@@ -52,11 +57,11 @@ pub fn check_startup_script(
     match scripts::find_visible(tx, id, owner)? {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
         Some(script) => Err(RecordError::invalid(
-            "invalid",
+            "unknown_script",
             format!("script `{}` is not a startup script", script.name),
         )),
         None => Err(RecordError::invalid(
-            "invalid",
+            "unknown_script",
             format!("startup script `{id}` does not exist"),
         )),
     }

@@ -153,14 +153,21 @@ impl Spaces {
             .identity
             .change(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
-                if let Some(check) = patch.health_check {
-                    spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
+                let check = patch.health_check.map(Option::unwrap_or_default);
+                let check = check.filter(|check| *check != row.health_check);
+                let script = patch.startup_script_id;
+                let script = script.filter(|script| *script != row.startup_script_id);
+                if check.is_none() && script.is_none() {
+                    return Ok(row);
+                }
+                if let Some(check) = check {
+                    spaces::update_health_check(tx, id, &check)?;
                     let by = find_foreign_maker(tx, caller, &row)?;
                     spaces::set_health_check_by(tx, id, by)?;
                     // Results of the old check do not apply to the new check.
                     spaces::set_health(tx, id, Health::Unknown)?;
                 }
-                if let Some(script) = patch.startup_script_id {
+                if let Some(script) = script {
                     check_startup_script(tx, row.owner_id, script)?;
                     spaces::update_startup_script(tx, id, script)?;
                 }

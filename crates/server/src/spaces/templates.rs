@@ -85,7 +85,9 @@ impl Templates {
                 check_startup_script(tx, changed.startup_script_id)?;
                 records::replace(tx, &changed)?;
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
-                audit(tx, caller, "template.updated", &changed)?;
+                if changed != current {
+                    audit(tx, caller, "template.updated", &changed)?;
+                }
                 Ok(changed)
             })
             .await
@@ -211,7 +213,7 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Rec
     match found {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
         _ => Err(RecordError::invalid(
-            "invalid",
+            "unknown_script",
             format!("`{id}` is not a global startup script"),
         )),
     }

@@ -24,6 +24,7 @@ impl SinksService {
         request: Resend,
     ) -> Result<ResendResult, RecordError> {
         check_no_script(caller)?;
+        self.read_managed(caller, id).await?;
         let selection = check_selection(&request)?;
         // Not in the write transaction, because up to a thousand look-ups would delay emits. The
         // feed checks each delivery again.

@@ -13,7 +13,7 @@ use svc_store::{
 
 use super::{linking::remove, mapping};
 use crate::{
-    identity::{Identity, caller::Caller, lapsed::remove_lapsed},
+    identity::{Change, Identity, caller::Caller, lapsed::remove_lapsed},
     records::{RecordError, check_name_free},
 };
 
@@ -29,41 +29,36 @@ fn remove_provider(tx: &mut Tx<'_>, provider: OidcProviderId) -> Result<Vec<User
 }
 
 impl Identity {
-    /// Creates or replaces a provider. `before` is the provider as the caller saw it.
-    pub async fn save_provider(
+    pub async fn create_provider(
         &self,
         caller: &Caller,
-        before: Option<ProviderRow>,
-        after: ProviderRow,
+        provider: ProviderRow,
     ) -> Result<ProviderRow, RecordError> {
-        let action = match before {
-            Some(_) => "oidc.provider_updated",
-            None => "oidc.provider_created",
-        };
         self.change(caller, move |tx, caller| {
+            mapping::check_may_give(tx, caller, &provider)?;
+            insert_provider(tx, &provider)?;
+            audit(tx, caller, "oidc.provider_created", &provider)?;
+            Ok(provider)
+        })
+        .await
+    }
+
+    /// `patched` makes the changed provider of the stored one.
+    pub async fn patch_provider(
+        &self,
+        caller: &Caller,
+        id: OidcProviderId,
+        patched: impl FnOnce(&ProviderRow) -> Result<ProviderRow, RecordError> + Send + 'static,
+    ) -> Result<ProviderRow, RecordError> {
+        self.change(caller, move |tx, caller| {
+            let before = records::get::<ProviderRow>(tx, id)?;
+            let after = patched(&before)?;
             mapping::check_may_give(tx, caller, &after)?;
-            match before {
-                Some(before) => {
-                    mapping::check_may_take(tx, caller, &before)?;
-                    if records::find::<ProviderRow>(tx, before.id)?.as_ref() != Some(&before) {
-                        return Err(RecordError::conflict(
-                            "conflict",
-                            "the provider was changed meanwhile; read it again",
-                        ));
-                    }
-                    records::replace(tx, &after)?;
-                }
-                None => insert_provider(tx, &after)?,
+            mapping::check_may_take(tx, caller, &before)?;
+            if after != before {
+                records::replace(tx, &after)?;
+                audit(tx, caller, "oidc.provider_updated", &after)?;
             }
-            tx.audit(
-                caller,
-                action,
-                ("oidc_provider", after.id),
-                json!({"name": after.name, "issuer": after.issuer, "client_id": after.client_id,
-                "enabled": after.enabled, "create_users": after.create_users,
-                "required_claims": after.required_claims, "groups_claim": after.groups_claim,
-                "mappings": after.mappings}),
-            )?;
             Ok(after)
         })
         .await
@@ -98,6 +93,25 @@ impl Identity {
 
 /// The maximum number of providers.
 const PROVIDERS_MAX: u64 = 20;
+
+fn audit(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
+    action: &'static str,
+    provider: &ProviderRow,
+) -> Result<(), RecordError> {
+    let detail = json!({
+        "name": provider.name,
+        "issuer": provider.issuer,
+        "client_id": provider.client_id,
+        "enabled": provider.enabled,
+        "create_users": provider.create_users,
+        "required_claims": provider.required_claims,
+        "groups_claim": provider.groups_claim,
+        "mappings": provider.mappings,
+    });
+    Ok(tx.audit(caller, action, ("oidc_provider", provider.id), detail)?)
+}
 
 fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), RecordError> {
     if records::count::<ProviderRow>(tx, &())? >= PROVIDERS_MAX {

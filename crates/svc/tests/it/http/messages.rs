@@ -113,11 +113,29 @@ async fn messages_of_refused_requests_have_no_text_of_a_library() {
         let answer = user.patch(path, body).await.expect(400).json();
         check(answer["detail"].as_str().unwrap(), expected);
     }
-    let answer = ann.get("/api/spaces?limit=many").await.expect(400).json();
-    check(
-        answer["detail"].as_str().unwrap(),
-        "in the query: `limit`: expected a whole number from 0 to 4294967295, not the text `many`",
+    for (path, expected) in [
+        (
+            "/api/spaces?limit=many",
+            "in the query: `limit`: expected a whole number from 0 to 4294967295, not the text `many`",
+        ),
+        (
+            "/api/audit?limit=3&acton=token.created",
+            "in the query: unknown parameter `acton`; did you mean `action`?",
+        ),
+        (
+            "/api/auth/me?verbose=1",
+            "in the query: unknown parameter `verbose`",
+        ),
+    ] {
+        let answer = ann.get(path).await.expect(400).json();
+        check(answer["detail"].as_str().unwrap(), expected);
+    }
+    let known = format!(
+        "/api/event-sinks/{}/deliveries?limit=3&dead=1",
+        uuid::Uuid::nil()
     );
+    let answer = ann.get(&known).await.expect(400).json();
+    check(answer["detail"].as_str().unwrap(), "expected one of");
 }
 
 #[track_caller]
