@@ -2,6 +2,7 @@
 //!
 //! Params and results of calls are never validated here: that is up to the method server.
 
+mod draft;
 mod keyword;
 mod malformed;
 mod pattern;
@@ -84,7 +85,7 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
     if bytes > SCHEMA_BYTES_MAX {
         return Err(SchemaError::TooLarge(bytes));
     }
-    malformed::check_dialect(schema)?;
+    let draft = malformed::draft_of(schema)?;
     let scan = Scan::new(schema)?;
     for &(subschema, keyword, pattern) in &scan.patterns {
         pattern::check(pattern).map_err(|reason| {
@@ -98,8 +99,7 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
             }
         })?;
     }
-    jsonschema::meta::validate(schema)
-        .map_err(|error| malformed::explain(schema, &malformed::pointer_to_fault(&error)))
+    malformed::check_values(schema, draft)
 }
 
 /// Checks the additional rule for the `params_schema` of an MCP tool.

@@ -1,15 +1,24 @@
 //! The keywords of JSON Schema and the form of their values.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value, json};
+
+use super::draft::Draft;
 
 const TYPES: [&str; 7] = [
     "object", "array", "string", "integer", "number", "boolean", "null",
 ];
 
-/// The form that the value of a keyword must have, in the drafts 6, 7, 2019-09 and 2020-12.
+/// The form that the value of a keyword must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
     Text,
+    /// An id without a fragment.
+    Id,
+    /// The name of an anchor in draft 2019-09.
+    OldAnchor,
+    Anchor,
     Flag,
     List,
     Number,
@@ -17,131 +26,148 @@ pub(super) enum Form {
     Count,
     /// Names without duplicates.
     Names,
-    /// Values without duplicates, at least one.
-    Values,
     Types,
     Schema,
-    /// One schema or, before 2020-12, a list with one schema for each position.
+    /// One schema, or a list with one schema for each position.
     SchemaOrList,
     SchemaList,
     SchemaMap,
     /// A map from names to schemas or to lists of names.
     Dependencies,
+    /// A map from names to lists of names.
+    NamesMap,
+    FlagMap,
 }
 
-/// The keywords whose values must have a certain form. Values of other keywords are not checked
-/// here.
-const KEYWORDS: [(Form, &[&str]); 14] = [
+const ALL: RangeInclusive<Draft> = Draft::Draft4..=Draft::Draft2020;
+const ONLY_4: RangeInclusive<Draft> = Draft::Draft4..=Draft::Draft4;
+const BEFORE_2020: RangeInclusive<Draft> = Draft::Draft4..=Draft::Draft2019;
+const SINCE_6: RangeInclusive<Draft> = Draft::Draft6..=Draft::Draft2020;
+const SINCE_7: RangeInclusive<Draft> = Draft::Draft7..=Draft::Draft2020;
+const SINCE_2019: RangeInclusive<Draft> = Draft::Draft2019..=Draft::Draft2020;
+const ONLY_2019: RangeInclusive<Draft> = Draft::Draft2019..=Draft::Draft2019;
+const ONLY_2020: RangeInclusive<Draft> = Draft::Draft2020..=Draft::Draft2020;
+
+/// The keywords whose values must have a certain form, as in the meta-schemas of the drafts. Where
+/// drafts differ, the first entry of a keyword is the form in draft 7, if draft 7 has the keyword.
+const KEYWORDS: [(RangeInclusive<Draft>, Form, &[&str]); 38] = [
     (
+        ALL,
         Form::Text,
-        &[
-            "$anchor",
-            "$comment",
-            "$dynamicAnchor",
-            "$dynamicRef",
-            "$id",
-            "$recursiveRef",
-            "$ref",
-            "$schema",
-            "contentEncoding",
-            "contentMediaType",
-            "description",
-            "format",
-            "pattern",
-            "title",
-        ],
+        &["$schema", "description", "format", "pattern", "title"],
     ),
+    (ONLY_4, Form::Text, &["id"]),
+    (Draft::Draft6..=Draft::Draft7, Form::Text, &["$id"]),
+    (SINCE_2019, Form::Id, &["$id"]),
+    (SINCE_6, Form::Text, &["$ref"]),
     (
-        Form::Flag,
-        &[
-            "$recursiveAnchor",
-            "deprecated",
-            "readOnly",
-            "uniqueItems",
-            "writeOnly",
-        ],
+        SINCE_7,
+        Form::Text,
+        &["$comment", "contentEncoding", "contentMediaType"],
     ),
-    (Form::List, &["examples"]),
+    (SINCE_2019, Form::Text, &["$recursiveRef"]),
+    (ONLY_2020, Form::Text, &["$dynamicRef"]),
+    (ONLY_2019, Form::OldAnchor, &["$anchor"]),
+    (ONLY_2019, Form::Flag, &["$recursiveAnchor"]),
     (
+        ONLY_2020,
+        Form::Anchor,
+        &["$anchor", "$dynamicAnchor", "$recursiveAnchor"],
+    ),
+    (ALL, Form::Flag, &["uniqueItems"]),
+    (SINCE_7, Form::Flag, &["readOnly", "writeOnly"]),
+    (SINCE_2019, Form::Flag, &["deprecated"]),
+    (ALL, Form::List, &["enum"]),
+    (SINCE_6, Form::List, &["examples"]),
+    (ALL, Form::Number, &["maximum", "minimum"]),
+    (
+        SINCE_6,
         Form::Number,
-        &["exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"],
+        &["exclusiveMaximum", "exclusiveMinimum"],
     ),
-    (Form::Positive, &["multipleOf"]),
     (
+        ONLY_4,
+        Form::Flag,
+        &["exclusiveMaximum", "exclusiveMinimum"],
+    ),
+    (ALL, Form::Positive, &["multipleOf"]),
+    (
+        ALL,
         Form::Count,
         &[
-            "maxContains",
             "maxItems",
             "maxLength",
             "maxProperties",
-            "minContains",
             "minItems",
             "minLength",
             "minProperties",
         ],
     ),
-    (Form::Names, &["required"]),
-    (Form::Values, &["enum"]),
-    (Form::Types, &["type"]),
+    (SINCE_2019, Form::Count, &["maxContains", "minContains"]),
+    (ALL, Form::Names, &["required"]),
+    (ALL, Form::Types, &["type"]),
+    (ALL, Form::Schema, &["additionalProperties", "not"]),
+    (BEFORE_2020, Form::Schema, &["additionalItems"]),
+    (SINCE_6, Form::Schema, &["contains", "propertyNames"]),
+    (SINCE_7, Form::Schema, &["else", "if", "then"]),
     (
+        SINCE_2019,
         Form::Schema,
-        &[
-            "additionalItems",
-            "additionalProperties",
-            "contains",
-            "contentSchema",
-            "else",
-            "if",
-            "not",
-            "propertyNames",
-            "then",
-            "unevaluatedItems",
-            "unevaluatedProperties",
-        ],
+        &["contentSchema", "unevaluatedItems", "unevaluatedProperties"],
     ),
-    (Form::SchemaOrList, &["items"]),
+    (BEFORE_2020, Form::SchemaOrList, &["items"]),
+    (ONLY_2020, Form::Schema, &["items"]),
+    (ALL, Form::SchemaList, &["allOf", "anyOf", "oneOf"]),
+    (ONLY_2020, Form::SchemaList, &["prefixItems"]),
     (
-        Form::SchemaList,
-        &["allOf", "anyOf", "oneOf", "prefixItems"],
-    ),
-    (
+        ALL,
         Form::SchemaMap,
-        &[
-            "$defs",
-            "definitions",
-            "dependentSchemas",
-            "patternProperties",
-            "properties",
-        ],
+        &["definitions", "patternProperties", "properties"],
     ),
-    (Form::Dependencies, &["dependencies"]),
+    (SINCE_2019, Form::SchemaMap, &["$defs", "dependentSchemas"]),
+    (ALL, Form::Dependencies, &["dependencies"]),
+    (SINCE_2019, Form::NamesMap, &["dependentRequired"]),
+    (SINCE_2019, Form::FlagMap, &["$vocabulary"]),
 ];
 
-/// The form of a keyword's value; `None` for keywords that are not in [`KEYWORDS`].
+/// The form of a keyword's value in any draft; `None` for keywords that are not in [`KEYWORDS`].
 pub(super) fn form(keyword: &str) -> Option<Form> {
-    let found = KEYWORDS.iter().find(|(_, names)| names.contains(&keyword));
-    found.map(|(form, _)| *form)
+    let mut found = KEYWORDS.iter();
+    let found = found.find(|(_, _, names)| names.contains(&keyword));
+    found.map(|(_, form, _)| *form)
+}
+
+/// The form of a keyword's value in one draft.
+pub(super) fn form_in(draft: Draft, keyword: &str) -> Option<Form> {
+    let mut found = KEYWORDS.iter();
+    let found =
+        found.find(|(drafts, _, names)| drafts.contains(&draft) && names.contains(&keyword));
+    found.map(|(_, form, _)| *form)
 }
 
 /// A JSON Schema that describes JSON Schemas of any draft, for editors. `itself` is a reference to
 /// the returned schema, which accepts more than [`check`](super::check()) does.
 pub fn outline(itself: &str) -> Value {
-    let properties: Map<String, Value> = KEYWORDS
-        .iter()
-        .flat_map(|(form, names)| names.iter().map(|name| (*name, *form)))
-        .map(|(name, form)| (name.to_owned(), form.outline(itself)))
+    let newer = KEYWORDS.iter().filter(|(drafts, ..)| *drafts != ONLY_4);
+    let names = newer.flat_map(|(_, _, names)| *names);
+    let properties: Map<String, Value> = names
+        .filter_map(|name| Some(((*name).to_owned(), form(name)?.outline(itself))))
         .collect();
     json!({"type": ["object", "boolean"], "properties": properties})
 }
 
 impl Form {
     pub(super) fn accepts(self, value: &Value) -> bool {
+        let text = |test: &dyn Fn(&str) -> bool| value.as_str().is_some_and(test);
         let array = |test: &dyn Fn(&[Value]) -> bool| value.as_array().is_some_and(|v| test(v));
         let map = |test: &dyn Fn(&Value) -> bool| {
             value.as_object().is_some_and(|map| map.values().all(test))
         };
         match self {
             Self::Text => value.is_string(),
+            Self::Id => text(&|id| !id.strip_suffix('#').unwrap_or(id).contains('#')),
+            Self::OldAnchor => text(&|name| is_anchor(name, "", "-.:_")),
+            Self::Anchor => text(&|name| is_anchor(name, "_", "-._")),
             Self::Flag => value.is_boolean(),
             Self::List => value.is_array(),
             Self::Number => value.is_number(),
@@ -150,7 +176,6 @@ impl Form {
                 .as_f64()
                 .is_some_and(|number| number >= 0.0 && number.fract() == 0.0),
             Self::Names => is_names(value),
-            Self::Values => array(&|values| !values.is_empty() && first_repeated(values).is_none()),
             Self::Types => match value {
                 Value::Array(types) => {
                     !types.is_empty()
@@ -164,6 +189,8 @@ impl Form {
             Self::SchemaList => array(&|list| !list.is_empty() && list.iter().all(is_schema)),
             Self::SchemaMap => map(&is_schema),
             Self::Dependencies => map(&|value| is_schema(value) || is_names(value)),
+            Self::NamesMap => map(&is_names),
+            Self::FlagMap => map(&Value::is_boolean),
         }
     }
 
@@ -172,7 +199,7 @@ impl Form {
         let names = || json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true});
         let list = || json!({"type": "array", "items": schema(), "minItems": 1});
         match self {
-            Self::Text => json!({"type": "string"}),
+            Self::Text | Self::Id | Self::OldAnchor | Self::Anchor => json!({"type": "string"}),
             Self::Flag => json!({"type": "boolean"}),
             Self::List => json!({"type": "array"}),
             // In draft 4, `exclusiveMinimum` and `exclusiveMaximum` are booleans.
@@ -180,7 +207,6 @@ impl Form {
             Self::Positive => json!({"type": "number", "exclusiveMinimum": 0}),
             Self::Count => json!({"type": "integer", "minimum": 0}),
             Self::Names => names(),
-            Self::Values => json!({"type": "array"}),
             Self::Types => {
                 let one = json!({"type": "string", "enum": TYPES});
                 json!({"anyOf": [one.clone(), {"type": "array", "items": one, "minItems": 1}]})
@@ -193,6 +219,8 @@ impl Form {
                 let value = json!({"anyOf": [schema(), names()]});
                 json!({"type": "object", "additionalProperties": value})
             }
+            Self::NamesMap => json!({"type": "object", "additionalProperties": names()}),
+            Self::FlagMap => json!({"type": "object", "additionalProperties": {"type": "boolean"}}),
         }
     }
 
@@ -200,13 +228,14 @@ impl Form {
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Text => "a string",
+            Self::Id => "a string without a fragment",
+            Self::OldAnchor | Self::Anchor => "a name such as `item-1`",
             Self::Flag => "true or false",
             Self::List => "an array",
             Self::Number => "a number",
             Self::Positive => "a number greater than 0",
             Self::Count => "a whole number of at least 0",
             Self::Names => "an array of different strings",
-            Self::Values => "an array of different values",
             Self::Types => {
                 "one of object, array, string, integer, number, boolean and null, or an array of them"
             }
@@ -215,6 +244,8 @@ impl Form {
             Self::SchemaList => "an array of schemas, at least one",
             Self::SchemaMap => "an object whose values are schemas",
             Self::Dependencies => "an object whose values are schemas or arrays of names",
+            Self::NamesMap => "an object whose values are arrays of different strings",
+            Self::FlagMap => "an object whose values are true or false",
         }
     }
 }
@@ -283,6 +314,15 @@ pub(super) fn first_repeated(values: &[Value]) -> Option<&Value> {
     // Users choose the number of values, and comparing all pairs would take quadratic time.
     let mut seen = std::collections::HashSet::new();
     values.iter().find(|value| !seen.insert(value.to_string()))
+}
+
+/// Whether `name` begins with a letter or a character of `first`, and has only letters, digits and
+/// characters of `rest`.
+fn is_anchor(name: &str, first: &str, rest: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || first.contains(c))
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || rest.contains(c))
 }
 
 fn is_names(value: &Value) -> bool {

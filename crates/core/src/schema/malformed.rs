@@ -1,130 +1,158 @@
-//! Messages for schemas that the meta-schema of their dialect does not allow.
+//! Checks the values of keywords, with the rules of the meta-schemas.
+//!
+//! Formats, such as that of a URI, are not checked: newer drafts do not require it. References and
+//! regular expressions have checks of their own.
 
-use jsonschema::error::{ValidationError, ValidationErrorKind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     SchemaError,
-    keyword::{Form, first_repeated, form, is_schema, unknown_type},
+    draft::{DIALECTS, Draft},
+    keyword::{Below, Form, first_repeated, form_in, subschemas, unknown_type},
 };
 
 /// Longest value in a message, in characters.
 const SHOWN_MAX: usize = 100;
 
-/// Values of `$schema`, without a final `#`.
-const DIALECTS: [&str; 5] = [
-    "https://json-schema.org/draft/2020-12/schema",
-    "https://json-schema.org/draft/2019-09/schema",
-    "http://json-schema.org/draft-07/schema",
-    "http://json-schema.org/draft-06/schema",
-    "http://json-schema.org/draft-04/schema",
-];
-
-pub(super) fn check_dialect(schema: &Value) -> Result<(), SchemaError> {
+/// The draft that a schema names; the newest draft if the schema names none.
+pub(super) fn draft_of(schema: &Value) -> Result<Draft, SchemaError> {
+    let (newest, draft) = DIALECTS[0];
     let Some(Value::String(dialect)) = schema.get("$schema") else {
-        return Ok(());
+        return Ok(draft);
     };
-    if DIALECTS.contains(&dialect.trim_end_matches('#')) {
-        return Ok(());
-    }
-    let message = format!(
-        "`{}` is not a dialect of JSON Schema that svc supports; write `{}`, or omit `$schema`",
-        shorten(dialect),
-        DIALECTS[0]
-    );
-    let at = vec!["$schema".to_owned()];
-    Err(SchemaError::Malformed { at, message })
+    Draft::named(dialect).ok_or_else(|| {
+        let message = format!(
+            "`{}` is not a dialect of JSON Schema that svc supports; write `{newest}`, or omit `$schema`",
+            shorten(dialect)
+        );
+        let at = vec!["$schema".to_owned()];
+        SchemaError::Malformed { at, message }
+    })
 }
 
-/// The JSON pointer to the fault. Where the meta-schema has alternatives, such as a schema or a list
-/// of schemas, each alternative has errors: the deepest one is in the alternative that was meant.
-pub(super) fn pointer_to_fault(error: &ValidationError<'_>) -> String {
-    let alternatives = match error.kind() {
-        ValidationErrorKind::AnyOf { context } => context.as_slice(),
-        _ => &[],
+/// Checks a schema and every schema inside it.
+pub(super) fn check_values(schema: &Value, draft: Draft) -> Result<(), SchemaError> {
+    let mut check = Check {
+        draft,
+        at: Vec::new(),
     };
-    let inside = alternatives.iter().flatten().map(pointer_to_fault);
-    let pointers = std::iter::once(error.instance_path().to_string()).chain(inside);
-    let deepest = pointers.max_by_key(|pointer| pointer.matches('/').count());
-    deepest.unwrap_or_default()
+    check.schema(schema)
 }
 
-/// Describes the fault at a JSON pointer.
-pub(super) fn explain(schema: &Value, pointer: &str) -> SchemaError {
-    let steps = pointer.split('/').skip(1);
-    let mut steps = steps.map(|step| step.replace("~1", "/").replace("~0", "~"));
-    let (mut at, mut here) = (Vec::new(), schema);
-    // At the start of each iteration, `here` must be a schema, and the next step is a keyword.
-    loop {
-        if !is_schema(here) {
-            let message = format!(
-                "a schema must be an object, true or false, not {}",
-                show(here)
-            );
-            return SchemaError::Malformed { at, message };
-        }
-        let Some(keyword) = steps.next() else {
-            let message = "this combination of keywords is not allowed by JSON Schema".to_owned();
-            return SchemaError::Malformed { at, message };
+struct Check {
+    draft: Draft,
+    /// The path to the value that is checked.
+    at: Vec<String>,
+}
+
+impl Check {
+    fn schema(&mut self, schema: &Value) -> Result<(), SchemaError> {
+        let Value::Object(object) = schema else {
+            let (is_allowed, allowed) = match self.draft {
+                Draft::Draft4 => (false, "an object"),
+                _ => (schema.is_boolean(), "an object, true or false"),
+            };
+            let message = || format!("a schema must be {allowed}, not {}", show(schema));
+            return self.require(is_allowed, message);
         };
-        let value = &here[keyword.as_str()];
-        at.push(keyword.clone());
-        let form = form(&keyword);
-        here = match form {
-            Some(Form::Schema) => value,
-            Some(Form::SchemaOrList) if !value.is_array() => value,
-            Some(Form::SchemaOrList | Form::SchemaList | Form::SchemaMap | Form::Dependencies) => {
-                match steps
-                    .next()
-                    .and_then(|step| Some((get(value, &step)?, step)))
-                {
-                    Some((inner, step))
-                        if !(form == Some(Form::Dependencies) && inner.is_array()) =>
-                    {
-                        at.push(step);
-                        inner
-                    }
-                    _ => return explain_value(at, &keyword, form, value),
-                }
+        if self.draft == Draft::Draft4 {
+            self.bounds(object)?;
+        }
+        for (keyword, value) in object {
+            if let Some(form) = form_in(self.draft, keyword) {
+                self.at.push(keyword.clone());
+                self.value(keyword, form, value)?;
+                self.at.pop();
             }
-            _ => return explain_value(at, &keyword, form, value),
-        };
-    }
-}
-
-/// A member or an element.
-fn get<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
-    match value {
-        Value::Array(list) => list.get(step.parse::<usize>().ok()?),
-        other => other.get(step),
-    }
-}
-
-fn explain_value(at: Vec<String>, keyword: &str, form: Option<Form>, value: &Value) -> SchemaError {
-    if form == Some(Form::Types)
-        && let Some(found) = unknown_type(value)
-    {
-        let found = shorten(found);
-        return SchemaError::UnknownType { at, found };
-    }
-    let repeated = match (form, value) {
-        (Some(Form::Types | Form::Names | Form::Values), Value::Array(list)) => {
-            first_repeated(list)
         }
+        Ok(())
+    }
+
+    /// In draft 4, `exclusiveMinimum` is a property of `minimum`.
+    fn bounds(&self, object: &Map<String, Value>) -> Result<(), SchemaError> {
+        for (exclusive, bound) in [
+            ("exclusiveMinimum", "minimum"),
+            ("exclusiveMaximum", "maximum"),
+        ] {
+            let has_bound = !object.contains_key(exclusive) || object.contains_key(bound);
+            self.require(has_bound, || {
+                format!("`{exclusive}` needs `{bound}` in draft 4")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, keyword: &str, form: Form, value: &Value) -> Result<(), SchemaError> {
+        let is_old = self.draft == Draft::Draft4;
+        if is_old && keyword.starts_with("additional") && value.is_boolean() {
+            return Ok(());
+        }
+        for (below, inner) in subschemas(keyword, value) {
+            if form == Form::Dependencies && inner.is_array() {
+                continue;
+            }
+            let step = match below {
+                Below::Itself => None,
+                Below::Index(index) => Some(index.to_string()),
+                Below::Name(name) => Some(name.to_owned()),
+            };
+            let depth = self.at.len();
+            self.at.extend(step);
+            self.schema(inner)?;
+            self.at.truncate(depth);
+        }
+        if form == Form::Types
+            && let Some(found) = unknown_type(value)
+        {
+            let (at, found) = (self.at.clone(), shorten(found));
+            return Err(SchemaError::UnknownType { at, found });
+        }
+        let fits = form.accepts(value) && !(is_old && is_newer(form, value));
+        self.require(fits, || explain(keyword, form, value))
+    }
+
+    fn require(
+        &self,
+        is_fulfilled: bool,
+        message: impl FnOnce() -> String,
+    ) -> Result<(), SchemaError> {
+        match is_fulfilled {
+            true => Ok(()),
+            false => Err(SchemaError::Malformed {
+                at: self.at.clone(),
+                message: message(),
+            }),
+        }
+    }
+}
+
+/// Whether draft 4 does not allow a value that later drafts allow: an empty list of names, or a
+/// count such as `2.0`.
+fn is_newer(form: Form, value: &Value) -> bool {
+    let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    match form {
+        Form::Names => is_empty(value),
+        Form::Dependencies => value
+            .as_object()
+            .is_some_and(|map| map.values().any(is_empty)),
+        Form::Count => !value.is_u64(),
+        _ => false,
+    }
+}
+
+fn explain(keyword: &str, form: Form, value: &Value) -> String {
+    let repeated = match (form, value) {
+        (Form::Types | Form::Names, Value::Array(list)) => first_repeated(list),
         _ => None,
     };
-    let message = match (repeated, form) {
-        (Some(repeated), _) => format!("`{keyword}` has {} twice", show(repeated)),
-        (None, Some(form)) if !form.accepts(value) => {
-            format!(
-                "`{keyword}` must be {}, not {}",
-                form.describe(),
-                show(value)
-            )
-        }
-        _ => format!("`{keyword}` must not be {} in JSON Schema", show(value)),
-    };
-    SchemaError::Malformed { at, message }
+    match repeated {
+        Some(repeated) => format!("`{keyword}` has {} twice", show(repeated)),
+        None => format!(
+            "`{keyword}` must be {}, not {}",
+            form.describe(),
+            show(value)
+        ),
+    }
 }
 
 fn show(value: &Value) -> String {
@@ -140,3 +168,6 @@ fn shorten(text: &str) -> String {
         None => text.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

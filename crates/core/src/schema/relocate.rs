@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Write};
 use serde_json::{Map, Value};
 
 use super::{
-    keyword::{form, subschemas},
+    keyword::{first_repeated, form, subschemas},
     references::{REFERENCES, Reference, Scan, percent_decode},
 };
 
@@ -108,7 +108,8 @@ impl Move<'_> {
         for (keyword, value) in object {
             let is_reference = REFERENCES.contains(&keyword.as_str());
             let is_identifier = IDENTIFIERS.contains(&keyword.as_str());
-            let fits = form(keyword).is_none_or(|form| form.accepts(value));
+            let fits = form(keyword).is_none_or(|form| form.accepts(value))
+                && !(keyword == "enum" && is_loose(value));
             // Many programs follow every member named `$ref`, even inside data.
             let misleads = subschemas(keyword, value).is_empty() && self.misleads(value);
             if !is_reference && !is_identifier && fits && !misleads {
@@ -148,6 +149,12 @@ impl Move<'_> {
             _ => false,
         }
     }
+}
+
+/// Whether the value of `enum` is empty or has duplicates. Some readers refuse that.
+fn is_loose(values: &Value) -> bool {
+    let values = values.as_array().map_or(&[][..], Vec::as_slice);
+    values.is_empty() || first_repeated(values).is_some()
 }
 
 /// A JSON pointer as the fragment of a URI.

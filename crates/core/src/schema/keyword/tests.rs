@@ -1,7 +1,7 @@
 use super::*;
 
 /// A keyword of each form, the phrase in messages, values of the form, and values of another form.
-fn samples() -> [(&'static str, &'static str, Value, Value); 14] {
+fn samples() -> [(&'static str, &'static str, Value, Value); 16] {
     let schema = "a schema: an object, true or false";
     [
         (
@@ -47,10 +47,22 @@ fn samples() -> [(&'static str, &'static str, Value, Value); 14] {
             json!(["a", null, [1], ["a", 1], ["a", "b", "a"]]),
         ),
         (
-            "enum",
-            "an array of different values",
-            json!([[1], [null, {}, "1", 1]]),
-            json!(["a", null, {}, [], [1, 2, 1]]),
+            "$vocabulary",
+            "an object whose values are true or false",
+            json!([{}, {"a": true, "b": false}]),
+            json!([null, true, [true], {"a": true, "b": 1}]),
+        ),
+        (
+            "dependentRequired",
+            "an object whose values are arrays of different strings",
+            json!([{}, {"a": [], "b": ["c"]}]),
+            json!([null, ["a"], {"a": "b"}, {"a": ["b", "b"]}]),
+        ),
+        (
+            "$dynamicAnchor",
+            "a name such as `item-1`",
+            json!(["a", "_a-1.b"]),
+            json!([null, "", "1a", "-a", "a:b", "a b", "é"]),
         ),
         (
             "type",
@@ -110,6 +122,12 @@ fn each_keyword_accepts_values_of_its_form_only() {
             assert!(!form.accepts(value), "{keyword}: {value}");
         }
     }
+    let id = form_in(Draft::Draft2019, "$id").expect("a form");
+    assert_eq!(id.describe(), "a string without a fragment");
+    let accepted = ["", "#", "a#", "a"].map(|text| id.accepts(&json!(text)));
+    assert_eq!(accepted, [true; 4]);
+    let refused = ["#a", "a#b", "a##"].map(|text| id.accepts(&json!(text)));
+    assert_eq!(refused, [false; 3]);
     assert_eq!(form("x-color"), None);
     assert_eq!(form("const"), None);
 }
