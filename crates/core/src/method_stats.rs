@@ -36,7 +36,8 @@ pub const ALL_USERS: UserId = UserId::NIL;
 /// The prefix of the names of sinks. No name of a method contains a slash.
 const SINK_PREFIX: &str = "sink/";
 
-const VERSION: u8 = 1;
+/// The first byte of a block.
+pub const VERSION: u8 = 1;
 /// The minimum number of bytes of a method in a block.
 const METHOD_BYTES_MIN: usize = 3;
 

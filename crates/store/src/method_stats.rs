@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use svc_core::{
     Id, Timestamp, UserId,
-    journal::BlockError,
-    method_stats::{ALL_USERS, MethodCount, MethodCounts, StatsRange, start_of},
+    method_stats::{ALL_USERS, MethodCount, MethodCounts, StatsRange, VERSION, start_of},
 };
 use uuid::Uuid;
 
@@ -31,7 +30,7 @@ pub enum StatsTable {
 
 struct Statements {
     list: &'static str,
-    /// The block with the earliest start among those that have the same period.
+    /// The block with the earliest start among those that have the same period and version.
     find_oldest: &'static str,
     list_period: &'static str,
     insert: &'static str,
@@ -50,12 +49,14 @@ macro_rules! statements {
             find_oldest: concat!(
                 "SELECT owner_id, starts_at FROM ",
                 $table,
-                " WHERE period_ms = ?1 AND starts_at < ?2 ORDER BY starts_at LIMIT 1"
+                " WHERE period_ms = ?1 AND starts_at < ?2 AND substr(data, 1, 1) = ?3
+                  ORDER BY starts_at LIMIT 1"
             ),
             list_period: concat!(
                 "SELECT id, data FROM ",
                 $table,
-                " WHERE owner_id = ?1 AND starts_at >= ?2 AND starts_at < ?3 AND period_ms <= ?4"
+                " WHERE owner_id = ?1 AND starts_at >= ?2 AND starts_at < ?3 AND period_ms <= ?4
+                  AND substr(data, 1, 1) = ?5"
             ),
             insert: concat!(
                 "INSERT INTO ",
@@ -158,7 +159,8 @@ pub fn visit(
 
 /// Merges blocks that are too old for their [`StatsRange`] into a block of the next range, which
 /// has longer periods. One call replaces the blocks of one owner within one such longer period.
-/// Returns whether there may be more to merge.
+/// Returns whether there may be more to merge. Blocks of another version are left to the servers that
+/// can read them.
 pub fn merge(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<bool, StoreError> {
     for range in StatsRange::ALL {
         let Some(next) = range.next() else { continue };
@@ -166,11 +168,10 @@ pub fn merge(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<bool,
         let before = start_of(range.first(now), longer);
         let oldest: Option<(UserId, Timestamp)> = tx.find(
             table.statements().find_oldest,
-            values![millis(period), before],
+            values![millis(period), before, vec![VERSION]],
         )?;
-        if let Some((owner, starts_at)) = oldest
-            && merge_period(tx, table, owner, start_of(starts_at, longer), longer)?
-        {
+        if let Some((owner, starts_at)) = oldest {
+            merge_period(tx, table, owner, start_of(starts_at, longer), longer)?;
             return Ok(true);
         }
     }
@@ -181,10 +182,15 @@ pub fn merge(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<bool,
 /// is not 0.
 pub fn prune(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<usize, StoreError> {
     let before = StatsRange::Month.first(now);
-    tx.count_changes(
-        table.statements().prune,
-        values![millis(StatsRange::Month.step()), before, REMOVED_MAX],
-    )
+    let mut removed = 0;
+    // Blocks of another version keep their short period.
+    for range in StatsRange::ALL {
+        removed += tx.count_changes(
+            table.statements().prune,
+            values![millis(range.step()), before, REMOVED_MAX],
+        )?;
+    }
+    Ok(removed)
 }
 
 /// Removes the blocks that count the calls of a deleted user. The foreign key of the other table
@@ -193,24 +199,28 @@ pub(crate) fn delete_calls_of(tx: &mut Tx<'_>, user: UserId) -> Result<(), Store
     tx.execute("DELETE FROM call_stats WHERE owner_id = ?1", values![user])
 }
 
-/// Replaces all blocks of an owner in a period by one. Returns whether this was possible.
+/// Replaces all blocks of an owner in a period by one.
 fn merge_period(
     tx: &mut Tx<'_>,
     table: StatsTable,
     owner: UserId,
     starts_at: Timestamp,
     period: Duration,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let blocks: Vec<Block> = tx.list(
         table.statements().list_period,
-        values![owner, starts_at, starts_at.plus(period), millis(period)],
+        values![
+            owner,
+            starts_at,
+            starts_at.plus(period),
+            millis(period),
+            vec![VERSION]
+        ],
     )?;
     let mut merged = MethodCounts::default();
     for block in &blocks {
         match MethodCounts::decode(&block.data) {
             Ok(counts) => merged.add_all(&counts),
-            // A server with a newer version of svc wrote the block, and will merge it.
-            Err(BlockError::Version(_)) => return Ok(false),
             Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %block.id,
                 "removed a damaged block of the statistics of calls: {error}"
             ),
@@ -219,8 +229,7 @@ fn merge_period(
     for block in &blocks {
         tx.send(table.statements().delete, values![block.id])?;
     }
-    insert(tx, table, owner, starts_at, period, &merged)?;
-    Ok(true)
+    insert(tx, table, owner, starts_at, period, &merged)
 }
 
 fn insert(

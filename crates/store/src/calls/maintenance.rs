@@ -65,9 +65,8 @@ pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, 
     let (kept, recent): (Vec<_>, Vec<_>) = heads.into_iter().partition(|head| head.kept);
     let is_aged = |head: &&BlockHead| head.first_at < keep.since.minus(AGED_AFTER);
     if let Some(aged) = kept.iter().find(is_aged) {
-        let mut rows = read_rows(tx, &[aged.id])?.unwrap_or_default();
+        let mut rows = take_kept(tx, &[aged.id])?;
         rows.retain(|row| row.at >= keep.since);
-        remove(tx, aged.id)?;
         insert_all(tx, owner, rows, true)?;
         return Ok(true);
     }
@@ -90,7 +89,7 @@ pub fn maintain(tx: &mut Tx<'_>, owner: UserId, keep: KeepRule) -> Result<bool, 
         // The next step merges blocks, or continues.
         return Ok(true);
     }
-    let is_merged = merge(tx, owner, &recent)? || merge(tx, owner, &kept)?;
+    let is_merged = merge(tx, owner, recent)? || merge(tx, owner, kept)?;
     Ok(payloads::maintain(tx, owner, keep)? || is_merged)
 }
 
@@ -113,7 +112,7 @@ fn sift(tx: &mut Tx<'_>, heads: &[BlockHead], keep: KeepRule) -> Result<Vec<Call
     let mut survivors = Vec::new();
     if keep.rows >= KEPT_PART {
         let ids: Vec<_> = heads.iter().map(|head| head.id).collect();
-        let rows = read_rows(tx, &ids)?.unwrap_or_default();
+        let (rows, _) = read_rows(tx, &ids)?;
         let limit = rows.len() as u64 / SURVIVING_PART;
         // Often one caller calls one method: then no row stays, and no row needs a closer look.
         let same = |row: &CallRow| row.caller == rows[0].caller && row.method == rows[0].method;
@@ -137,15 +136,28 @@ fn reduce_kept(
     let ids: Vec<_> = kept.iter().map(|head| head.id).collect();
     // Somewhat fewer than allowed, so that the next step is not needed soon.
     let limit = keep.rows / KEPT_PART * 3 / 4;
-    let rows = read_rows(tx, &ids)?.unwrap_or_default();
+    let rows = take_kept(tx, &ids)?;
     let mut rows = select(rows, |calls| choose_kept(calls, limit));
     let max = usize::try_from(keep.rows / KEPT_PART).unwrap_or(usize::MAX);
     // Only if there are more callers than rows: then the newest stay.
     rows.drain(..rows.len().saturating_sub(max));
-    for id in ids {
-        remove(tx, id)?;
-    }
     insert_all(tx, owner, rows, true)
+}
+
+/// Removes kept blocks, and returns their rows. A block of another version counts as recent from now
+/// on. So it stays until it is the oldest of too many, as any recent block.
+fn take_kept(tx: &mut Tx<'_>, ids: &[Id]) -> Result<Vec<CallRow>, StoreError> {
+    let (rows, unknown) = read_rows(tx, ids)?;
+    for id in ids {
+        match unknown.contains(id) {
+            true => tx.send(
+                "UPDATE call_blocks SET kept = 0 WHERE id = ?1",
+                values![*id],
+            )?,
+            false => remove(tx, *id)?,
+        }
+    }
+    Ok(rows)
 }
 
 fn select(rows: Vec<CallRow>, choose: impl FnOnce(&[Candidate<'_>]) -> Vec<usize>) -> Vec<CallRow> {
@@ -162,21 +174,24 @@ fn as_candidate(row: &CallRow) -> Candidate<'_> {
     }
 }
 
-/// The rows of blocks, in the order of their ids. `None` if a newer server of the zone wrote one of
-/// the blocks.
-pub(super) fn read_rows(tx: &mut Tx<'_>, ids: &[Id]) -> Result<Option<Vec<CallRow>>, StoreError> {
-    let mut rows = Vec::new();
+/// The rows of blocks, in the order of their ids. Also returns the ids of blocks of another version,
+/// which a newer server wrote.
+pub(super) fn read_rows(
+    tx: &mut Tx<'_>,
+    ids: &[Id],
+) -> Result<(Vec<CallRow>, Vec<Id>), StoreError> {
+    let (mut rows, mut unknown) = (Vec::new(), Vec::new());
     for (id, data) in read_blocks(tx, ids)? {
         match decode(&data) {
             Ok(mut decoded) => rows.append(&mut decoded),
-            Err(BlockError::Version(_)) => return Ok(None),
+            Err(BlockError::Version(_)) => unknown.push(id),
             Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %id,
                 "a block of the call journal is damaged: {error}"
             ),
         }
     }
     rows.sort_unstable_by_key(CallRow::id);
-    Ok(Some(rows))
+    Ok((rows, unknown))
 }
 
 fn insert_all(
@@ -202,23 +217,26 @@ pub fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
     Ok(removed + payloads::prune(tx, since)?)
 }
 
-/// Merges small blocks, which are all kept or all recent.
-fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[BlockHead]) -> Result<bool, StoreError> {
-    let counts: Vec<_> = heads.iter().map(|head| head.row_count).collect();
-    let chosen = choose_merge(&counts);
-    if chosen.is_empty() {
-        return Ok(false);
+/// Merges small blocks, which are all kept or all recent. Blocks of another version are left to the
+/// servers that can read them.
+fn merge(tx: &mut Tx<'_>, owner: UserId, mut heads: Vec<BlockHead>) -> Result<bool, StoreError> {
+    loop {
+        let counts: Vec<_> = heads.iter().map(|head| head.row_count).collect();
+        let chosen = choose_merge(&counts);
+        let Some(first) = chosen.first() else {
+            return Ok(false);
+        };
+        let ids: Vec<Id> = chosen.iter().map(|at| heads[*at].id).collect();
+        let (rows, unknown) = read_rows(tx, &ids)?;
+        if unknown.is_empty() {
+            for id in ids {
+                remove(tx, id)?;
+            }
+            insert_all(tx, owner, rows, heads[*first].kept)?;
+            return Ok(true);
+        }
+        heads.retain(|head| !unknown.contains(&head.id));
     }
-    let ids: Vec<Id> = chosen.iter().map(|at| heads[*at].id).collect();
-    // A newer server of the zone wrote a block. That server will merge the blocks.
-    let Some(rows) = read_rows(tx, &ids)? else {
-        return Ok(false);
-    };
-    for id in ids {
-        remove(tx, id)?;
-    }
-    insert_all(tx, owner, rows, heads[chosen[0]].kept)?;
-    Ok(true)
 }
 
 fn remove(tx: &mut Tx<'_>, id: Id) -> Result<(), StoreError> {

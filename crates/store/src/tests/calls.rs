@@ -2,6 +2,7 @@
 
 mod fairness;
 mod payloads;
+mod versions;
 mod visit;
 
 use std::collections::BTreeSet;

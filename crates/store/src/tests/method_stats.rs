@@ -151,22 +151,28 @@ async fn blocks_that_cannot_be_read_are_left_or_removed(engine: &TestEngine) {
     let newer = |data: Vec<u8>| {
         move |tx: &mut Tx<'_>| {
             tx.execute(
-                "UPDATE method_stats SET data = ?1 WHERE starts_at = ?2",
+                "UPDATE method_stats SET data = ?1 WHERE starts_at = ?2 AND period_ms = 60000",
                 values![data, NOW],
             )
         }
     };
-    // A block of a newer svc is kept until that svc merges it.
+    // A block of a newer svc stays until that svc merges it. The others are merged.
     store.write(newer(vec![99])).await.expect("changed");
     let later = NOW.plus(MINUTE * 60 * 3);
     merge_all(&store, later).await;
-    assert_eq!(blocks(&store).await, 4);
-    assert_eq!(calls(&store, ann, "a", NOW).await, 3);
+    assert_eq!(blocks(&store).await, 2);
+    assert_eq!(calls(&store, ann, "a", Timestamp(0)).await, 3);
     // A damaged block does not stop the merging of the others.
+    append(&store, ann, NOW.plus(MINUTE), counts("a", 1)).await;
     store.write(newer(vec![1, 200])).await.expect("changed");
     merge_all(&store, later).await;
-    assert_eq!(calls(&store, ann, "a", Timestamp(0)).await, 3);
+    assert_eq!(calls(&store, ann, "a", Timestamp(0)).await, 4);
     assert_eq!(blocks(&store).await, 1);
+    // A block that no svc merges is removed after a month, as all others.
+    append(&store, ann, NOW, counts("a", 1)).await;
+    store.write(newer(vec![99])).await.expect("changed");
+    merge_all(&store, NOW.plus(MINUTE * 60 * 24 * 32)).await;
+    assert_eq!(blocks(&store).await, 0);
 }
 
 async fn calls_of_users_and_of_all_users_are_separate_series(engine: &TestEngine) {

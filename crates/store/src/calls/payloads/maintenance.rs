@@ -61,9 +61,8 @@ pub(in crate::calls) fn maintain(
     let (kept, recent): (Vec<_>, Vec<_>) = heads.into_iter().partition(|head| head.kept);
     let is_aged = |head: &&PayloadHead| head.first_at < keep.since.minus(AGED_AFTER);
     if let Some(aged) = kept.iter().find(is_aged) {
-        let mut payloads = read_all(tx, std::slice::from_ref(aged))?;
+        let mut payloads = take_kept(tx, std::slice::from_ref(aged))?;
         payloads.retain(|payload| time_of(payload.id) >= keep.since);
-        remove(tx, aged.id)?;
         insert_all(tx, owner, payloads, true)?;
         return Ok(true);
     }
@@ -89,7 +88,7 @@ pub(in crate::calls) fn maintain(
         sift(tx, owner, &recent[..sifted.max(1)], survivors)?;
         return Ok(true);
     }
-    Ok(merge(tx, owner, &recent)? || merge(tx, owner, &kept)?)
+    Ok(merge(tx, owner, recent)? || merge(tx, owner, kept)?)
 }
 
 /// Which payloads of a removed block are kept.
@@ -114,11 +113,11 @@ fn sift(
     let first = callers.next();
     let kept = match survivors {
         Survivors::OfKeptCalls if first.is_some() => {
-            let payloads = read_all(tx, heads)?;
+            let (payloads, _) = read_all(tx, heads)?;
             select(payloads, &rows, |calls| (0..calls.len()).collect())
         }
         Survivors::Share if callers.any(|other| Some(other) != first) => {
-            let payloads = read_all(tx, heads)?;
+            let (payloads, _) = read_all(tx, heads)?;
             select(payloads, &rows, |calls| {
                 choose_survivors(calls, bytes / SURVIVING_PART)
             })
@@ -141,7 +140,7 @@ fn reduce_kept(
     kept_max: u64,
 ) -> Result<bool, StoreError> {
     let rows = rows_of(tx, owner, kept)?;
-    let payloads = read_all(tx, kept)?;
+    let payloads = take_kept(tx, kept)?;
     let limit = kept_max * 3 / 4;
     let mut payloads = select(payloads, &rows, |calls| choose_kept(calls, limit));
     let size = |payload: &CallPayload| payload.bytes() as u64;
@@ -153,9 +152,6 @@ fn reduce_kept(
         bytes -= if fits { 0 } else { size(payload) };
         fits
     });
-    for head in kept {
-        remove(tx, head.id)?;
-    }
     insert_all(tx, owner, payloads, true)?;
     Ok(true)
 }
@@ -173,24 +169,45 @@ fn rows_of(
          ORDER BY kept DESC, last_at LIMIT ?4",
         values![owner, first, last, ROW_BLOCKS_MAX],
     )?;
-    let rows = read_rows(tx, &blocks)?.unwrap_or_default();
+    let (rows, _) = read_rows(tx, &blocks)?;
     Ok(rows.into_iter().map(|row| (row.id(), row)).collect())
 }
 
-/// The payloads of blocks, in the order of their calls' ids.
-fn read_all(tx: &mut Tx<'_>, heads: &[PayloadHead]) -> Result<Vec<CallPayload>, StoreError> {
-    let mut all = Vec::new();
+/// The payloads of blocks, in the order of their calls' ids. Also returns the ids of blocks of another
+/// version, which a newer server wrote.
+fn read_all<'a>(
+    tx: &mut Tx<'_>,
+    heads: impl IntoIterator<Item = &'a PayloadHead>,
+) -> Result<(Vec<CallPayload>, Vec<Id>), StoreError> {
+    let (mut all, mut unknown) = (Vec::new(), Vec::new());
     for head in heads {
         match read(tx, head.id)? {
             Some(Ok(mut payloads)) => all.append(&mut payloads),
+            Some(Err(BlockError::Version(_))) => unknown.push(head.id),
             Some(Err(error)) => tracing::error!(target: crate::LOG_TARGET, block = %head.id,
-                "removed a block of recorded payloads that cannot be read: {error}"
+                "a block of recorded payloads is damaged: {error}"
             ),
             None => {}
         }
     }
     all.sort_unstable_by_key(|payload| payload.id);
-    Ok(all)
+    Ok((all, unknown))
+}
+
+/// Removes kept blocks, and returns their payloads. A block of another version counts as recent from
+/// now on.
+fn take_kept(tx: &mut Tx<'_>, heads: &[PayloadHead]) -> Result<Vec<CallPayload>, StoreError> {
+    let (payloads, unknown) = read_all(tx, heads)?;
+    for head in heads {
+        match unknown.contains(&head.id) {
+            true => tx.send(
+                "UPDATE call_payloads SET kept = 0 WHERE id = ?1",
+                values![head.id],
+            )?,
+            false => remove(tx, head.id)?,
+        }
+    }
+    Ok(payloads)
 }
 
 /// The chosen payloads. Payloads of calls that were removed are not chosen.
@@ -224,34 +241,28 @@ fn count_expired(heads: &[PayloadHead], bytes_max: u64) -> usize {
     heads.iter().take_while(is_expired).count()
 }
 
-fn merge(tx: &mut Tx<'_>, owner: UserId, heads: &[PayloadHead]) -> Result<bool, StoreError> {
-    let sizes = heads
-        .iter()
-        .map(|head| match usize::try_from(head.byte_count) {
-            Ok(bytes) if bytes <= PAYLOAD_BLOCK_BYTES / 2 => bytes.div_ceil(PAYLOAD_ROW_BYTES),
-            // Two such blocks may not fit into one, so merging would never end.
-            _ => usize::MAX,
-        });
-    let chosen = choose_merge(&sizes.collect::<Vec<_>>());
-    let mut payloads = Vec::new();
-    for position in &chosen {
-        let block = heads[*position].id;
-        match read(tx, block)? {
-            Some(Ok(mut read)) => payloads.append(&mut read),
-            // A server with a newer version of svc wrote the block, and will merge it.
-            Some(Err(BlockError::Version(_))) => return Ok(false),
-            Some(Err(error)) => tracing::error!(target: crate::LOG_TARGET, block = %block,
-                "removed a damaged block of recorded payloads: {error}"
-            ),
-            None => {}
+/// Merges small blocks. Blocks of another version are left to the servers that can read them.
+fn merge(tx: &mut Tx<'_>, owner: UserId, mut heads: Vec<PayloadHead>) -> Result<bool, StoreError> {
+    loop {
+        let sizes = heads
+            .iter()
+            .map(|head| match usize::try_from(head.byte_count) {
+                Ok(bytes) if bytes <= PAYLOAD_BLOCK_BYTES / 2 => bytes.div_ceil(PAYLOAD_ROW_BYTES),
+                // Two such blocks may not fit into one, so merging would never end.
+                _ => usize::MAX,
+            });
+        let chosen = choose_merge(&sizes.collect::<Vec<_>>());
+        let Some(first) = chosen.first() else {
+            return Ok(false);
+        };
+        let (payloads, unknown) = read_all(tx, chosen.iter().map(|at| &heads[*at]))?;
+        if unknown.is_empty() {
+            for position in &chosen {
+                remove(tx, heads[*position].id)?;
+            }
+            insert_all(tx, owner, payloads, heads[*first].kept)?;
+            return Ok(true);
         }
+        heads.retain(|head| !unknown.contains(&head.id));
     }
-    for position in &chosen {
-        remove(tx, heads[*position].id)?;
-    }
-    let Some(first) = chosen.first() else {
-        return Ok(false);
-    };
-    insert_all(tx, owner, payloads, heads[*first].kept)?;
-    Ok(true)
 }

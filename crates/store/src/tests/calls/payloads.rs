@@ -34,7 +34,7 @@ async fn find(store: &Store, owner: UserId, wanted: &CallPayload) -> Option<Call
 }
 
 /// Which of the payloads are found, unchanged.
-async fn found(store: &Store, owner: UserId, all: &[CallPayload]) -> Vec<bool> {
+pub(super) async fn found(store: &Store, owner: UserId, all: &[CallPayload]) -> Vec<bool> {
     let mut found = Vec::new();
     for wanted in all {
         let payload = find(store, owner, wanted).await;
