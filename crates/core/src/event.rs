@@ -146,6 +146,12 @@ pub fn custom_type(given: &str) -> Result<String, EmitError> {
 /// Checks the payload of an event that a user emits.
 pub fn check_payload(payload: &RawValue) -> Result<JsonText, EmitError> {
     let payload = JsonText::parse(payload.get())?;
+    check_data(&payload)?;
+    Ok(payload)
+}
+
+/// Checks the data of an event.
+pub fn check_data(payload: &JsonText) -> Result<(), EmitError> {
     if !payload.is_object() {
         return Err(EmitError::NotAnObject(payload.type_name()));
     }
@@ -153,7 +159,7 @@ pub fn check_payload(payload: &RawValue) -> Result<JsonText, EmitError> {
     if bytes > PAYLOAD_BYTES_MAX {
         return Err(EmitError::TooLarge(bytes));
     }
-    Ok(payload)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub use oidc::{
 };
 pub use page::{
     Apps, Audit, Grants, Groups, Listing, OidcProviders, PageQuery, Roles, Schedules, Scripts,
-    Sessions, Sinks, Sources, Spaces, Templates, Tokens, Users,
+    Sessions, Sinks, Sources, Spaces, Templates, Tokens, Users, cursor_of, id_of_cursor,
 };
 pub use passkey::{
     CreatedPasskey, NewPasskey, Passkey, PasskeyChallenge, PasskeyCreation, PasskeyLogin,

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use svc_core::Id;
-use svc_protocol::api::Listing;
 pub use svc_protocol::api::PAGE_MAX;
+use svc_protocol::api::{Listing, cursor_of};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -229,7 +229,8 @@ impl<T> Page<T> {
 
     /// Converts the page to the list type that the HTTP API returns.
     pub fn into_list<L: Listing<Item = T>>(self) -> L {
-        L::from_page(self.items, self.next_cursor)
+        let next_cursor = self.next_cursor.map(|id| cursor_of(L::PATH, &id));
+        L::from_page(self.items, next_cursor)
     }
 }
 

@@ -1,8 +1,7 @@
 //! Schedules: events at certain times.
 
-use svc_core::{
-    EventId, ScheduleId, Timestamp, UserId, json_text::JsonText, schedule::MissedPolicy,
-};
+use svc_core::{EventId, ScheduleId, Timestamp, UserId};
+use svc_protocol::api::Schedule;
 
 use crate::{
     error::StoreError,
@@ -11,34 +10,13 @@ use crate::{
     sql::{Tx, values},
 };
 
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ScheduleRow {
-    pub id: ScheduleId,
-    pub owner_id: UserId,
-    pub name: String,
-    pub description: String,
-    pub cron: String,
-    pub timezone: String,
-    pub payload: JsonText,
-    pub missed: MissedPolicy,
-    pub active: bool,
-    /// The next run; `None` if the schedule is not active, or has no run in the next ten years.
-    pub next_at: Option<Timestamp>,
-    /// The last run that made an event, and that event.
-    pub last_at: Option<Timestamp>,
-    pub last_event_id: Option<EventId>,
-    /// Why the last run failed to make an event; otherwise `None`.
-    pub failure: Option<String>,
-    pub created_at: Timestamp,
-}
-
 record! {
-    ScheduleRow in "schedules": id, owner_id, name, description, cron, timezone, payload, missed,
+    Schedule in "schedules": id, owner_id, name, description, cron, timezone, payload, missed,
     active, next_at, last_at, last_event_id, failure, created_at
 }
 
 kept! {
-    ScheduleRow "schedule": ScheduleId, fixed [owner_id, last_at, last_event_id, created_at],
+    Schedule "schedule": ScheduleId, fixed [owner_id, last_at, last_event_id, created_at],
     of owner_id: UserId, unique [owner_id, name] named name,
     size "octet_length(payload) + octet_length(description)"
 }
@@ -52,11 +30,7 @@ pub fn first_due(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
 }
 
 /// At most `limit` schedules that are due, in the order of their next runs.
-pub fn list_due(
-    tx: &mut Tx<'_>,
-    now: Timestamp,
-    limit: u32,
-) -> Result<Vec<ScheduleRow>, StoreError> {
+pub fn list_due(tx: &mut Tx<'_>, now: Timestamp, limit: u32) -> Result<Vec<Schedule>, StoreError> {
     tx.list_records(
         "WHERE next_at IS NOT NULL AND next_at <= ?1 ORDER BY next_at, id LIMIT ?2",
         values![now, limit],

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use svc_core::Id;
 
 use super::{
     App, AuditEntry, Grant, Group, OidcProvider, PAGE_MAX, Role, Schedule, Script, Session, Sink,
@@ -16,8 +15,26 @@ pub struct PageQuery {
     #[schemars(range(min = 1, max = PAGE_MAX))]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
-    #[schemars(with = "Option<Id>")]
     pub cursor: Option<String>,
+}
+
+/// The cursor of a list, by its path: the id after which the list goes on, and a mark of the list.
+pub fn cursor_of(path: &str, id: &str) -> String {
+    format!("{id}.{:08x}", mark_of(path))
+}
+
+/// The id in a cursor of this list; `None` for the cursor of another list.
+pub fn id_of_cursor<'a>(path: &str, cursor: &'a str) -> Option<&'a str> {
+    let (id, mark) = cursor.rsplit_once('.')?;
+    let is_own = u32::from_str_radix(mark, 16) == Ok(mark_of(path));
+    is_own.then_some(id)
+}
+
+/// FNV-1a.
+fn mark_of(path: &str) -> u32 {
+    path.bytes().fold(0x811c_9dc5, |mark, byte| {
+        (mark ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 /// One page of records.

@@ -23,3 +23,42 @@ pub(super) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(value).map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::api::{Schedule, SchedulePatch};
+
+    #[test]
+    fn a_derived_patch_changes_the_members_that_it_has() {
+        let schedule = json!({
+            "id": "01a1dd5c-7e2f-7c3a-9b61-2f6d5a0c4e11", "name": "a", "description": "text",
+            "owner_id": "01a1dd5c-7e2f-7c3a-9b61-2f6d5a0c4e12", "cron": "0 2 * * *", "timezone": "UTC",
+            "payload": {"x": 1}, "missed": "once", "active": true, "next_at": null, "last_at": null,
+            "last_event_id": null, "failure": null, "created_at": "2026-01-01T00:00:00.000Z",
+        });
+        let before: Schedule = serde_json::from_value(schedule).expect("a schedule");
+        let patch = |body| serde_json::from_value::<SchedulePatch>(body);
+        let mut after = before.clone();
+        patch(json!({})).expect("empty").apply(&mut after);
+        assert_eq!(after, before);
+        let whole = json!({
+            "name": "b", "description": "", "cron": "1 2 * * *", "timezone": "Europe/Berlin",
+            "payload": {"y": 2}, "missed": "all", "active": false,
+        });
+        patch(whole.clone()).expect("whole").apply(&mut after);
+        let after = serde_json::to_value(&after).expect("JSON");
+        for (name, value) in whole.as_object().expect("an object") {
+            assert_eq!(&after[name], value);
+            let refused = patch(json!({name: null}));
+            assert!(refused.is_err(), "{name}: {refused:?}");
+        }
+        assert!(patch(json!({"next_at": null})).is_err());
+        let sent = serde_json::to_value(SchedulePatch {
+            active: Some(true),
+            ..SchedulePatch::default()
+        });
+        assert_eq!(sent.expect("JSON"), json!({"active": true}));
+    }
+}

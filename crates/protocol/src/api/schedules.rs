@@ -2,20 +2,20 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{Map, Value, json};
 use svc_core::{
     EventId, ScheduleId, Timestamp, UserId,
+    json_text::JsonText,
     schedule::{CRON_MAX, MissedPolicy, PREVIEW_MAX, TIMEZONE_MAX},
     source::{EVENT_NAME_MAX, EVENT_NAME_PATTERN},
 };
 
-use super::{
-    DESCRIPTION_MAX,
-    patch::{set, yes},
-};
+use svc_derive::Patch;
+
+use super::{DESCRIPTION_MAX, patch::yes};
 
 /// Emits `schedule.<name>` at the times of a cron expression.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
     pub id: ScheduleId,
     pub name: String,
@@ -24,7 +24,7 @@ pub struct Schedule {
     pub cron: String,
     pub timezone: String,
     #[schemars(with = "Map<String, Value>")]
-    pub payload: Box<RawValue>,
+    pub payload: JsonText,
     pub missed: MissedPolicy,
     pub active: bool,
     /// The next run; `None` if the schedule is not active or has no further run.
@@ -37,11 +37,16 @@ pub struct Schedule {
     pub created_at: Timestamp,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({
     "name": "nightly", "cron": "0 2 * * *", "timezone": "Europe/Berlin", "payload": {"job": "backup"},
 }))]
+#[patch(
+    SchedulePatch of Schedule,
+    "A merge patch. `payload` is replaced as a whole.",
+    example = json!({"cron": "30 2 * * *"})
+)]
 pub struct NewSchedule {
     #[schemars(length(min = 1, max = EVENT_NAME_MAX), regex(pattern = EVENT_NAME_PATTERN))]
     pub name: String,
@@ -58,7 +63,8 @@ pub struct NewSchedule {
     /// Copied into the data of each event, as `payload`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Map<String, Value>>")]
-    pub payload: Option<Box<RawValue>>,
+    #[patch(required)]
+    pub payload: Option<JsonText>,
     #[serde(default = "once")]
     pub missed: MissedPolicy,
     #[serde(default = "yes")]
@@ -71,34 +77,6 @@ fn utc() -> String {
 
 fn once() -> MissedPolicy {
     MissedPolicy::Once
-}
-
-/// A merge patch. `payload` is replaced as a whole.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"cron": "30 2 * * *"}))]
-pub struct SchedulePatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1, max = EVENT_NAME_MAX), regex(pattern = EVENT_NAME_PATTERN))]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
-    pub description: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(max = CRON_MAX))]
-    pub cron: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(max = TIMEZONE_MAX))]
-    pub timezone: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Map<String, Value>")]
-    pub payload: Option<Box<RawValue>>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "MissedPolicy")]
-    pub missed: Option<MissedPolicy>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub active: Option<bool>,
 }
 
 /// Query parameters of `GET /api/schedules/{id}/next`.

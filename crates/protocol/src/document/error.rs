@@ -78,7 +78,7 @@ impl Format {
         }
     }
 
-    fn member(self) -> &'static str {
+    pub(super) fn member(self) -> &'static str {
         match self {
             Self::Json | Self::Toml => "field",
             Self::Query => "parameter",

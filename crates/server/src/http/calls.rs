@@ -3,7 +3,9 @@
 use axum::response::sse::Event as Line;
 use futures_util::stream;
 use svc_core::Id;
-use svc_protocol::api::{CallDetail, CallQuery, CallSummary, CallSummaryQuery, Calls};
+use svc_protocol::api::{
+    CALLS_PATH, CallDetail, CallQuery, CallSummary, CallSummaryQuery, Calls, cursor_of,
+};
 use svc_store::PageRequest;
 
 use super::{
@@ -19,7 +21,12 @@ pub async fn list(
     Query(query): Query<CallQuery>,
     page: PageRequest,
 ) -> ApiResult<Json<Calls>> {
-    Ok(Json(app.call_history.list(&caller, query, page).await?))
+    let calls = app.call_history.list(&caller, query, page).await?;
+    let next_cursor = calls.next_cursor.map(|id| cursor_of(CALLS_PATH, &id));
+    Ok(Json(Calls {
+        next_cursor,
+        ..calls
+    }))
 }
 
 pub async fn summary(

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use svc_core::{EventId, pattern::Pattern};
 use svc_protocol::api::{
-    Emit, EmittedEvent, EventDeliveries, EventHistogram, EventQuery, EventRecord, Events,
+    Emit, EmittedEvent, EventDeliveries, EventHistogram, EventQuery, EventRecord, Events, cursor_of,
 };
 use svc_store::PageRequest;
 
@@ -41,7 +41,7 @@ pub async fn list(
     let page = app.history.list(&caller, query, page).await?;
     Ok(Json(Events {
         events: page.items,
-        next_cursor: page.next_cursor,
+        next_cursor: page.next_cursor.map(|id| cursor_of("/api/events", &id)),
     }))
 }
 

@@ -7,7 +7,7 @@ use std::{convert::Infallible, marker::PhantomData, sync::Arc, time::Duration};
 
 use axum::{
     body::HttpBody,
-    extract::{FromRequest, FromRequestParts, Path, Request},
+    extract::{FromRequest, FromRequestParts, MatchedPath, Path, Request},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -15,8 +15,12 @@ use http::header::ToStrError;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::{TraceContext, UserId};
-use svc_protocol::{api::PageQuery, document, jsonrpc::JSON_DEPTH_MAX};
-use svc_store::PageRequest;
+use svc_protocol::{
+    api::{PageQuery, id_of_cursor},
+    document,
+    jsonrpc::JSON_DEPTH_MAX,
+};
+use svc_store::{InvalidPage, PageRequest};
 
 pub use self::body::{CompleteBody, read_body};
 use super::{
@@ -325,7 +329,13 @@ impl FromRequestParts<App> for PageRequest {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let Query(query) = Query::<PageQuery>::from_request_parts(parts, app).await?;
-        Ok(Self::parse(query.cursor.as_deref(), query.limit)?)
+        let path = parts.extensions.get::<MatchedPath>();
+        let path = path.map_or("", MatchedPath::as_str);
+        let id = query.cursor.as_deref().map(|cursor| {
+            let id = id_of_cursor(path, cursor);
+            id.ok_or_else(|| InvalidPage::Cursor(cursor.to_owned()))
+        });
+        Ok(Self::parse(id.transpose()?, query.limit)?)
     }
 }
 

@@ -130,7 +130,7 @@ impl Identity {
             identity.apply_patch(tx, caller, &actor, &before, patch, password_hash)?;
             remove_lapsed(tx, &[id])?;
             tx.affects(ZoneChange::User(id));
-            Ok(read(tx, id)?)
+            read(tx, id)
         })
         .await
     }

@@ -91,4 +91,4 @@ INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output)
     FROM deliveries, (SELECT 1 AS attempt UNION ALL SELECT 2) a;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-INSERT INTO audit SELECT printf('a%05d', i), i, 'ann', 'x', 'user', 'u1', '{}', 1 FROM n;
+INSERT INTO audit SELECT printf('a%05d', i), i, 'ann', 'x', 'user', 'u1', '{}', 1, NULL FROM n;

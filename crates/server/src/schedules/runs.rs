@@ -10,9 +10,10 @@ use svc_core::{
     json_text::JsonText,
     schedule::{CronRule, SCHEDULE_EVENTS, plan},
 };
+use svc_protocol::api::Schedule;
 use svc_store::{
     StoreError, Tx,
-    schedules::{self, Advance, ScheduleRow},
+    schedules::{self, Advance},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -100,7 +101,7 @@ impl Schedules {
         }
     }
 
-    async fn handle(&self, row: ScheduleRow, now: Timestamp) -> Handled {
+    async fn handle(&self, row: Schedule, now: Timestamp) -> Handled {
         let Some(due) = row.next_at else {
             return Handled::Done;
         };
@@ -143,7 +144,7 @@ impl Schedules {
     }
 
     /// Moves a schedule past missed runs that its policy skips.
-    async fn skip(&self, row: &ScheduleRow, due: Timestamp, next: Option<Timestamp>) -> Handled {
+    async fn skip(&self, row: &Schedule, due: Timestamp, next: Option<Timestamp>) -> Handled {
         let advance = advance(row, due, next);
         let skipped = self.store.write(move |tx| schedules::advance(tx, &advance));
         match skipped.await {
@@ -160,7 +161,7 @@ impl Schedules {
     /// Moves a schedule past a run that could not be made, and shows the reason to its owner.
     async fn fail(
         &self,
-        row: &ScheduleRow,
+        row: &Schedule,
         due: Timestamp,
         next: Option<Timestamp>,
         reason: String,
@@ -188,7 +189,7 @@ impl Schedules {
     }
 }
 
-fn advance(row: &ScheduleRow, due: Timestamp, next: Option<Timestamp>) -> Advance {
+fn advance(row: &Schedule, due: Timestamp, next: Option<Timestamp>) -> Advance {
     Advance {
         schedule: row.id,
         due,
@@ -198,7 +199,7 @@ fn advance(row: &ScheduleRow, due: Timestamp, next: Option<Timestamp>) -> Advanc
 
 /// The type and the data of the event of a run. `scheduled_at` is `None` if a user started the run.
 pub(super) fn run_event(
-    row: &ScheduleRow,
+    row: &Schedule,
     scheduled_at: Option<Timestamp>,
     fired_at: Timestamp,
 ) -> (String, JsonText) {

@@ -1,10 +1,10 @@
 //! Management of schedules: create, change, delete, list, preview, run now. A user manages their
 //! own schedules only. Every change and its audit entry are one transaction.
 
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{Value, json};
 use svc_core::{
     Quota, ScheduleId, Timestamp,
-    event::{EmitError, check_payload},
+    event::{EmitError, check_data},
     json_text::JsonText,
     schedule::{CronRule, PREVIEW_MAX},
     source::check_event_name,
@@ -12,9 +12,7 @@ use svc_core::{
 use svc_protocol::api::{
     DESCRIPTION_MAX, EmittedEvent, NewSchedule, NextRuns, Schedule, SchedulePatch,
 };
-use svc_store::{
-    Page, PageRequest, StoreError, Tx, records, schedules::ScheduleRow, zone_changes::ZoneChange,
-};
+use svc_store::{Page, PageRequest, StoreError, Tx, records, zone_changes::ZoneChange};
 use uuid::Uuid;
 
 use super::{Schedules, runs::run_event};
@@ -35,28 +33,28 @@ const PREVIEW_DEFAULT: u32 = 5;
 impl Schedules {
     pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Schedule>> {
         let owner = caller.user.id;
-        let rows = self.store.read_list(owner, move |tx| {
-            records::list::<ScheduleRow>(tx, &owner, page)
-        });
-        Ok(rows.await?.map(record))
+        let rows = self
+            .store
+            .read_list(owner, move |tx| records::list::<Schedule>(tx, &owner, page));
+        Ok(rows.await?)
     }
 
     pub async fn get(&self, caller: &Caller, id: ScheduleId) -> Result<Schedule> {
-        Ok(record(self.read_own(caller, id).await?))
+        self.read_own(caller, id).await
     }
 
     pub async fn create(&self, caller: &Caller, new: NewSchedule) -> Result<Schedule> {
         let now = self.clock.now();
         let first = self.search(caller, (new.cron.clone(), new.timezone.clone()), 1);
         let first = first.await?.first().copied();
-        let row = ScheduleRow {
+        let row = Schedule {
             id: ScheduleId(Uuid::now_v7()),
             owner_id: caller.user.id,
             name: new.name,
             description: new.description,
             cron: new.cron,
             timezone: new.timezone,
-            payload: check_schedule_payload(new.payload.as_deref())?,
+            payload: new.payload.unwrap_or_else(|| JsonText::from(&json!({}))),
             missed: new.missed,
             active: new.active,
             next_at: first.filter(|_| new.active),
@@ -70,7 +68,7 @@ impl Schedules {
         self.writer
             .change(caller, move |tx, caller| {
                 let owner = caller.user.id;
-                let has = records::count::<ScheduleRow>(tx, &owner)?;
+                let has = records::count::<Schedule>(tx, &owner)?;
                 check_one_more(tx, &quotas, owner, Quota::Schedules, has)?;
                 check_name_free(tx, &inserted)?;
                 records::insert(tx, &inserted)?;
@@ -84,7 +82,7 @@ impl Schedules {
             })
             .await?;
         self.wake();
-        Ok(record(row))
+        Ok(row)
     }
 
     /// Applies a merge patch. If the time of the schedule changes or the schedule becomes active,
@@ -124,7 +122,7 @@ impl Schedules {
             });
             if let Some(after) = written.await? {
                 self.wake();
-                return Ok(record(after));
+                return Ok(after);
             }
         }
     }
@@ -133,7 +131,7 @@ impl Schedules {
     async fn next_if_patched(
         &self,
         caller: &Caller,
-        before: &ScheduleRow,
+        before: &Schedule,
         patch: &SchedulePatch,
     ) -> Result<Option<Timestamp>> {
         let after = patched(before, patch)?;
@@ -148,7 +146,7 @@ impl Schedules {
         self.writer
             .change(caller, move |tx, caller| {
                 let row = own(tx, caller, id)?;
-                records::delete::<ScheduleRow>(tx, id)?;
+                records::delete::<Schedule>(tx, id)?;
                 finish(
                     tx,
                     caller,
@@ -220,66 +218,43 @@ impl Schedules {
         self.compute.run(caller.user.id, search).await?
     }
 
-    async fn read_own(&self, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
+    async fn read_own(&self, caller: &Caller, id: ScheduleId) -> Result<Schedule> {
         let caller = caller.clone();
         let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
         found.await?
     }
 }
 
-fn patched(before: &ScheduleRow, patch: &SchedulePatch) -> Result<ScheduleRow> {
+fn patched(before: &Schedule, patch: &SchedulePatch) -> Result<Schedule> {
     let mut after = before.clone();
-    if let Some(name) = &patch.name {
-        after.name.clone_from(name);
-    }
-    if let Some(description) = &patch.description {
-        after.description.clone_from(description);
-    }
-    if let Some(cron) = &patch.cron {
-        after.cron.clone_from(cron);
-    }
-    if let Some(timezone) = &patch.timezone {
-        after.timezone.clone_from(timezone);
-    }
-    if let Some(payload) = &patch.payload {
-        after.payload = check_schedule_payload(Some(payload))?;
-    }
-    if let Some(missed) = patch.missed {
-        after.missed = missed;
-    }
-    if let Some(active) = patch.active {
-        after.active = active;
-    }
+    patch.clone().apply(&mut after);
     check(&after)?;
     Ok(after)
 }
 
 /// Whether a change requires a search for the next run. A schedule that only becomes inactive needs
 /// none, so a user can always switch a schedule off.
-fn needs_search(before: &ScheduleRow, after: &ScheduleRow) -> bool {
+fn needs_search(before: &Schedule, after: &Schedule) -> bool {
     let has_new_rule = (&after.cron, &after.timezone) != (&before.cron, &before.timezone);
     has_new_rule || (after.active && !before.active)
 }
 
 /// The fields of a schedule that changes of its times and its runs write.
-fn times(row: &ScheduleRow) -> (&str, &str, bool, Option<Timestamp>) {
+fn times(row: &Schedule) -> (&str, &str, bool, Option<Timestamp>) {
     (&row.cron, &row.timezone, row.active, row.next_at)
 }
 
-fn check(row: &ScheduleRow) -> Result<()> {
+fn check(row: &Schedule) -> Result<()> {
     check_event_name(&row.name)?;
     if row.description.chars().count() > DESCRIPTION_MAX {
         let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
         return Err(RecordError::invalid("invalid", text));
     }
-    Ok(())
+    check_schedule_payload(&row.payload)
 }
 
-fn check_schedule_payload(payload: Option<&RawValue>) -> Result<JsonText> {
-    let Some(payload) = payload else {
-        return Ok(JsonText::from(&json!({})));
-    };
-    let payload = check_payload(payload).map_err(EmitServiceError::from)?;
+fn check_schedule_payload(payload: &JsonText) -> Result<()> {
+    check_data(payload).map_err(EmitServiceError::from)?;
     let bytes = payload.as_str().len();
     if bytes > PAYLOAD_BYTES_MAX {
         let text = format!("`payload` has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
@@ -288,12 +263,12 @@ fn check_schedule_payload(payload: Option<&RawValue>) -> Result<JsonText> {
     // The data of an event nests the payload one level deeper.
     JsonText::parse(&format!("{{\"payload\":{payload}}}"))
         .map_err(|error| EmitServiceError::from(EmitError::from(error)))?;
-    Ok(payload)
+    Ok(())
 }
 
 /// A schedule of the caller. For schedules of other users, the error is "not found".
-fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<ScheduleRow> {
-    let row = records::find::<ScheduleRow>(tx, id)?;
+fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<Schedule> {
+    let row = records::find::<Schedule>(tx, id)?;
     row.filter(|row| row.owner_id == caller.user.id)
         .ok_or_else(|| RecordError::not_found("schedule", id))
 }
@@ -303,7 +278,7 @@ fn finish(
     tx: &mut Change<'_, '_>,
     caller: &Caller,
     action: &'static str,
-    row: &ScheduleRow,
+    row: &Schedule,
     detail: Value,
 ) -> Result<()> {
     tx.affects(ZoneChange::Schedules);
@@ -311,7 +286,7 @@ fn finish(
 }
 
 /// The detail of an audit entry. It leaves out the payload, which may be large.
-fn describe(row: &ScheduleRow) -> Value {
+fn describe(row: &Schedule) -> Value {
     json!({
         "name": row.name,
         "description": row.description,
@@ -320,23 +295,4 @@ fn describe(row: &ScheduleRow) -> Value {
         "missed": row.missed,
         "active": row.active,
     })
-}
-
-fn record(row: ScheduleRow) -> Schedule {
-    Schedule {
-        id: row.id,
-        name: row.name,
-        description: row.description,
-        owner_id: row.owner_id,
-        cron: row.cron,
-        timezone: row.timezone,
-        payload: row.payload.into_raw(),
-        missed: row.missed,
-        active: row.active,
-        next_at: row.next_at,
-        last_at: row.last_at,
-        last_event_id: row.last_event_id,
-        failure: row.failure,
-        created_at: row.created_at,
-    }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 use svc_clock::Clock;
-use svc_core::{Timestamp, schedule::MissedPolicy};
+use svc_core::{Timestamp, json_text::JsonText, schedule::MissedPolicy};
 use svc_protocol::api::{NewSchedule, NewUser, Schedule, SchedulePatch, UserPatch};
 use svc_store::{
     PageRequest,
@@ -97,7 +97,7 @@ impl Fixture {
             description: String::new(),
             cron: cron.to_owned(),
             timezone: "UTC".to_owned(),
-            payload: Some(raw(&json!({"a": 1}))),
+            payload: Some(JsonText::from(&json!({"a": 1}))),
             missed,
             active: true,
         };
@@ -163,10 +163,6 @@ impl Fixture {
         }
         assert_eq!(self.schedule().await.next_at, expected);
     }
-}
-
-fn raw(value: &Value) -> Box<serde_json::value::RawValue> {
-    serde_json::value::to_raw_value(value).expect("JSON")
 }
 
 #[tokio::test]

@@ -73,7 +73,7 @@ impl Scripts {
                 true => withheld_from(tx, &script, who.user.id)?,
                 false => None,
             };
-            Ok(withheld.map_or(Ok(script), |why| Err(why.into())))
+            Ok(withheld.map_or(Ok(script), Err))
         });
         found.await?
     }

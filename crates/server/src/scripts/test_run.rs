@@ -169,7 +169,7 @@ impl Scripts {
             .store
             .read(move |tx| withheld_from(tx, &script, user))
             .await?;
-        withheld.map_or(Ok(()), |why| Err(why.into()))
+        withheld.map_or(Ok(()), Err)
     }
 
     /// Checks the permission and the quota as for a script that is stored. A script that the caller

@@ -74,9 +74,9 @@ mod tests {
             readers: 4,
             poll_only: false,
         });
-        // Four readers, and six other connections: two for deliveries, one for lists, one writer,
-        // one listener, one for the heartbeat.
-        assert_eq!(reserve(&options) - embedded, 4 + 6);
+        // Four readers, and seven other connections: two for deliveries, one for lists, one for whole
+        // tables, one writer, one listener, one for the heartbeat.
+        assert_eq!(reserve(&options) - embedded, 4 + 7);
     }
 
     #[test]

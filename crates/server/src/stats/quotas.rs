@@ -1,12 +1,11 @@
 //! The quotas of a user and their use (`GET /api/stats/quotas`).
 
 use svc_core::{Quota, UserId};
-use svc_protocol::api::{QuotaUse, QuotaUses, Script};
+use svc_protocol::api::{QuotaUse, QuotaUses, Schedule, Script};
 use svc_store::{
     StoreError, Tx, audit,
     events::usage,
     records,
-    schedules::ScheduleRow,
     sinks::{self, SinkRow},
     sources::SourceRow,
     tokens::TokenRow,
@@ -34,7 +33,7 @@ impl Overview {
             Ok((users::find_quotas(tx, user)?, stored))
         };
         if self.directory.find_user(user).is_none() {
-            return Err(RecordError::not_found("user", user).into());
+            return Err(RecordError::not_found("user", user));
         }
         let (overrides, stored) = self.store.read_list(caller.user.id, read).await?;
         let limits = self.quotas.with(&overrides);
@@ -68,7 +67,7 @@ fn count_stored(tx: &mut Tx<'_>, user: UserId, quota: Quota) -> Result<Option<u6
         Quota::Scripts => records::count::<Script>(tx, &key)?,
         Quota::Sinks => records::count::<SinkRow>(tx, &key)?,
         Quota::Sources => records::count::<SourceRow>(tx, &user)?,
-        Quota::Schedules => records::count::<ScheduleRow>(tx, &user)?,
+        Quota::Schedules => records::count::<Schedule>(tx, &user)?,
         Quota::EventBytes => usage::bytes_of(tx, Some(user))?,
         Quota::AuditBytes => audit::usage::bytes_on_day(tx, user, svc_clock::now())?,
         Quota::Methods | Quota::Streams => return Ok(None),

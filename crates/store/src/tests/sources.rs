@@ -6,13 +6,14 @@ use svc_core::{
     schedule::MissedPolicy,
     source::settings::{TypeRule, Verification, VerifyType},
 };
+use svc_protocol::api::Schedule;
 use uuid::Uuid;
 
 use crate::{
     PageRequest, StoreError, Tx,
     engines::{TestEngine, on_each_engine},
     records,
-    schedules::{self, Advance, ScheduleRow},
+    schedules::{self, Advance},
     sources::{self, SourceRow},
     users::{self, UserRow},
 };
@@ -51,8 +52,8 @@ fn source(owner_id: UserId, name: &str, token: u8) -> SourceRow {
     }
 }
 
-fn schedule(owner_id: UserId, name: &str, next_at: Option<i64>) -> ScheduleRow {
-    ScheduleRow {
+fn schedule(owner_id: UserId, name: &str, next_at: Option<i64>) -> Schedule {
+    Schedule {
         id: ScheduleId(Uuid::now_v7()),
         owner_id,
         name: name.to_owned(),
@@ -125,7 +126,7 @@ async fn a_schedule_advances_from_each_run_once(engine: &TestEngine) {
         records::insert(tx, &due)?;
         records::insert(tx, &schedule(ann, "later", Some(200)))?;
         records::insert(tx, &schedule(ann, "off", None))?;
-        assert_eq!(records::count::<ScheduleRow>(tx, &ann)?, 3);
+        assert_eq!(records::count::<Schedule>(tx, &ann)?, 3);
         assert_eq!(schedules::first_due(tx)?, Some(Timestamp(100)));
         let names = |tx: &mut Tx<'_>, now| {
             let listed = schedules::list_due(tx, Timestamp(now), 10)?;
@@ -143,10 +144,10 @@ async fn a_schedule_advances_from_each_run_once(engine: &TestEngine) {
         assert!(!schedules::advance(tx, &advance)?, "only once");
         let event = EventId(Uuid::now_v7());
         schedules::set_failure(tx, due.id, "no right")?;
-        let failed = records::find::<ScheduleRow>(tx, due.id)?.expect("there");
+        let failed = records::find::<Schedule>(tx, due.id)?.expect("there");
         assert_eq!(failed.failure.as_deref(), Some("no right"));
         schedules::set_ran(tx, due.id, Timestamp(100), event)?;
-        let ran = records::find_named::<ScheduleRow>(tx, &ann, "due")?.expect("there");
+        let ran = records::find_named::<Schedule>(tx, &ann, "due")?.expect("there");
         assert_eq!(
             (ran.next_at, ran.last_at, ran.last_event_id, ran.failure),
             (
@@ -158,17 +159,17 @@ async fn a_schedule_advances_from_each_run_once(engine: &TestEngine) {
         );
         assert_eq!(ran.payload.as_str(), due.payload.as_str());
         assert_eq!(ran.missed, MissedPolicy::All);
-        let listed = records::list::<ScheduleRow>(tx, &ann, PageRequest::default())?;
+        let listed = records::list::<Schedule>(tx, &ann, PageRequest::default())?;
         assert_eq!(listed.items.len(), 3);
-        let off = ScheduleRow {
+        let off = Schedule {
             active: false,
             next_at: None,
             ..due
         };
         records::replace(tx, &off)?;
         assert_eq!(schedules::first_due(tx)?, Some(Timestamp(200)));
-        records::delete::<ScheduleRow>(tx, off.id)?;
-        assert_eq!(records::count::<ScheduleRow>(tx, &ann)?, 2);
+        records::delete::<Schedule>(tx, off.id)?;
+        assert_eq!(records::count::<Schedule>(tx, &ann)?, 2);
         Ok(())
     })
     .await;

@@ -2,7 +2,7 @@
 
 use clap::{Subcommand, ValueEnum};
 use svc_client::Resource;
-use svc_core::schedule::MissedPolicy;
+use svc_core::{json_text::JsonText, schedule::MissedPolicy};
 use svc_protocol::api::{
     NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch,
 };
@@ -131,9 +131,12 @@ impl From<Missed> for MissedPolicy {
 }
 
 impl Settings {
-    fn payload(&self, shell: &Shell) -> Result<Option<Box<serde_json::value::RawValue>>, Failure> {
+    fn payload(&self, shell: &Shell) -> Result<Option<JsonText>, Failure> {
         let text = read_text(&shell.environment, self.payload.clone())?;
-        let parse = |text: &str| prompt::parse_object("`--payload`", text);
+        let parse = |text: &str| -> Result<JsonText, Failure> {
+            let object = prompt::parse_object("`--payload`", text)?;
+            JsonText::parse(object.get()).map_err(|error| Failure::usage(error.to_string()))
+        };
         text.as_deref().map(parse).transpose()
     }
 }
@@ -257,7 +260,7 @@ impl Record for Schedule {
             ("event type", format!("schedule.{}", self.name)),
             ("cron", self.cron.clone()),
             ("time zone", self.timezone.clone()),
-            ("payload", self.payload.get().to_owned()),
+            ("payload", self.payload.to_string()),
             ("missed runs", self.missed.to_string()),
             ("active", yes_no(self.active)),
             ("next run", or_dash(self.next_at)),
