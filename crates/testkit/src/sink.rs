@@ -75,6 +75,14 @@ impl TestUser {
         of_action.collect()
     }
 
+    /// The use and limit of one of the user's quotas.
+    pub async fn quota(&self, name: &str) -> Value {
+        let quotas = self.get("/api/stats/quotas").await.expect(200).json();
+        let mut quotas = quotas["quotas"].as_array().expect("quotas").iter();
+        let found = quotas.find(|quota| quota["quota"] == name);
+        found.expect("a quota").clone()
+    }
+
     /// Reads a whole list, page by page.
     pub async fn list(&self, path: &str, resource: &str) -> Vec<Value> {
         let (mut all, mut cursor) = (Vec::new(), String::new());

@@ -205,9 +205,6 @@ pub async fn authenticate(State(gate): State<Gate>, request: Request, next: Next
 }
 
 async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
-    if let Err(error) = gate.parameters.check(&request) {
-        return error.into_response();
-    }
     let rule = gate.rule_of(&request);
     let open_to_all = matches!(rule, Some((Needs::Nothing | Needs::AnySite, _)));
     if gate.app.store.is_shared()
@@ -220,6 +217,9 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
+    if let Err(error) = gate.parameters.check(&request) {
+        return error.into_response();
+    }
     if let Some(caller) = &caller
         && let Err(error) = changes::count(&gate, caller, rule, &request)
     {

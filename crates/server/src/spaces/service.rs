@@ -84,7 +84,7 @@ impl Spaces {
                 check_template_power(tx, &new, template.as_ref(), permissions)?;
                 check_startup_script(tx, owner.id, new.startup_script_id)?;
                 if spaces::find_by_name(tx, owner.id, &name)?.is_some() {
-                    return Err(RecordError::name_taken("space of yours", name.as_str()));
+                    return Err(RecordError::name_taken("space", name.as_str()));
                 }
                 let has = users::count_spaces(tx, owner.id)?;
                 check_one_more(tx, &quotas, owner.id, Quota::Spaces, has)?;

@@ -9,10 +9,8 @@ use crate::SOON;
 const LIMIT: u64 = 200_000;
 
 async fn used(user: &TestUser) -> u64 {
-    let quotas = user.list("/api/stats/quotas", "quotas").await;
-    let mut quotas = quotas.iter();
-    let found = quotas.find(|quota| quota["quota"] == "event_bytes");
-    found.expect("a quota")["used"].as_u64().expect("a number")
+    let quota = user.quota("event_bytes").await;
+    quota["used"].as_u64().expect("a number")
 }
 
 /// The attempts of the finished deliveries of a sink, newest first.

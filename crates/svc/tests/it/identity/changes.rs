@@ -5,13 +5,6 @@ use svc_testkit::{TestServer, TestUser, get_eventually};
 
 use crate::SOON;
 
-async fn audit_used(user: &TestUser) -> Value {
-    let quotas = user.list("/api/stats/quotas", "quotas").await;
-    let mut quotas = quotas.into_iter();
-    let found = quotas.find(|quota| quota["quota"] == "audit_bytes");
-    found.expect("a quota")
-}
-
 fn patterns(first: usize) -> Vec<String> {
     let letter = char::from(b'a' + u8::try_from(first % 26).unwrap());
     (0..100)
@@ -59,7 +52,7 @@ async fn changes_beyond_the_audit_budget_of_a_day_are_refused() {
     // No change without its entry: the refused change was not made.
     let stored = mallory.get(&path).await.expect(200).json();
     assert_eq!(stored["description"], format!("d{}", accepted - 1));
-    let quota = audit_used(&mallory).await;
+    let quota = mallory.quota("audit_bytes").await;
     assert!(
         (15_000..=20_000).contains(&quota["used"].as_u64().unwrap()),
         "{quota}"

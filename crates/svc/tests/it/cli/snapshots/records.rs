@@ -87,7 +87,7 @@ async fn s4_3_space_create() {
         expect![[r#"
         $ svc space create lab
         --- stderr
-        error: you have a space named `lab` already
+        error: another space named `lab` exists already; choose another name
         --- exit 6
     "#]],
     )
