@@ -42,7 +42,7 @@ use super::{
     listen::Peer,
     methods::CALL_PATH,
     oauth,
-    router::{Agents, Needs, routes},
+    router::{Agents, Needs, Reply, routes},
     unknown_credentials::UnknownCredentials,
     web,
 };
@@ -58,17 +58,19 @@ const MCP_PATH: &str = "/mcp";
 pub struct Gate {
     app: App,
     /// Rows by path.
-    table: Arc<HashMap<&'static str, Vec<Row>>>,
+    table: Arc<HashMap<&'static str, Vec<(Method, Rule)>>>,
     parameters: Arc<Parameters>,
     /// In a zone: credentials that no server knew when they were last presented.
     unknown: Arc<UnknownCredentials>,
 }
 
-/// The access part of one row of the route table.
-type Row = (Method, Needs, Agents);
-
-/// The access rule of a route.
-type Rule = (Needs, Agents);
+/// The access rule of a route: its columns in the route table.
+#[derive(Clone, Copy)]
+struct Rule {
+    needs: Needs,
+    agents: Agents,
+    reply: Reply,
+}
 
 /// The parts of a request that decide about access.
 #[derive(Clone, Copy)]
@@ -161,10 +163,13 @@ impl Gate {
     pub fn new(app: &App) -> Self {
         let mut table: HashMap<_, Vec<_>> = HashMap::new();
         for route in routes() {
-            table
-                .entry(route.path)
-                .or_default()
-                .push((route.method, route.needs, route.agents));
+            let rule = Rule {
+                needs: route.needs,
+                agents: route.agents,
+                reply: route.reply,
+            };
+            let rows = table.entry(route.path).or_default();
+            rows.push((route.method, rule));
         }
         Self {
             app: app.clone(),
@@ -190,8 +195,8 @@ impl Gate {
             ref method => method,
         };
         let mut rows = self.table.get(path)?.iter();
-        rows.find(|(allowed, ..)| allowed == method)
-            .map(|&(_, needs, agents)| (needs, agents))
+        rows.find(|(allowed, _)| allowed == method)
+            .map(|&(_, rule)| rule)
     }
 }
 
@@ -206,7 +211,10 @@ pub async fn authenticate(State(gate): State<Gate>, request: Request, next: Next
 
 async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     let rule = gate.rule_of(&request);
-    let open_to_all = matches!(rule, Some((Needs::Nothing | Needs::AnySite, _)));
+    let needs = rule.map(|rule| rule.needs);
+    // An unknown path changes nothing.
+    let reply = rule.map_or(Reply::Data, |rule| rule.reply);
+    let open_to_all = matches!(needs, Some(Needs::Nothing | Needs::AnySite));
     if gate.app.store.is_shared()
         && !open_to_all
         && let Err(outage) = catch_up(&gate, (&request).into()).await
@@ -221,18 +229,18 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         return error.into_response();
     }
     if let Some(caller) = &caller
+        && let Some(rule) = rule
         && let Err(error) = changes::count(&gate, caller, rule, &request)
     {
         return error.into_response();
     }
     // A link checks its agent itself: the agent of a stopped space is refused over the link.
-    let is_link = matches!(rule, Some((Needs::Agent, _)));
-    let is_checked = !is_link && returns_data(&request);
+    let is_link = matches!(needs, Some(Needs::Agent));
+    let is_checked = !is_link && reply.is_data();
     let answer_check = caller.clone().filter(|_| is_checked);
-    let may_be_refused = returns_data(&request);
     let payer = caller.as_ref().map(|caller| Payer {
         user: caller.user.id,
-        may_be_refused,
+        may_be_refused: reply.is_data(),
     });
     // The answer to a change cannot be refused after the change, so it is refused before.
     if let Some(payer) = payer.filter(|payer| !payer.may_be_refused)
@@ -250,15 +258,12 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         gate: gate.clone(),
         rule,
     });
-    let mut response = if is_cancellable(&request) {
-        next.run(request).await
-    } else {
-        // A change runs to its end even if its client disconnects: a committed change must also
-        // take effect in memory.
-        match tokio::spawn(next.run(request)).await {
+    let mut response = match reply {
+        Reply::Data => next.run(request).await,
+        Reply::Trial | Reply::Change => match tokio::spawn(next.run(request)).await {
             Ok(response) => response,
             Err(error) => return ApiError::internal(&error).into_response(),
-        }
+        },
     };
     if let Some(payer) = payer {
         response.extensions_mut().insert(payer);
@@ -273,36 +278,8 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     response
 }
 
-/// Reads and calls are cancelled when their client disconnects, so that an abandoned call frees its
-/// slot.
-fn is_cancellable(request: &Request) -> bool {
-    matches!(*request.method(), Method::GET | Method::HEAD)
-        || matches!(request.uri().path(), CALL_PATH | MCP_PATH)
-}
-
-/// Whether the caller is checked again before the answer is sent: a caller whose access was revoked
-/// in the meantime does not get data. All other requests get their answer, because a request may
-/// revoke its own credential.
-fn returns_data(request: &Request) -> bool {
-    let path = request.extensions().get::<MatchedPath>();
-    is_cancellable(request) || path.is_some_and(|path| is_post_that_returns_data(path.as_str()))
-}
-
-/// Whether a `POST` with this path, as written in the table, only returns data.
-fn is_post_that_returns_data(path: &str) -> bool {
-    const POSTS: [&str; 6] = [
-        "/api/scripts/{id}/run",
-        "/api/scripts/run",
-        "/api/scripts/check",
-        "/api/event-sinks/{id}/backtest",
-        "/api/event-sinks/{id}/test",
-        "/api/event-sinks/preview",
-    ];
-    POSTS.contains(&path)
-}
-
 fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Caller>, ApiError> {
-    let needs = rule.map(|(needs, _)| needs);
+    let needs = rule.map(|rule| rule.needs);
     let path = head.uri.path();
     if matches!(needs, Some(Needs::AnySite)) {
         return Ok(None);

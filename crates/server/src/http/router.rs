@@ -1,4 +1,5 @@
-//! Every route of the server, one line each, with the permission that it requires.
+//! Every route of the server, one line each, with the permission that it requires. The first word of
+//! a line says what the route answers ([`Reply`]).
 
 use axum::{
     Router,
@@ -59,11 +60,34 @@ pub enum Agents {
     Never,
 }
 
+/// What the answer of a route is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// Data. If the client disconnects, the request ends, so that an abandoned call frees its slot.
+    /// The caller is checked again before the answer is sent: a caller whose access was revoked in
+    /// the meantime does not get data.
+    Data,
+    /// The result of something tried out. Like [`Self::Data`], but the request runs to its end.
+    Trial,
+    /// What a change did. The change runs to its end even if the client disconnects: a committed
+    /// change must also take effect in memory. The caller always gets the answer, because a request
+    /// may revoke its own credential.
+    Change,
+}
+
+impl Reply {
+    /// Whether the answer may be withheld.
+    pub fn is_data(self) -> bool {
+        self != Self::Change
+    }
+}
+
 pub struct Route {
     pub method: Method,
     pub path: &'static str,
     pub needs: Needs,
     pub agents: Agents,
+    pub reply: Reply,
     /// Describes the inputs and answers of the handler. `None` for the routes of `page` and
     /// `any_site`.
     pub describe: Option<fn(&mut Operation)>,
@@ -180,12 +204,12 @@ pub fn routes() -> Vec<Route> {
         delete("/api/templates/{id}",           TEMPLATES, Never,    templates::delete),
         get("/api/scripts",                     Caller,    AsOwner,  scripts::list),
         post("/api/scripts",                    Caller,    OwnRecords, scripts::create),
-        post("/api/scripts/check",              Caller,    AsOwner,  scripts::check),
-        post("/api/scripts/run",                Caller,    AsOwner,  scripts::run_new),
+        trial("/api/scripts/check",             Caller,    AsOwner,  scripts::check),
+        trial("/api/scripts/run",               Caller,    AsOwner,  scripts::run_new),
         get("/api/scripts/{id}",                Caller,    AsOwner,  scripts::get),
         patch("/api/scripts/{id}",              Caller,    OwnRecords, scripts::patch),
         delete("/api/scripts/{id}",             Caller,    OwnRecords, scripts::delete),
-        post("/api/scripts/{id}/run",           Caller,    AsOwner,  scripts::run),
+        trial("/api/scripts/{id}/run",          Caller,    AsOwner,  scripts::run),
         get("/api/servers",                     AUDIT,     AsOwner,  servers::list),
         get("/api/diagnostics",                 AUDIT,     AsOwner,  diagnostics::get),
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
@@ -193,14 +217,14 @@ pub fn routes() -> Vec<Route> {
         get("/api/stats/calls",                 Caller,    AsOwner,  stats::calls),
         get("/api/stats/quotas",                Caller,    Never,    stats::quotas),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
-        post("/api/methods/call",               Caller,    AsOwner,  methods::call),
+        query("/api/methods/call",              Caller,    AsOwner,  methods::call),
         get("/api/methods/{name}/stats",        Caller,    AsOwner,  stats::method),
         get("/api/calls",                       Caller,    AsOwner,  calls::list),
         get("/api/calls/summary",               Caller,    AsOwner,  calls::summary),
         get("/api/calls/stream",                Caller,    AsOwner,  calls::stream),
         get("/api/calls/{id}",                  Caller,    AsOwner,  calls::get),
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
-        post("/mcp",                            MCP,       AsOwner,  mcp::post),
+        query("/mcp",                           MCP,       AsOwner,  mcp::post),
         get("/mcp",                             MCP,       AsOwner,  mcp::get),
         post("/api/events/emit",                SPACES,    AsOwner,  events::emit),
         get("/api/events",                      Caller,    AsOwner,  events::list),
@@ -210,14 +234,14 @@ pub fn routes() -> Vec<Route> {
         get("/api/events/{id}/deliveries",      Caller,    AsOwner,  events::deliveries),
         get("/api/event-sinks",                 SINKS,     AsOwner,  event_sinks::list),
         post("/api/event-sinks",                SINKS,     OwnRecords, event_sinks::create),
-        post("/api/event-sinks/preview",        SINKS,     AsOwner,  event_sinks::preview),
+        trial("/api/event-sinks/preview",       SINKS,     AsOwner,  event_sinks::preview),
         get("/api/event-sinks/{id}",            SINKS,     AsOwner,  event_sinks::get),
         patch("/api/event-sinks/{id}",          SINKS,     OwnRecords, event_sinks::patch),
         delete("/api/event-sinks/{id}",         SINKS,     OwnRecords, event_sinks::delete),
-        post("/api/event-sinks/{id}/test",      SINKS,     OwnRecords, event_sinks::test),
+        trial("/api/event-sinks/{id}/test",     SINKS,     OwnRecords, event_sinks::test),
         post("/api/event-sinks/{id}/rotate-secret", SINKS, OwnRecords, event_sinks::rotate_secret),
         post("/api/event-sinks/{id}/replay",    SINKS,     OwnRecords, event_sinks::replay),
-        post("/api/event-sinks/{id}/backtest",  SINKS,     OwnRecords, event_sinks::backtest),
+        trial("/api/event-sinks/{id}/backtest", SINKS,     OwnRecords, event_sinks::backtest),
         post("/api/event-sinks/{id}/resend",    SINKS,     OwnRecords, event_sinks::resend_many),
         get("/api/event-sinks/{id}/stats",      SINKS,     AsOwner,  stats::sink),
         get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
@@ -314,7 +338,7 @@ impl std::fmt::Display for Needs {
 }
 
 macro_rules! verbs {
-    ($($name:ident $method:ident),*) => {$(
+    ($($name:ident $method:ident $reply:ident),*) => {$(
         fn $name<H: Handler<T, App> + Describe<T>, T: 'static>(
             path: &'static str,
             needs: Needs,
@@ -326,6 +350,7 @@ macro_rules! verbs {
                 path,
                 needs,
                 agents,
+                reply: Reply::$reply,
                 describe: Some(H::describe),
                 handler: on(MethodFilter::$method, handler),
             }
@@ -341,6 +366,7 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
         path,
         needs: Needs::Nothing,
         agents: Agents::AsOwner,
+        reply: Reply::Data,
         describe: None,
         handler: on(MethodFilter::GET, handler),
     }
@@ -354,22 +380,26 @@ fn any_site<H: Handler<T, App>, T: 'static>(
     path: &'static str,
     handler: H,
 ) -> Route {
-    let filter = match method {
-        Method::GET => MethodFilter::GET,
-        Method::OPTIONS => MethodFilter::OPTIONS,
-        _ => MethodFilter::POST,
+    let (filter, reply) = match method {
+        Method::GET => (MethodFilter::GET, Reply::Data),
+        Method::OPTIONS => (MethodFilter::OPTIONS, Reply::Change),
+        _ => (MethodFilter::POST, Reply::Change),
     };
     Route {
         method,
         path,
         needs: Needs::AnySite,
         agents: Agents::AsOwner,
+        reply,
         describe: None,
         handler: on(filter, handler),
     }
 }
 
-verbs!(get GET, post POST, patch PATCH, delete DELETE);
+verbs!(
+    get GET Data, query POST Data, trial POST Trial, post POST Change, patch PATCH Change,
+    delete DELETE Change
+);
 
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ pub(super) fn admit(
 ) -> Result<Caller, ApiError> {
     let path = head.uri.path();
     let (needs, agents) = match rule {
-        Some((needs, agents)) => (Some(needs), agents),
+        Some(rule) => (Some(rule.needs), rule.agents),
         None => (None, Agents::AsOwner),
     };
     check_scopes(&caller, head.method, path)

@@ -10,9 +10,12 @@ use http::Method;
 use svc_core::Permission;
 use svc_protocol::problem::CHANGES_SETTING;
 
-use super::{Gate, MCP_PATH, Rule, is_post_that_returns_data};
+use super::{Gate, Rule};
 use crate::{
-    http::{error::ApiError, methods::CALL_PATH, router::Needs},
+    http::{
+        error::ApiError,
+        router::{Needs, Reply},
+    },
     identity::Caller,
 };
 
@@ -31,12 +34,12 @@ const ADMINISTRATIVE: [Permission; 4] = [
 pub(super) fn count(
     gate: &Gate,
     caller: &Caller,
-    rule: Option<Rule>,
+    rule: Rule,
     request: &Request,
 ) -> Result<(), ApiError> {
     let path = request.extensions().get::<MatchedPath>();
     let path = path.map_or("", MatchedPath::as_str);
-    if !is_limited(request.method(), rule.map(|(needs, _)| needs), path) {
+    if !is_limited(request.method(), rule.needs, rule.reply, path) {
         return Ok(());
     }
     let changes = match caller.session_id() {
@@ -55,23 +58,17 @@ pub(super) fn count(
 }
 
 /// Whether a request of this route counts as a change of the caller's own records.
-pub fn is_limited(method: &Method, needs: Option<Needs>, path: &str) -> bool {
-    let is_free = matches!(
-        *method,
-        Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE
-    );
+pub fn is_limited(method: &Method, needs: Needs, reply: Reply, path: &str) -> bool {
     let is_for_callers = match needs {
-        Some(Needs::Any(permissions)) => {
+        Needs::Any(permissions) => {
             let mut permissions = permissions.iter();
             !permissions.all(|permission| ADMINISTRATIVE.contains(permission))
         }
-        Some(Needs::Caller | Needs::Enrolling) => true,
+        Needs::Caller | Needs::Enrolling => true,
         _ => false,
     };
-    !is_free
-        && is_for_callers
-        && ![CALL_PATH, MCP_PATH, EMIT_PATH].contains(&path)
-        && !is_post_that_returns_data(path)
+    let is_change = reply == Reply::Change && *method != Method::DELETE;
+    is_change && is_for_callers && path != EMIT_PATH
 }
 
 #[cfg(test)]
@@ -86,7 +83,8 @@ mod tests {
             |method: &Method| !matches!(*method, Method::GET | Method::OPTIONS | Method::DELETE);
         let routes = routes();
         let free = routes.iter().filter(|route| {
-            is_change(&route.method) && !is_limited(&route.method, Some(route.needs), route.path)
+            is_change(&route.method)
+                && !is_limited(&route.method, route.needs, route.reply, route.path)
         });
         let free: Vec<_> = free
             .map(|route| route.path)
