@@ -38,17 +38,7 @@ impl Identity {
             .await?)
     }
 
-    /// An entry about an action of the caller, with the current time.
-    pub fn entry(
-        &self,
-        caller: &Caller,
-        action: &'static str,
-        target: (&'static str, impl ToString),
-        detail: Value,
-    ) -> Entry {
-        self.entry_by(caller.user.name.as_str(), action, target, detail)
-    }
-
+    /// An entry with the current time, for a write that is not a change of records.
     pub fn entry_by(
         &self,
         actor: &str,

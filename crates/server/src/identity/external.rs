@@ -17,7 +17,7 @@ use svc_core::{
 use svc_protocol::api::Role;
 use svc_store::{
     StoreError, Tx,
-    audit::{self, SYSTEM},
+    audit::SYSTEM,
     oidc::{
         identities::{self, IdentityRow},
         providers::ProviderRow,
@@ -31,6 +31,7 @@ use uuid::Uuid;
 
 use super::{
     Identity,
+    change::Change,
     lapsed::remove_lapsed,
     sessions::{ClientDetails, NewSession},
 };
@@ -124,13 +125,8 @@ impl Identity {
                 if let Some(changes) = changes {
                     detail["memberships"] = changes;
                 }
-                let entry = identity.entry_by(
-                    user.username.as_str(),
-                    "login.oidc",
-                    ("session", session.id),
-                    detail,
-                );
-                audit::append(tx, &entry)?;
+                let target = ("session", session.id);
+                tx.audit_by(user.username.as_str(), "login.oidc", target, detail)?;
                 remove_lapsed(tx, &[user.id])?;
                 tx.affects(ZoneChange::User(user.id));
                 Ok(user.id)
@@ -148,7 +144,7 @@ impl Identity {
 
     fn find_or_create(
         &self,
-        tx: &mut Tx<'_>,
+        tx: &mut Change<'_, '_>,
         account: &ExternalAccount,
     ) -> Result<(UserRow, IdentityRow), RecordError> {
         if let Some(known) = identities::find_subject(tx, &account.provider.issuer, &account.sub)? {
@@ -171,14 +167,11 @@ impl Identity {
         roles::set_of_user(tx, user.id, &[role.id])?;
         let known = account.identity(user.id, now);
         records::insert(tx, &known)?;
-        let entry = self.entry_by(
-            SYSTEM,
-            "user.created",
-            ("user", user.id),
-            json!({"username": user.username, "roles": [ROLE_USER],
-                "provider": account.provider.name, "sub": account.sub}),
-        );
-        audit::append(tx, &entry)?;
+        let detail = json!({
+            "username": user.username, "roles": [ROLE_USER],
+            "provider": account.provider.name, "sub": account.sub,
+        });
+        tx.audit_by(SYSTEM, "user.created", ("user", user.id), detail)?;
         Ok((user, known))
     }
 }

@@ -8,7 +8,7 @@ use svc_core::{
 use svc_protocol::api::{self, Role};
 use svc_store::{
     StoreError, Tx,
-    audit::{self, SYSTEM},
+    audit::SYSTEM,
     meta, records, roles,
     users::{self, UserRow},
     zone_changes::ZoneChange,
@@ -98,12 +98,6 @@ impl Identity {
             active: true,
             created_at: self.clock.now(),
         };
-        let entry = self.entry_by(
-            SYSTEM,
-            "user.created",
-            ("user", id),
-            json!({"username": name, "roles": [ROLE_ADMIN]}),
-        );
         self.change_as_server(move |tx| {
             check(tx)?;
             if records::count::<UserRow>(tx, &())? > 0 {
@@ -117,7 +111,8 @@ impl Identity {
             records::insert(tx, &user)?;
             roles::set_of_user(tx, id, &[admin.id])?;
             meta::delete(tx, SETUP_TOKEN_HASH)?;
-            audit::append(tx, &entry)?;
+            let detail = json!({"username": user.username, "roles": [ROLE_ADMIN]});
+            tx.audit_by(SYSTEM, "user.created", ("user", id), detail)?;
             let profile = users::find_profile(tx, id)?.ok_or(StoreError::NoRow)?;
             tx.affects(ZoneChange::User(id));
             Ok(api::User::from(&User::from(profile)))

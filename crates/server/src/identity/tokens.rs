@@ -10,9 +10,7 @@ use svc_core::{
 };
 use svc_protocol::api::{self, EXPIRY_DAYS_MAX};
 use svc_store::{
-    Hash, PageRequest, Tx,
-    audit::{self, Entry},
-    records,
+    Hash, PageRequest, StoreError, records,
     tokens::{self, TokenRow},
     users::UserRow,
     zone_changes::ZoneChange,
@@ -20,8 +18,8 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, directory::AccessDenied, power::Actor, quotas::check_one_more,
-    secret::Secret,
+    Identity, caller::Caller, change::Change, directory::AccessDenied, power::Actor,
+    quotas::check_one_more, secret::Secret,
 };
 use crate::records::RecordError;
 
@@ -65,14 +63,13 @@ impl Identity {
             last_used_at: None,
             parent_id: parent.map(|(id, _)| id),
         };
-        let created = self.created_entry(caller, &token);
         let quotas = self.quotas();
         let token = self
-            .change(caller, move |tx, _| {
+            .change(caller, move |tx, caller| {
                 let has = records::count::<TokenRow>(tx, &token.user_id)?;
                 check_one_more(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 records::insert(tx, &token)?;
-                audit::append(tx, &created)?;
+                audit_created(tx, caller, &token)?;
                 tx.affects(ZoneChange::User(token.user_id));
                 Ok(token)
             })
@@ -101,17 +98,16 @@ impl Identity {
             last_used_at: None,
             parent_id: None,
         };
-        let (identity, by) = (self.clone(), caller.clone());
         let token = self
-            .change(caller, move |tx, _| {
+            .change(caller, move |tx, caller| {
                 for earlier in tokens::list_named(tx, token.user_id, &token.name)? {
                     tokens::set_parent(tx, earlier.id, token.id)?;
                     for ended in tokens::delete(tx, earlier.id)? {
-                        audit::append(tx, &identity.revoked_entry(&by, &ended, earlier.id))?;
+                        audit_revoked(tx, caller, &ended, earlier.id)?;
                     }
                 }
                 records::insert(tx, &token)?;
-                audit::append(tx, &identity.created_entry(&by, &token))?;
+                audit_created(tx, caller, &token)?;
                 tx.affects(ZoneChange::User(token.user_id));
                 Ok(token)
             })
@@ -123,7 +119,7 @@ impl Identity {
     /// command line.
     pub fn insert_login_token(
         &self,
-        tx: &mut Tx<'_>,
+        tx: &mut Change<'_, '_>,
         user: UserId,
         machine: &str,
         hash: Hash,
@@ -150,13 +146,10 @@ impl Identity {
         let has = records::count::<TokenRow>(tx, &user)?;
         check_one_more(tx, &self.quotas(), user, Quota::Tokens, has)?;
         records::insert(tx, &token)?;
-        let entry = self.entry_by(
-            owner.username.as_str(),
-            "token.created",
-            ("token", token.id),
-            json!({"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}),
-        );
-        audit::append(tx, &entry)?;
+        let detail =
+            json!({"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at});
+        let actor = owner.username.as_str();
+        tx.audit_by(actor, "token.created", ("token", token.id), detail)?;
         Ok(token.id)
     }
 
@@ -190,7 +183,6 @@ impl Identity {
     /// Callers may revoke their own tokens. Callers with `manage_users` may also revoke tokens of
     /// users who hold no permission that the caller lacks.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), RecordError> {
-        let identity = self.clone();
         self.change(caller, move |tx, caller| {
             let not_found = || RecordError::not_found("token", id);
             let user = records::find::<TokenRow>(tx, id)?
@@ -199,34 +191,12 @@ impl Identity {
             caller.check_credentials_of(user).map_err(|_| not_found())?;
             Actor::read(tx, caller)?.check_user(tx, user)?;
             for ended in tokens::delete(tx, id)? {
-                audit::append(tx, &identity.revoked_entry(caller, &ended, id))?;
+                audit_revoked(tx, caller, &ended, id)?;
             }
             tx.affects(ZoneChange::User(user));
             Ok(())
         })
         .await
-    }
-
-    fn created_entry(&self, caller: &Caller, token: &TokenRow) -> Entry {
-        let mut detail = json!({
-            "name": token.name, "scopes": token.scopes, "expires_at": token.expires_at,
-        });
-        if let Some(parent) = token.parent_id {
-            detail["parent_id"] = json!(parent);
-        }
-        self.entry(caller, "token.created", ("token", token.id), detail)
-    }
-
-    /// `revoked` is this token, or the ancestor whose revocation also revokes this token.
-    fn revoked_entry(&self, caller: &Caller, token: &TokenRow, revoked: TokenId) -> Entry {
-        let mut detail = json!({"name": token.name});
-        if token.id != revoked {
-            detail["revoked_with"] = json!(revoked);
-        }
-        if token.user_id != caller.user.id {
-            detail["user_id"] = json!(token.user_id);
-        }
-        self.entry(caller, "token.revoked", ("token", token.id), detail)
     }
 
     /// A new token together with its secret.
@@ -248,4 +218,35 @@ impl Identity {
             expires_at: row.expires_at,
         }
     }
+}
+
+fn audit_created(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
+    token: &TokenRow,
+) -> Result<(), StoreError> {
+    let mut detail = json!({
+        "name": token.name, "scopes": token.scopes, "expires_at": token.expires_at,
+    });
+    if let Some(parent) = token.parent_id {
+        detail["parent_id"] = json!(parent);
+    }
+    tx.audit(caller, "token.created", ("token", token.id), detail)
+}
+
+/// `revoked` is this token, or the ancestor whose revocation also revokes this token.
+fn audit_revoked(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
+    token: &TokenRow,
+    revoked: TokenId,
+) -> Result<(), StoreError> {
+    let mut detail = json!({"name": token.name});
+    if token.id != revoked {
+        detail["revoked_with"] = json!(revoked);
+    }
+    if token.user_id != caller.user.id {
+        detail["user_id"] = json!(token.user_id);
+    }
+    tx.audit(caller, "token.revoked", ("token", token.id), detail)
 }

@@ -20,6 +20,7 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::{Caller, User},
+    change::Change,
     lapsed::remove_lapsed,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
@@ -137,7 +138,7 @@ impl Identity {
 
     fn apply_patch(
         &self,
-        tx: &mut Tx<'_>,
+        tx: &mut Change<'_, '_>,
         caller: &Caller,
         actor: &Actor,
         before: &Profile,
@@ -145,8 +146,8 @@ impl Identity {
         password_hash: Option<String>,
     ) -> Result<(), RecordError> {
         let id = before.id;
-        let note = |tx: &mut Tx<'_>, action, detail| {
-            audit::append(tx, &self.entry(caller, action, ("user", id), detail))
+        let note = |tx: &mut Change<'_, '_>, action, detail| {
+            tx.audit(caller, action, ("user", id), detail)
         };
         let mut detail = Map::new();
         if let Some(names) = patch.roles {

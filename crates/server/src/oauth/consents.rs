@@ -10,7 +10,7 @@ use svc_core::{
 };
 use svc_protocol::api;
 use svc_store::{
-    Tx, audit,
+    Tx,
     oauth::{self as rows, clients::ClientRow, codes::CodeRow, consents::ConsentRow},
     oidc::grants as oidc_grants,
     records,
@@ -203,9 +203,6 @@ impl OAuth {
             true => "oauth.granted",
             false => "oauth.denied",
         };
-        let mut entry = self
-            .identity
-            .entry(caller, action, ("consent", id), json!({}));
         self.identity
             .change(caller, move |tx, caller| {
                 let session = session_of(caller)?;
@@ -213,9 +210,7 @@ impl OAuth {
                 rows::consents::delete(tx, id)?;
                 let address = RedirectUri::parse(&consent.redirect_uri)
                     .map_err(|error| RecordError::Internal(error.to_string()))?;
-                entry.target_type = "oauth_client";
-                entry.target_id = client.id.to_string();
-                entry.detail = json!({
+                let detail = json!({
                     "name": client.name, "client_id": client.client_id, "scopes": consent.scopes,
                     "redirect_host": address.shown_host(),
                 });
@@ -251,7 +246,7 @@ impl OAuth {
                 } else {
                     [("error", "access_denied")]
                 };
-                audit::append(tx, &entry)?;
+                tx.audit(caller, action, ("oauth_client", client.id), detail)?;
                 let state = consent.state.as_deref();
                 let target = answer_address(&consent.redirect_uri, &consent.issuer, state, &fields);
                 Ok(target)

@@ -11,7 +11,7 @@ use serde_json::json;
 use svc_core::{Timestamp, credential::CredentialKind};
 use svc_protocol::api;
 use svc_store::{
-    StoreError, Tx, audit,
+    StoreError, Tx,
     oauth::{
         self as rows,
         clients::ClientRow,
@@ -193,9 +193,6 @@ impl OAuth {
             true => ("oauth.granted", DeviceState::Approved),
             false => ("oauth.denied", DeviceState::Denied),
         };
-        let mut entry = self
-            .identity
-            .entry(caller, action, ("device", ""), json!({}));
         self.identity
             .change(caller, move |tx, caller| {
                 let session = session_of(caller)?;
@@ -204,13 +201,10 @@ impl OAuth {
                 if let Some(login) = oidc_grants::find_login(tx, session)? {
                     oidc_grants::insert_pending(tx, &device.hash, login, device.expires_at)?;
                 }
-                entry.target_type = "oauth_client";
-                entry.target_id = client.id.to_string();
-                entry.detail = json!({
+                let detail = json!({
                     "name": client.name, "machine": device.name, "address": device.address,
                 });
-                audit::append(tx, &entry)?;
-                Ok(())
+                Ok(tx.audit(caller, action, ("oauth_client", client.id), detail)?)
             })
             .await
     }

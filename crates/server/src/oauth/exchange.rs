@@ -13,7 +13,7 @@ use svc_core::{
 };
 use svc_store::{
     Hash, Tx,
-    audit::{self, SYSTEM},
+    audit::SYSTEM,
     oauth::{self as rows, codes::CodeRow, grants::GrantRow},
     oidc::grants as oidc_grants,
     records, tokens,
@@ -170,10 +170,7 @@ impl OAuth {
         };
         if let Some(target) = ended_grant.or(ended_token) {
             let detail = json!({"user_id": code.user_id});
-            let entry = self
-                .identity
-                .entry_by(SYSTEM, "oauth.code_reused", target, detail);
-            audit::append(tx, &entry)?;
+            tx.audit_by(SYSTEM, "oauth.code_reused", target, detail)?;
         }
         tx.affects(ZoneChange::User(code.user_id));
         Ok(())

@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{GrantId, UserId};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, audit,
+    PageRequest,
     oauth::{self as rows, clients::ClientRow, grants::GrantRow},
     records,
     users::UserRow,
@@ -61,9 +61,6 @@ impl OAuth {
 
     /// Disconnects an app from the account of a user. The app's next request is refused.
     pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<(), RecordError> {
-        let mut entry =
-            self.identity
-                .entry(caller, "oauth.revoked", ("oauth_grant", id), json!({}));
         self.identity
             .change(caller, move |tx, caller| {
                 let not_found = || RecordError::not_found("grant", id);
@@ -73,8 +70,8 @@ impl OAuth {
                     .map_err(|_| not_found())?;
                 Actor::read(tx, caller)?.check_user(tx, grant.user_id)?;
                 records::delete::<GrantRow>(tx, id)?;
-                entry.detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
-                audit::append(tx, &entry)?;
+                let detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
+                tx.audit(caller, "oauth.revoked", ("oauth_grant", id), detail)?;
                 tx.affects(ZoneChange::User(grant.user_id));
                 Ok(())
             })

@@ -8,7 +8,7 @@ use serde_json::json;
 use svc_core::{Timestamp, credential::CredentialKind};
 use svc_store::{
     Tx,
-    audit::{self, SYSTEM},
+    audit::SYSTEM,
     oauth::{
         self as rows,
         grants::GrantRow,
@@ -27,7 +27,7 @@ use super::{
     exchange::check_resources,
     tokens::{IssuedToken, NewPair},
 };
-use crate::identity::hash_secret;
+use crate::identity::{Change, hash_secret};
 
 /// An app that did not receive the answer may use the same refresh token again within this time.
 const GRACE: Duration = Duration::from_secs(60);
@@ -56,7 +56,7 @@ impl OAuth {
             tx.affects(ZoneChange::User(grant.user_id));
             let is_reuse = |at: Timestamp| now.since(at) > GRACE;
             if token.replaced_at.is_some_and(is_reuse) {
-                oauth.end_copied(tx, &grant)?;
+                end_copied(tx, &grant)?;
                 return Ok(Err(unknown_token()));
             }
             let scopes = match request.scope.as_deref() {
@@ -97,16 +97,13 @@ impl OAuth {
         }
         Ok((token, grant))
     }
+}
 
-    fn end_copied(&self, tx: &mut Tx<'_>, grant: &GrantRow) -> Result<(), OAuthError> {
-        records::delete::<GrantRow>(tx, grant.id)?;
-        let detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
-        let target = ("oauth_grant", grant.id);
-        let entry = self
-            .identity
-            .entry_by(SYSTEM, "oauth.refresh_reused", target, detail);
-        Ok(audit::append(tx, &entry)?)
-    }
+fn end_copied(tx: &mut Change<'_, '_>, grant: &GrantRow) -> Result<(), OAuthError> {
+    records::delete::<GrantRow>(tx, grant.id)?;
+    let detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
+    let target = ("oauth_grant", grant.id);
+    Ok(tx.audit_by(SYSTEM, "oauth.refresh_reused", target, detail)?)
 }
 
 fn unknown_token() -> OAuthError {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use svc_core::credential::CredentialKind;
 use svc_store::{
-    audit::{self, SYSTEM},
+    audit::SYSTEM,
     oauth::{self as rows, grants::GrantRow, tokens::AppTokenKind},
     records,
     zone_changes::ZoneChange,
@@ -48,10 +48,7 @@ impl OAuth {
                     records::delete::<GrantRow>(tx, token.grant_id)?;
                     let target = ("oauth_grant", token.grant_id);
                     let detail = json!({"user_id": token.user_id, "by": "app"});
-                    let entry = oauth
-                        .identity
-                        .entry_by(SYSTEM, "oauth.revoked", target, detail);
-                    audit::append(tx, &entry)?;
+                    tx.audit_by(SYSTEM, "oauth.revoked", target, detail)?;
                 }
             }
             tx.affects(ZoneChange::User(token.user_id));

@@ -8,7 +8,7 @@ use svc_core::{OidcIdentityId, OidcProviderId, SessionId, UserId, oidc::LogoutSu
 use svc_protocol::api;
 use svc_store::{
     Hash, Tx,
-    audit::{self, SYSTEM},
+    audit::SYSTEM,
     oidc::{
         grants as oidc_grants,
         identities::{self, IdentityRow},
@@ -203,13 +203,9 @@ impl Identity {
                 let sid = subject.sid.as_deref();
                 let count = oidc_sessions::end(tx, known.id, sid)?;
                 let grants = oidc_grants::end(tx, known.id, sid)?;
-                let entry = identity.entry_by(
-                    SYSTEM,
-                    "logout.oidc",
-                    ("user", known.user_id),
-                    json!({"provider": provider.name, "sessions": count, "grants": grants}),
-                );
-                audit::append(tx, &entry)?;
+                let detail =
+                    json!({"provider": provider.name, "sessions": count, "grants": grants});
+                tx.audit_by(SYSTEM, "logout.oidc", ("user", known.user_id), detail)?;
                 ended += count;
                 users.push(known.user_id);
             }
