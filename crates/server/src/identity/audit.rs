@@ -8,7 +8,7 @@ use svc_store::{
     audit::{self, Entry},
 };
 
-use super::{Identity, caller::Caller};
+use super::Identity;
 use crate::records::RecordError;
 
 /// The maximum number of entries that one transaction removes, so that other writers wait only

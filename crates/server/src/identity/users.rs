@@ -11,7 +11,7 @@ use svc_core::{
 };
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx, audit, groups, lanes, records, roles, scripts, sessions, sinks,
+    PageRequest, Tx, groups, lanes, records, roles, scripts, sessions, sinks,
     users::{self, Profile, UserRow},
     zone_changes::ZoneChange,
 };

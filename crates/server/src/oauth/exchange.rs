@@ -181,7 +181,7 @@ impl OAuth {
     /// the user's last sign-in with that provider.
     pub(super) fn issue_login_token(
         &self,
-        tx: &mut Tx<'_>,
+        tx: &mut Change<'_, '_>,
         user: svc_core::UserId,
         (machine, hash): (&str, &Hash),
         secret: Secret,

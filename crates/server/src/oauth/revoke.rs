@@ -26,7 +26,7 @@ impl OAuth {
             CredentialKind::recognise(token),
             Some(CredentialKind::AccessToken | CredentialKind::RefreshToken)
         );
-        let (oauth, hash) = (self.clone(), hash_secret(token));
+        let hash = hash_secret(token);
         let change = self.identity.change_as_server(move |tx| {
             let client = Self::identify_client(tx, &client)?;
             let found = match is_of_apps {

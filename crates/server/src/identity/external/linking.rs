@@ -187,7 +187,6 @@ impl Identity {
         subject: LogoutSubject,
         (hash, expires_at): (Hash, svc_core::Timestamp),
     ) -> Result<usize, RecordError> {
-        let identity = self.clone();
         self.change_as_server(move |tx| {
             if !logouts::use_once(tx, &hash, expires_at)? {
                 return Err(RecordError::conflict(
