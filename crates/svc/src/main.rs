@@ -1,6 +1,7 @@
 //! `svc`: the server, the agent and the command line in one program.
 
 mod cli;
+mod columns;
 mod commands;
 mod config;
 mod context;

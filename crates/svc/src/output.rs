@@ -13,6 +13,7 @@ use serde::Serialize;
 use svc_core::text::is_unsafe;
 
 use crate::{
+    columns,
     environment::Environment,
     exit::{Exit, Failure, Outcome},
 };
@@ -211,14 +212,17 @@ impl Table {
         for line in &lines {
             widths.resize(line.len().max(widths.len()), 0);
             for (width, cell) in widths.iter_mut().zip(line) {
-                *width = cell.chars().count().max(*width);
+                *width = columns::width(cell).max(*width);
             }
         }
         // A value of a record is never cut.
         let width = width.filter(|_| has_head);
         let mut out = String::new();
         for (index, line) in lines.iter().enumerate() {
-            let line = cut(&pad(line, &widths), width);
+            let mut line = pad(line, &widths);
+            if let Some(width) = width {
+                line = columns::cut(&line, width);
+            }
             if index == 0 && has_head && colour {
                 out.push_str(&format!("\x1b[1m{line}\x1b[0m\n"));
             } else {
@@ -232,24 +236,12 @@ impl Table {
 fn pad(cells: &[String], widths: &[usize]) -> String {
     let mut line = String::new();
     for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        line.push_str(cell);
-        if index + 1 < cells.len() {
-            let gap = width + 2 - cell.chars().count();
-            line.extend(std::iter::repeat_n(' ', gap));
+        match index + 1 < cells.len() {
+            true => line.push_str(&columns::padded(cell, width + 2)),
+            false => line.push_str(cell),
         }
     }
     line.trim_end().to_owned()
-}
-
-fn cut(line: &str, width: Option<usize>) -> String {
-    match width {
-        Some(width) if line.chars().count() > width => line
-            .chars()
-            .take(width.saturating_sub(1))
-            .chain(['…'])
-            .collect(),
-        _ => line.to_owned(),
-    }
 }
 
 /// Replaces characters that could move the cursor, change colours or reverse the text.

@@ -8,6 +8,7 @@ use svc_protocol::api::{Check, CheckStatus};
 
 use super::Shell;
 use crate::{
+    columns::padded,
     context,
     exit::{Exit, Failure, Outcome},
     output::{Format, clean},
@@ -67,7 +68,7 @@ fn print(shell: &Shell, report: &Report) -> Result<(), Failure> {
             let (name, detail) = (clean(&check.name), clean(&check.detail));
             shell
                 .output
-                .line(format!("  {status:<7}  {name:<14}  {detail}"))?;
+                .line(format!("  {status:<7}  {}  {detail}", padded(&name, 14)))?;
             if let Some(advice) = &check.advice {
                 shell
                     .output

@@ -33,6 +33,31 @@ fn a_terminal_cuts_long_lines() {
     );
 }
 
+/// Japanese characters take two columns, combining characters none.
+#[test]
+fn wide_and_combining_characters_line_up() {
+    let spaces = [
+        ("研究室", "deployed"),
+        ("bu\u{308}ro", "stopped"),
+        ("🚀", "new"),
+    ];
+    let table = Table::list(&["NAME", "STATE"], "no spaces", spaces, |(name, state)| {
+        vec![name.into(), state.into()]
+    });
+    assert_eq!(
+        table.render(None, false),
+        "NAME    STATE\n研究室  deployed\nbu\u{308}ro    stopped\n🚀      new\n"
+    );
+    assert_eq!(
+        table.render(Some(9), false),
+        "NAME    …\n研究室  …\nbu\u{308}ro    …\n🚀      …\n"
+    );
+    assert_eq!(
+        table.render(Some(5), false),
+        "NAME…\n研究…\nbu\u{308}ro…\n🚀  …\n"
+    );
+}
+
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
     let evil = ["x\x1b[31m\ny\u{202e}z\u{2028}"];

@@ -8,6 +8,7 @@ use svc_protocol::api::{RegistrationStatus, Sink, Space};
 
 use super::figures::{Load, MethodFigures};
 use crate::{
+    columns,
     commands::sink::activity,
     output::{Output, Table, json_name, or_dash, yes_no},
 };
@@ -153,11 +154,8 @@ fn sinks_table(sinks: &[Sink]) -> Table {
 
 /// Shortens a name, so that the row fits into 80 columns.
 fn short(name: &str) -> String {
-    const MAX: usize = 25;
-    if name.chars().count() <= MAX {
-        return name.to_owned();
-    }
-    name.chars().take(MAX - 1).chain(['…']).collect()
+    const COLUMNS_MAX: usize = 25;
+    columns::cut(name, COLUMNS_MAX)
 }
 
 /// Zero is `0`. Other numbers below 10 have two decimals, numbers below 100 one, larger ones none.
