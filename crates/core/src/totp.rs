@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use ring::hmac;
+use svc_crypto::{HmacHash, HmacKey, is_equal};
 
 use crate::Timestamp;
 
@@ -31,8 +31,7 @@ pub fn step_at(at: Timestamp) -> i64 {
 
 /// The code of a step.
 pub fn code_of(secret: &[u8], step: i64) -> String {
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
-    let tag = hmac::sign(&key, &step.to_be_bytes());
+    let tag = HmacKey::new(HmacHash::Sha1, secret).sign(&step.to_be_bytes());
     let tag = tag.as_ref();
     // Dynamic truncation of RFC 4226: the last half byte says where the four-byte number begins.
     let offset = usize::from(tag[tag.len() - 1] & 0x0f);
@@ -48,15 +47,8 @@ pub fn find_step(secret: &[u8], typed: &str, now: Timestamp, last_step: i64) -> 
     let current = step_at(now);
     let mut found = None;
     for step in current - TOLERANCE..=current + TOLERANCE {
-        let code = code_of(secret, step);
         // All steps and digits are compared, so that the duration does not depend on the digits.
-        let difference = code
-            .bytes()
-            .zip(typed.bytes())
-            .fold(code.len() ^ typed.len(), |sum, (a, b)| {
-                sum | usize::from(a ^ b)
-            });
-        if difference == 0 && step > last_step {
+        if is_equal(code_of(secret, step), typed) && step > last_step {
             found = Some(step);
         }
     }

@@ -2,7 +2,7 @@
 //! constant time.
 
 use base64::Engine;
-use ring::hmac;
+use svc_crypto::{HmacHash, HmacKey, is_equal, sha256};
 use thiserror::Error;
 
 use super::{
@@ -153,13 +153,13 @@ fn verify_signature(
     if keys.is_empty() {
         return Err(Rejection::NoSecret);
     }
-    let is_signed_by = |key: &hmac::Key| {
-        let tag = sign_parts(key, &head, body);
+    let is_signed_by = |key: &HmacKey| {
+        let tag = key.sign_parts(&[head.as_bytes(), body]);
         // Every comparison is made, so that the duration does not depend on which signature
         // matches.
         signatures
             .iter()
-            .filter(|signature| is_equal(key, tag.as_ref(), signature))
+            .filter(|signature| is_equal(&tag, signature))
             .count()
             > 0
     };
@@ -223,39 +223,24 @@ fn signed_head(rule: &SignatureRule<'_>, timestamp: Option<&str>, id: Option<&st
     out
 }
 
-fn key_of(rule: &SignatureRule<'_>, secret: &str) -> Option<hmac::Key> {
-    let algorithm = match rule.algorithm {
-        HmacAlgorithm::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-        HmacAlgorithm::Sha256 => hmac::HMAC_SHA256,
-        HmacAlgorithm::Sha512 => hmac::HMAC_SHA512,
+fn key_of(rule: &SignatureRule<'_>, secret: &str) -> Option<HmacKey> {
+    let hash = match rule.algorithm {
+        HmacAlgorithm::Sha1 => HmacHash::Sha1,
+        HmacAlgorithm::Sha256 => HmacHash::Sha256,
+        HmacAlgorithm::Sha512 => HmacHash::Sha512,
     };
     let key = match rule.key {
         KeyForm::Text => secret.as_bytes().to_vec(),
         KeyForm::Webhook => decode_webhook_secret(secret)?,
     };
-    Some(hmac::Key::new(algorithm, &key))
+    Some(HmacKey::new(hash, &key))
 }
 
-fn sign_parts(key: &hmac::Key, head: &str, body: &[u8]) -> hmac::Tag {
-    let mut context = hmac::Context::with_key(key);
-    context.update(head.as_bytes());
-    context.update(body);
-    context.sign()
-}
-
-/// Compares the HMACs of both values, in constant time, so the duration does not show where the
-/// values differ.
-fn is_equal(key: &hmac::Key, expected: &[u8], presented: &[u8]) -> bool {
-    let tag = hmac::sign(key, expected);
-    hmac::verify(key, presented, tag.as_ref()).is_ok()
-}
-
-/// Whether one of the secrets was presented, in constant time.
+/// Whether one of the secrets was presented. Compares hashes, so that the duration shows neither the
+/// length of a secret nor where it differs.
 fn matches_any(secrets: &[&str], presented: &[u8]) -> bool {
-    let is_presented = |secret: &&&str| {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, b"comparison");
-        is_equal(&key, secret.as_bytes(), presented)
-    };
+    let presented = sha256(presented);
+    let is_presented = |secret: &&&str| is_equal(sha256(secret), presented);
     secrets.iter().filter(is_presented).count() > 0
 }
 
@@ -300,7 +285,7 @@ pub fn sign(
             };
             let seconds = (now.0 / 1_000).to_string();
             let head = signed_head(&rule, Some(&seconds), Some(id));
-            let tag = sign_parts(&key, &head, body);
+            let tag = key.sign_parts(&[head.as_bytes(), body]);
             let mut written = format!("{}{}", rule.prefix, encode(tag.as_ref(), rule.encoding));
             let mut headers = Vec::new();
             match rule.timestamp {
