@@ -1,5 +1,4 @@
-//! TLS for the listener: rustls with ring, the only cryptography provider in the program. The files
-//! of the certificate are read again when they change.
+//! TLS for the listener. The files of the certificate are read again when they change.
 
 mod reload;
 
@@ -11,7 +10,6 @@ use tokio_rustls::{
     TlsAcceptor,
     rustls::{
         self, ServerConfig,
-        crypto::ring,
         pki_types::{
             CertificateDer, PrivateKeyDer,
             pem::{self, PemObject},
@@ -58,7 +56,7 @@ impl ResolvesServerCert for ServedCertificate {
 /// the [`Reloader`] runs.
 pub fn acceptor(files: &TlsFiles) -> Result<(TlsAcceptor, Reloader), TlsError> {
     let reloader = Reloader::new(files)?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(svc_crypto::tls::provider())
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_cert_resolver(reloader.served());
@@ -83,7 +81,7 @@ fn read(files: &TlsFiles) -> Result<Arc<CertifiedKey>, TlsError> {
         source,
     })?;
     let (cert, key) = (cert.clone(), key.clone());
-    CertifiedKey::from_der(chain, private, &ring::default_provider())
+    CertifiedKey::from_der(chain, private, &svc_crypto::tls::provider())
         .map(Arc::new)
         .map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => TlsError::OtherKey { cert, key },

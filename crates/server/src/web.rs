@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
+use svc_crypto::sha256;
 
 /// A file in the binary.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ async fn read(folder: &Path, path: &str) -> Option<WebAsset> {
         return None;
     }
     let bytes = tokio::fs::read(file).await.ok()?;
-    let hash = Sha256::digest(&bytes)[..8]
+    let hash = sha256(&bytes)[..8]
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect::<String>();

@@ -14,17 +14,14 @@ use base64::{
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use ring::{
-    aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
-    hmac,
-};
+use svc_crypto::{HmacHash, HmacKey, SEALING_KEY_BYTES, SealingKey, random};
 use svc_private::{FolderKind, OwnFolder};
 use svc_protocol::env;
 use thiserror::Error;
 
 /// The key file in the data folder.
 pub(crate) const KEY_FILE: &str = "secret.key";
-const KEY_BYTES: usize = 32;
+const KEY_BYTES: usize = SEALING_KEY_BYTES;
 /// Version of the format: the first byte of every encrypted secret.
 const FORMAT_VERSION: u8 = 1;
 const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
@@ -69,9 +66,9 @@ pub enum SecretError {
 
 /// The key that encrypts secrets at rest.
 pub struct SecretKey {
-    key: LessSafeKey,
+    key: SealingKey,
     /// Derives keys for other purposes.
-    derivation: hmac::Key,
+    derivation: HmacKey,
 }
 
 impl SecretKey {
@@ -79,7 +76,7 @@ impl SecretKey {
     /// it, uses the key file of the data folder, and creates the file at the first start.
     pub fn load_or_create(data_dir: &Path, from_env: Option<String>) -> Result<Self, SecretError> {
         // Always generated, so that a system without random bytes fails here, at the start.
-        let new_key = random::<KEY_BYTES>().map_err(SecretError::Random)?;
+        let new_key = random::bytes().map_err(|error| SecretError::Random(error.to_string()))?;
         let bytes = match from_env {
             Some(text) => parse_key(&text).ok_or(SecretError::BadVariable)?,
             None => read_or_create(data_dir, &new_key)?,
@@ -88,20 +85,16 @@ impl SecretKey {
     }
 
     fn new(bytes: &[u8; KEY_BYTES]) -> Self {
-        let key = UnboundKey::new(&CHACHA20_POLY1305, bytes)
-            .expect("a key of this algorithm has 32 bytes");
         Self {
-            key: LessSafeKey::new(key),
-            derivation: hmac::Key::new(hmac::HMAC_SHA256, bytes),
+            key: SealingKey::new(bytes),
+            derivation: HmacKey::new(HmacHash::Sha256, bytes),
         }
     }
 
     /// A key for another purpose. The servers of a zone derive the same key.
     pub fn derive(&self, purpose: &str) -> [u8; KEY_BYTES] {
-        let tag = hmac::sign(
-            &self.derivation,
-            format!("svc key for {purpose}").as_bytes(),
-        );
+        let purpose = format!("svc key for {purpose}");
+        let tag = self.derivation.sign(purpose.as_bytes());
         let mut key = [0; KEY_BYTES];
         key.copy_from_slice(tag.as_ref());
         key
@@ -111,40 +104,18 @@ impl SecretKey {
     /// another record cannot be decrypted there. For the secret of a sink, `aad` begins with the
     /// bytes of the sink's id.
     pub fn encrypt(&self, secret: &[u8], aad: &[u8]) -> Vec<u8> {
-        let nonce = random::<NONCE_LEN>()
+        let sealed = self
+            .key
+            .seal(secret, aad)
             .expect("the system provided random bytes when the key was loaded");
-        let mut sealed = secret.to_vec();
-        self.key
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::from(aad),
-                &mut sealed,
-            )
-            .expect("a secret is far shorter than the limit of the algorithm");
-        let mut out = Vec::with_capacity(1 + NONCE_LEN + sealed.len());
-        out.push(FORMAT_VERSION);
-        out.extend_from_slice(&nonce);
-        out.extend_from_slice(&sealed);
-        out
+        [[FORMAT_VERSION].as_slice(), &sealed].concat()
     }
 
     pub fn decrypt(&self, encrypted: &[u8], aad: &[u8]) -> Result<Vec<u8>, SecretError> {
-        let (nonce, sealed) = encrypted
+        encrypted
             .strip_prefix(&[FORMAT_VERSION])
-            .and_then(|rest| rest.split_first_chunk::<NONCE_LEN>())
-            .ok_or(SecretError::WrongKey)?;
-        let mut secret = sealed.to_vec();
-        let length = self
-            .key
-            .open_in_place(
-                Nonce::assume_unique_for_key(*nonce),
-                Aad::from(aad),
-                &mut secret,
-            )
-            .map_err(|_| SecretError::WrongKey)?
-            .len();
-        secret.truncate(length);
-        Ok(secret)
+            .and_then(|sealed| self.key.open(sealed, aad))
+            .ok_or(SecretError::WrongKey)
     }
 }
 
@@ -156,7 +127,7 @@ impl fmt::Debug for SecretKey {
 
 /// A new webhook secret, as the text that its owner sees once.
 pub fn new_webhook_secret() -> String {
-    let bytes = random::<NEW_WEBHOOK_SECRET_BYTES>()
+    let bytes = random::bytes::<NEW_WEBHOOK_SECRET_BYTES>()
         .expect("the system provided random bytes when the key was loaded");
     format!("{WEBHOOK_SECRET_PREFIX}{}", BASE64.encode(bytes))
 }
@@ -167,12 +138,6 @@ pub fn parse_webhook_secret(text: &str) -> Result<Vec<u8>, SecretError> {
         .and_then(|encoded| BASE64.decode(encoded).ok())
         .filter(|bytes| WEBHOOK_SECRET_BYTES.contains(&bytes.len()))
         .ok_or(SecretError::BadWebhookSecret)
-}
-
-fn random<const N: usize>() -> Result<[u8; N], String> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(bytes)
 }
 
 fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use sha2::{Digest, Sha256};
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
+use svc_crypto::{random, sha256};
 use svc_store::Hash;
 
 use super::directory::AccessDenied;
@@ -20,7 +20,7 @@ pub struct Secret {
 impl Secret {
     pub fn new(kind: CredentialKind) -> Result<Self, RecordError> {
         let mut bytes = [0; SECRET_BYTES];
-        getrandom::fill(&mut bytes)
+        random::fill(&mut bytes)
             .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
         let text = kind.format(&bytes);
         let hash = hash_secret(&text);
@@ -30,7 +30,7 @@ impl Secret {
 
 /// The hash by which a secret is stored and looked up.
 pub fn hash_secret(text: &str) -> Hash {
-    Sha256::digest(text.as_bytes()).into()
+    sha256(text)
 }
 
 /// A hash as hexadecimal text.

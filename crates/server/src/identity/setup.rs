@@ -1,10 +1,10 @@
 //! Creates the first administrator, with a one-time setup token or a password given at the start.
 
 use serde_json::json;
-use subtle::ConstantTimeEq;
 use svc_core::{
     QuotaOverrides, UserId, UserName, credential::CredentialKind, permission::ROLE_ADMIN,
 };
+use svc_crypto::is_equal;
 use svc_protocol::api::{self, Role};
 use svc_store::{
     StoreError, Tx,
@@ -124,8 +124,7 @@ impl Identity {
 const ALREADY_SET_UP: &str = "already_set_up";
 
 fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), RecordError> {
-    let good = expected
-        .is_some_and(|expected| bool::from(expected.as_bytes().ct_eq(presented.as_bytes())));
+    let good = expected.is_some_and(|expected| is_equal(expected, presented));
     if good {
         return Ok(());
     }

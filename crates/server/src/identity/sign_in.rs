@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use subtle::ConstantTimeEq;
 use svc_core::{Timestamp, UserId, credential::CredentialKind};
+use svc_crypto::is_equal;
 use svc_store::{StoreError, Tx, meta, records, users::UserRow};
 
 use super::{
@@ -99,7 +99,7 @@ impl PresentedLink {
         let Some(link) = link else { return Ok(None) };
         let is_valid = |user: &UserRow| {
             let presented = hash_of(&self.token, user);
-            user.active && bool::from(link.hash.as_bytes().ct_eq(presented.as_bytes()))
+            user.active && is_equal(&link.hash, presented)
         };
         Ok(records::find::<UserRow>(tx, link.user_id)?.filter(is_valid))
     }

@@ -120,7 +120,7 @@ fn average(own: u32, others: &[HomeCount]) -> f64 {
 
 /// A random number from 0 to 1, never 1 itself.
 fn random_fraction() -> f64 {
-    f64::from(getrandom::u32().unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
+    f64::from(svc_crypto::random::u32().unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
 }
 
 fn random_below(limit: usize) -> usize {

@@ -9,15 +9,15 @@
 //! key.
 
 use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine as _};
-use ring::hmac;
 use svc_core::SpaceId;
+use svc_crypto::{HmacHash, HmacKey};
 use svc_link::Ticket;
 
 use crate::{events::secrets::SecretKey, methods::publish::RegistrationDigest};
 
 pub struct ZoneKeys {
-    tickets: hmac::Key,
-    users: hmac::Key,
+    tickets: HmacKey,
+    users: HmacKey,
 }
 
 /// The values that a ticket covers. If one of them differs, the ticket is not valid.
@@ -48,7 +48,7 @@ impl AcceptedClaim<'_> {
 
 impl ZoneKeys {
     pub fn new(secret: &SecretKey) -> Self {
-        let key = |purpose| hmac::Key::new(hmac::HMAC_SHA256, &secret.derive(purpose));
+        let key = |purpose| HmacKey::new(HmacHash::Sha256, &secret.derive(purpose));
         Self {
             tickets: key("tickets of registrations"),
             users: key("numbers of users"),
@@ -56,7 +56,7 @@ impl ZoneKeys {
     }
 
     pub fn issue(&self, claim: AcceptedClaim<'_>) -> Ticket {
-        let tag = hmac::sign(&self.tickets, &claim.to_bytes());
+        let tag = self.tickets.sign(&claim.to_bytes());
         Ticket {
             replaces: claim.replaces,
             mac: BASE64_STANDARD_NO_PAD.encode(tag),
@@ -68,12 +68,12 @@ impl ZoneKeys {
         let Ok(mac) = BASE64_STANDARD_NO_PAD.decode(&ticket.mac) else {
             return false;
         };
-        hmac::verify(&self.tickets, &claim.to_bytes(), &mac).is_ok()
+        self.tickets.verify(&claim.to_bytes(), &mac)
     }
 
     /// The key from which the links of a space compute the numbers that stand for users.
     pub fn users_of(&self, space: SpaceId) -> [u8; 32] {
-        let tag = hmac::sign(&self.users, space.0.as_bytes());
+        let tag = self.users.sign(space.0.as_bytes());
         let mut key = [0; 32];
         key.copy_from_slice(tag.as_ref());
         key

@@ -266,10 +266,7 @@ impl Publisher {
 
 fn digest_of(registration: &Registration) -> RegistrationDigest {
     let json = serde_json::to_vec(registration).expect("a registration is always JSON");
-    let digest = ring::digest::digest(&ring::digest::SHA256, &json);
-    let mut bytes = [0; 32];
-    bytes.copy_from_slice(digest.as_ref());
-    bytes
+    svc_crypto::sha256(json)
 }
 
 /// Resolves names or ids of groups (V3). The result is sorted, because the order of the groups in

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use subtle::ConstantTimeEq;
 use svc_core::{
     OAuthClientId, Timestamp, UserId,
     credential::CredentialKind,
     name::check_free_name,
     oauth::{ClientKind, RedirectUri, host_of, usable_uris},
 };
+use svc_crypto::is_equal;
 use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx,
@@ -159,7 +159,7 @@ impl OAuth {
         let client = client.ok_or_else(unknown)?;
         if let Some(expected) = &client.secret_hash {
             let secret = presented.secret.as_deref().map(hash_secret);
-            let is_right = secret.is_some_and(|secret| bool::from(secret.ct_eq(expected)));
+            let is_right = secret.is_some_and(|secret| is_equal(secret, expected));
             if !is_right {
                 return Err(OAuthError::invalid_client(
                     "the secret of the app is missing or wrong",

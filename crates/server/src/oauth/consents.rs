@@ -8,6 +8,7 @@ use svc_core::{
     credential::CredentialKind,
     oauth::{OAuthScope, OAuthScopes, RedirectUri, is_verifier},
 };
+use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
     Tx,
@@ -309,7 +310,7 @@ fn shown(consent: &ConsentRow, client: &ClientRow, caller: &Caller) -> api::Cons
 /// A fully random id, so that the address of the page cannot be guessed.
 fn random_id() -> Result<ConsentId, RecordError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
+    random::fill(&mut bytes)
         .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
     Ok(ConsentId(Uuid::from_bytes(bytes)))
 }

@@ -9,6 +9,7 @@ use std::{
 use serde::Serialize;
 use serde_json::json;
 use svc_core::{Timestamp, credential::CredentialKind};
+use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
     StoreError, Tx,
@@ -252,7 +253,7 @@ fn new_user_code() -> Result<String, RecordError> {
     let mut code = String::new();
     while code.len() < LETTERS_OF_CODE {
         let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)
+        random::fill(&mut bytes)
             .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
         // 240 is the largest multiple of 20 below 256, so every letter is equally likely.
         let letters = bytes.iter().filter(|byte| **byte < 240);

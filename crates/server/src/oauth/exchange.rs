@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
 use svc_core::{
     GrantId, OidcIdentityId, Timestamp,
     credential::CredentialKind,
     oauth::{OAuthScope, RedirectUri, is_verifier},
 };
+use svc_crypto::{is_equal, sha256};
 use svc_store::{
     Hash, Tx,
     audit::SYSTEM,
@@ -234,8 +233,8 @@ enum Checked {
 
 /// Whether a PKCE verifier matches a challenge of the method `S256`.
 fn is_answer(verifier: &str, challenge: &str) -> bool {
-    let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
-    is_verifier(verifier) && bool::from(digest.as_bytes().ct_eq(challenge.as_bytes()))
+    let hash = URL_SAFE_NO_PAD.encode(sha256(verifier));
+    is_verifier(verifier) && is_equal(hash, challenge)
 }
 
 /// Checks that a request for tokens names no resource, or the resource of its grant.

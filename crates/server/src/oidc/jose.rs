@@ -5,13 +5,9 @@
 //! algorithms are not implemented.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use ring::signature::{
-    ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
-    RSA_PSS_2048_8192_SHA256, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey,
-    VerificationAlgorithm,
-};
 use serde::Deserialize;
 use svc_core::oidc::Claims;
+use svc_crypto::{RsaKey, RsaPadding, SignatureScheme};
 use thiserror::Error;
 
 /// The maximum bytes of a token.
@@ -143,24 +139,19 @@ impl Key {
     }
 
     fn verify(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> bool {
-        let plain = |by: &'static dyn VerificationAlgorithm, key: &[u8]| {
-            UnparsedPublicKey::new(by, key)
-                .verify(message, signature)
-                .is_ok()
-        };
+        let plain = |scheme, key: &[u8]| svc_crypto::verify(scheme, key, message, signature);
         match &self.material {
             Material::Rsa { modulus, exponent } => {
-                let by: &RsaParameters = match algorithm {
-                    "PS256" => &RSA_PSS_2048_8192_SHA256,
-                    _ => &RSA_PKCS1_2048_8192_SHA256,
+                let padding = match algorithm {
+                    "PS256" => RsaPadding::Pss,
+                    _ => RsaPadding::Pkcs1,
                 };
-                let (n, e) = (modulus, exponent);
-                let key = RsaPublicKeyComponents { n, e };
-                key.verify(by, message, signature).is_ok()
+                let key = RsaKey { modulus, exponent };
+                key.verify(padding, message, signature)
             }
-            Material::P256(key) => plain(&ECDSA_P256_SHA256_FIXED, key),
-            Material::P384(key) => plain(&ECDSA_P384_SHA384_FIXED, key),
-            Material::Ed25519(key) => plain(&ED25519, key),
+            Material::P256(key) => plain(SignatureScheme::P256Fixed, key),
+            Material::P384(key) => plain(SignatureScheme::P384Fixed, key),
+            Material::Ed25519(key) => plain(SignatureScheme::Ed25519, key),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::{fmt::Write, net::IpAddr, time::Duration};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use sha2::{Digest, Sha256};
 use svc_core::{SessionId, oidc::is_local_path};
+use svc_crypto::{random, sha256};
 use svc_protocol::api;
 use svc_store::{
     oidc::{self as rows, logins::LoginRow, providers::ProviderRow},
@@ -171,7 +171,7 @@ fn address_at_provider(
     login: &LoginRow,
     state: &str,
 ) -> String {
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&login.verifier));
+    let challenge = URL_SAFE_NO_PAD.encode(sha256(&login.verifier));
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs([
         ("response_type", "code"),
@@ -198,7 +198,7 @@ fn address_at_provider(
 /// 256 random bits. In hex, they are also a valid PKCE verifier.
 fn random_text() -> Result<String, RecordError> {
     let mut bytes = [0; RANDOM_BYTES];
-    getrandom::fill(&mut bytes)
+    random::fill(&mut bytes)
         .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
     Ok(bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

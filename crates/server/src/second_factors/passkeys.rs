@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::json;
 use svc_core::{PasskeyId, Timestamp, UserId, credential::CredentialKind};
+use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
     Hash, Tx, records,
@@ -59,8 +60,7 @@ pub(super) struct Challenge {
 
 impl SecondFactors {
     pub(super) fn new_challenge(&self, purpose: Purpose) -> Result<Challenge, RecordError> {
-        let mut bytes = [0; CHALLENGE_BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| no_random_bytes(&error))?;
+        let bytes = random::bytes::<CHALLENGE_BYTES>().map_err(|error| no_random_bytes(&error))?;
         let (purpose, user_id) = purpose.parts();
         Ok(Challenge {
             text: webauthn::encode(&bytes),

@@ -8,6 +8,7 @@ use svc_core::{
     UserId,
     totp::{RECOVERY_CODE_BYTES, format_recovery_code},
 };
+use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
     Hash, Store, StoreError, Tx,
@@ -30,8 +31,8 @@ impl NewCodes {
     pub(super) fn draw() -> Result<Self, RecordError> {
         let mut codes = Vec::with_capacity(RECOVERY_CODES);
         for _ in 0..RECOVERY_CODES {
-            let mut bytes = [0; RECOVERY_CODE_BYTES];
-            getrandom::fill(&mut bytes).map_err(|error| no_random_bytes(&error))?;
+            let bytes =
+                random::bytes::<RECOVERY_CODE_BYTES>().map_err(|error| no_random_bytes(&error))?;
             codes.push(format_recovery_code(&bytes));
         }
         Ok(Self(codes))

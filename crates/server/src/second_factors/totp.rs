@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use qrcode::{EcLevel, QrCode, render::svg};
 use serde_json::json;
 use svc_core::totp::{TOTP_SECRET_BYTES, TypedCode, base32, find_step, uri};
+use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
     second_factors::{
@@ -34,8 +35,8 @@ impl SecondFactors {
     ) -> Result<api::TotpEnrolment, RecordError> {
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
-        let mut secret = [0; TOTP_SECRET_BYTES];
-        getrandom::fill(&mut secret).map_err(|error| no_random_bytes(&error))?;
+        let secret =
+            random::bytes::<TOTP_SECRET_BYTES>().map_err(|error| no_random_bytes(&error))?;
         let (user, now) = (caller.user.id, self.clock.now());
         let enrolment = EnrolmentRow {
             user_id: user,

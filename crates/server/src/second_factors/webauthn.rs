@@ -7,7 +7,7 @@ mod cose;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use svc_crypto::sha256;
 use thiserror::Error;
 
 pub use cose::ALGORITHMS;
@@ -140,7 +140,7 @@ impl AuthenticatorData {
     }
 
     fn check(&self, site: &Site) -> Result<(), AnswerError> {
-        if self.rp_id_hash != *Sha256::digest(&site.rp_id) {
+        if self.rp_id_hash != sha256(&site.rp_id) {
             return Err(AnswerError::RelyingParty(site.rp_id.clone()));
         }
         if self.flags & USER_PRESENT == 0 {
@@ -191,11 +191,7 @@ pub fn verify(
 ) -> Result<(), AnswerError> {
     let signature = decode(signature).ok_or(AnswerError::Malformed("signature"))?;
     let (key, _) = PublicKey::read(public_key).ok_or(AnswerError::Key)?;
-    let message = [
-        data.bytes.as_slice(),
-        Sha256::digest(&client.bytes).as_slice(),
-    ]
-    .concat();
+    let message = [data.bytes.as_slice(), &sha256(&client.bytes)].concat();
     match key.verify(&message, &signature) {
         true => Ok(()),
         false => Err(AnswerError::Signature),

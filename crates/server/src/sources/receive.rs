@@ -4,7 +4,6 @@ use std::{net::IpAddr, sync::Arc, time::Duration, time::Instant};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use sha2::{Digest, Sha256};
 use svc_core::{
     Id, Timestamp,
     source::{
@@ -12,6 +11,7 @@ use svc_core::{
         verify::{self, Headers, Rejection, Verified},
     },
 };
+use svc_crypto::{sha256, sha256_of_parts};
 use svc_protocol::api::{EmittedEvent, RequestOutcome, SourceRequest};
 use svc_store::{StoreError, sources::SourceRow};
 use thiserror::Error;
@@ -220,10 +220,10 @@ impl Sources {
         let is_known_by_body =
             matches!(&event.delivery, DeliveryKey::Signed(head) if head.is_empty());
         let origin = match event.delivery {
-            DeliveryKey::Id(id) => Origin::Delivery(row.id, Sha256::digest(id).into()),
+            DeliveryKey::Id(id) => Origin::Delivery(row.id, sha256(id)),
             DeliveryKey::Signed(head) => {
-                let signed = Sha256::new().chain_update(head).chain_update(body);
-                Origin::Delivery(row.id, signed.finalize().into())
+                let signed = sha256_of_parts(&[head.as_bytes(), body]);
+                Origin::Delivery(row.id, signed)
             }
             DeliveryKey::None => Origin::Any,
         };

@@ -2,11 +2,11 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use sha2::{Digest, Sha256};
 use svc_clock::Clock;
 use svc_core::{
     EventId, SourceId, Timestamp, UserId, event::Event, json_text::JsonText, quota::Quota,
 };
+use svc_crypto::sha256;
 use svc_protocol::api::EmittedEvent;
 use svc_store::{
     Grouped, GroupedResult, Hash, StoreError, Tx,
@@ -48,7 +48,7 @@ impl IdempotencyKey {
         let body = serde_json::to_vec(&(event_type, data)).expect("text and JSON");
         Ok(Self {
             text: text.to_owned(),
-            body_hash: Sha256::digest(body).into(),
+            body_hash: sha256(body),
         })
     }
 

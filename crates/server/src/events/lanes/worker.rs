@@ -167,7 +167,7 @@ impl<D: Deliver> Slot<D> {
 
 /// A random number between 0 and 1.
 fn random() -> f64 {
-    getrandom::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
+    svc_crypto::random::u32().map_or(0.5, |number| f64::from(number) / f64::from(u32::MAX))
 }
 
 impl<D: Deliver> EngineState<D> {

@@ -3,11 +3,11 @@
 
 use std::{collections::HashMap, net::IpAddr, sync::OnceLock};
 
-use sha2::{Digest, Sha256};
 use svc_core::{
     Timestamp,
     login::{Failures, LoginDelay},
 };
+use svc_crypto::sha256_of_parts;
 use svc_store::{Store, StoreError, Tx, login_failures, meta};
 use uuid::Uuid;
 
@@ -138,11 +138,7 @@ fn slots(salt: &str, table: u8, tracked: usize, key: &str) -> Slots {
     std::array::from_fn(|row| {
         // Lossless: there are two rows.
         let part = table * ROWS + row as u8;
-        let hash = Sha256::new()
-            .chain_update(salt)
-            .chain_update([part])
-            .chain_update(key)
-            .finalize();
+        let hash = sha256_of_parts(&[salt.as_bytes(), &[part], key.as_bytes()]);
         let first = hash.first_chunk().copied().unwrap_or_default();
         let slot = u64::from_be_bytes(first) % tracked.max(1) as u64;
         (i64::from(part) << 32) | i64::try_from(slot).unwrap_or_default()

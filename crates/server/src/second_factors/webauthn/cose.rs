@@ -1,10 +1,7 @@
 //! Public keys of authenticators (COSE, RFC 9053): maps of small numbers to numbers and bytes, in
 //! CBOR (RFC 8949). The reader rejects all other types of CBOR.
 
-use ring::signature::{
-    ECDSA_P256_SHA256_ASN1, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
-    UnparsedPublicKey,
-};
+use svc_crypto::{RsaKey, RsaPadding, SignatureScheme};
 
 const ES256: i64 = -7;
 const EDDSA: i64 = -8;
@@ -61,18 +58,15 @@ impl PublicKey {
     }
 
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
-        let verified = match self {
-            Self::P256(point) => {
-                UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point).verify(message, signature)
-            }
-            Self::Ed25519(key) => UnparsedPublicKey::new(&ED25519, key).verify(message, signature),
+        let plain = |scheme, key: &[u8]| svc_crypto::verify(scheme, key, message, signature);
+        match self {
+            Self::P256(point) => plain(SignatureScheme::P256Asn1, point),
+            Self::Ed25519(key) => plain(SignatureScheme::Ed25519, key),
             Self::Rsa { modulus, exponent } => {
-                let (n, e) = (modulus, exponent);
-                let key = RsaPublicKeyComponents { n, e };
-                key.verify(&RSA_PKCS1_2048_8192_SHA256, message, signature)
+                let key = RsaKey { modulus, exponent };
+                key.verify(RsaPadding::Pkcs1, message, signature)
             }
-        };
-        verified.is_ok()
+        }
     }
 }
 

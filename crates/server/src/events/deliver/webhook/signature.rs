@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use ring::hmac;
+use svc_crypto::{HmacHash, HmacKey, HmacTag};
 
 /// `sha256=<hex>`: signs the body with one secret.
 pub(super) fn sign_body(secret: &[u8], body: &str) -> String {
     let mut text = "sha256=".to_owned();
-    for byte in sign(secret, &[body]) {
+    for byte in sign(secret, &[body]).as_ref() {
         write!(text, "{byte:02x}").expect("writing to a string never fails");
     }
     text
@@ -26,12 +26,9 @@ pub(super) fn sign_standard(secrets: &[Vec<u8>], id: &str, timestamp: &str, body
     signatures.join(" ")
 }
 
-fn sign(secret: &[u8], parts: &[&str]) -> Vec<u8> {
-    let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, secret));
-    for part in parts {
-        context.update(part.as_bytes());
-    }
-    context.sign().as_ref().to_vec()
+fn sign(secret: &[u8], parts: &[&str]) -> HmacTag {
+    let parts: Vec<_> = parts.iter().map(|part| part.as_bytes()).collect();
+    HmacKey::new(HmacHash::Sha256, secret).sign_parts(&parts)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! TLS settings of a webhook: their limits, and a digest that distinguishes different settings.
 
-use ring::digest::{Context, SHA256};
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
+use svc_crypto::Sha256;
 use svc_store::sinks::WebhookOptions;
 use thiserror::Error;
 
@@ -77,17 +77,15 @@ pub(super) fn connection_settings(url: &str, tls: TlsSettings<'_>) -> Connection
 
 fn digest(tls: TlsSettings<'_>) -> [u8; 32] {
     let (certificate, key) = tls.identity.unzip();
-    let mut context = Context::new(&SHA256);
+    let mut hash = Sha256::new();
     for text in [tls.ca, certificate, key] {
         // The length separates the texts, and distinguishes an empty text from a missing text.
         let length = text.map_or(u64::MAX, |text| text.len() as u64);
-        context.update(&length.to_be_bytes());
-        context.update(text.unwrap_or_default().as_bytes());
+        hash.update(length.to_be_bytes());
+        hash.update(text.unwrap_or_default());
     }
-    context.update(&[tls.http2.into()]);
-    let mut digest = [0; 32];
-    digest.copy_from_slice(context.finish().as_ref());
-    digest
+    hash.update([tls.http2.into()]);
+    hash.finish()
 }
 
 #[cfg(test)]
