@@ -63,7 +63,7 @@ fn random() -> u32 {
     if let Some(number) = seeded::next() {
         return number;
     }
-    getrandom::u32().unwrap_or(u32::MAX)
+    svc_crypto::random::u32().unwrap_or(u32::MAX)
 }
 
 /// Random times that depend on the seed of a simulation.

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::RwLock;
 use svc_client::{Target, TargetError};
+use svc_crypto::random;
 
 pub struct Servers {
     /// In the order of the settings. Shown in the status.
@@ -36,7 +37,7 @@ impl Servers {
     pub fn parse(urls: &str, ca_file: Option<&Path>) -> Result<Self, TargetError> {
         let mut targets = Target::parse_list(urls, ca_file)?;
         let urls = targets.iter().map(Target::to_string).collect();
-        turns::shuffle(&mut targets, || getrandom::u32().unwrap_or_default());
+        turns::shuffle(&mut targets, || random::u32().unwrap_or_default());
         Ok(Self {
             urls,
             current: RwLock::new(targets[0].clone()),

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use svc_crypto::tls;
 use thiserror::Error;
 use tokio_rustls::rustls::{
     self, ClientConfig, InconsistentKeys, RootCertStore,
-    crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
     sign::CertifiedKey,
 };
@@ -102,8 +102,7 @@ fn make(
         return Err(TlsSettingsError::NoRoots);
     }
     let failed = |error: rustls::Error| TlsSettingsError::Tls(error.to_string());
-    // The provider is explicit, so that another provider in the dependency graph has no effect.
-    let provider = Arc::new(ring::default_provider());
+    let provider = tls::provider();
     let verifier = Verifier::new(roots, named, provider.clone());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -142,9 +141,8 @@ type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 fn read_identity((chain, key): (&str, &str)) -> Result<Identity, TlsSettingsError> {
     let chain = read_certificates(chain).map_err(TlsSettingsError::Certificate)?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| TlsSettingsError::Key)?;
-    let provider = ring::default_provider();
-    CertifiedKey::from_der(chain.clone(), key.clone_key(), &provider).map_err(
-        |error| match error {
+    CertifiedKey::from_der(chain.clone(), key.clone_key(), &tls::provider()).map_err(|error| {
+        match error {
             rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
                 TlsSettingsError::Mismatch
             }
@@ -152,8 +150,8 @@ fn read_identity((chain, key): (&str, &str)) -> Result<Identity, TlsSettingsErro
                 TlsSettingsError::Certificate("is damaged".to_owned())
             }
             _ => TlsSettingsError::Key,
-        },
-    )?;
+        }
+    })?;
     Ok((chain, key))
 }
 

@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokio_rustls::rustls::{
     ClientConfig, RootCertStore,
     client::danger::ServerCertVerifier,
-    crypto::{CryptoProvider, ring},
+    crypto::CryptoProvider,
     pki_types::{
         CertificateDer,
         pem::{self, PemObject},
@@ -124,7 +124,7 @@ impl Target {
     pub fn of_own_server(address: SocketAddr, tls: bool) -> Result<Self, TargetError> {
         let scheme = if tls { "https" } else { "http" };
         Self::parse_with(&format!("{scheme}://{address}"), || {
-            let provider = Arc::new(ring::default_provider());
+            let provider = svc_crypto::tls::provider();
             let verifier = Arc::new(AnyCertificate::new(Arc::clone(&provider)));
             Ok(Arc::new(config_with(provider, verifier)?))
         })
@@ -267,8 +267,7 @@ pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> 
     if roots.is_empty() {
         return Err(TargetError::NoRoots);
     }
-    // The provider is explicit, so that another provider in the dependency graph has no effect.
-    let provider = Arc::new(ring::default_provider());
+    let provider = svc_crypto::tls::provider();
     let verifier = Verifier::new(Arc::new(roots), named, provider.clone());
     config_with(provider, Arc::new(verifier))
 }

@@ -63,7 +63,7 @@ fn random(size: u64) -> Result<MontyObject, MontyException> {
         ));
     }
     let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
-    getrandom::fill(&mut bytes)
+    svc_crypto::random::fill(&mut bytes)
         .map_err(|error| exception(ExcType::OSError, format!("no random bytes: {error}")))?;
     Ok(MontyObject::bytes(bytes))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sha2::{Digest, Sha256};
+use svc_crypto::sha256;
 
 /// The path of a file of the package, and its text.
 macro_rules! packaged {
@@ -40,7 +40,7 @@ pub fn svc_libraries() -> Vec<u8> {
 pub fn etag(bytes: &[u8]) -> String {
     let mut tag = String::with_capacity(ETAG_DIGITS + 2);
     tag.push('"');
-    for byte in Sha256::digest(bytes).iter().take(ETAG_DIGITS / 2) {
+    for byte in sha256(bytes).iter().take(ETAG_DIGITS / 2) {
         let _ = write!(tag, "{byte:02x}");
     }
     tag.push('"');

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 pub use detail::DETAIL_BYTES_MAX;
 use serde_json::Value as JsonValue;
-use sha2::{Digest, Sha256};
 use svc_core::{EventId, Id, Timestamp};
+use svc_crypto::Sha256;
 use svc_protocol::api::{AuditEntry, AuditQuery};
 use uuid::Uuid;
 
@@ -186,7 +186,7 @@ fn merged_id(owner_key: &str, group: &str, entry: &Entry) -> Id {
         hash.update(part);
     }
     let mut tail = [0; 16];
-    tail.copy_from_slice(&hash.finalize()[..16]);
+    tail.copy_from_slice(&hash.finish()[..16]);
     let tail = u128::from_le_bytes(tail) & !(u128::from(u64::MAX) << 80);
     let period = i64::try_from(MERGE_PERIOD.as_millis()).unwrap_or(i64::MAX);
     let start = Timestamp(entry.at.0 - entry.at.0.rem_euclid(period));

@@ -2,7 +2,7 @@
 //! have different hashes.
 
 use rusqlite::types::ValueRef;
-use sha2::{Digest, Sha256};
+use svc_crypto::Sha256;
 
 #[derive(Default)]
 pub(super) struct Fields(Sha256);
@@ -29,7 +29,7 @@ impl Fields {
     }
 
     pub(super) fn finish(self) -> Vec<u8> {
-        self.0.finalize().to_vec()
+        self.0.finish().to_vec()
     }
 }
 

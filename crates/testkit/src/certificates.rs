@@ -6,6 +6,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose, date_time_ymd,
 };
+use svc_crypto::tls;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -15,7 +16,6 @@ use tokio_rustls::{
     client::TlsStream,
     rustls::{
         ClientConfig, RootCertStore,
-        crypto::ring,
         pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
     },
 };
@@ -71,7 +71,7 @@ impl TestAuthority {
     pub async fn connect(&self, address: SocketAddr) -> TestTlsConnection {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).expect("an authority");
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let config = ClientConfig::builder_with_provider(tls::provider())
             .with_safe_default_protocol_versions()
             .expect("known versions")
             .with_root_certificates(roots)

@@ -22,6 +22,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
+use svc_crypto::tls;
 use tokio::{
     net::{TcpListener, TcpStream},
     task::{JoinHandle, JoinSet},
@@ -30,7 +31,6 @@ use tokio_rustls::{
     TlsAcceptor,
     rustls::{
         RootCertStore, ServerConfig,
-        crypto::ring,
         pki_types::{CertificateDer, pem::PemObject},
         server::WebPkiClientVerifier,
     },
@@ -92,7 +92,7 @@ impl TlsReceiver {
         clients: Option<&TestAuthority>,
         protocols: &[&str],
     ) -> Self {
-        let provider = Arc::new(ring::default_provider());
+        let provider = tls::provider();
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .expect("versions");

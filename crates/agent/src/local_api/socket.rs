@@ -13,7 +13,7 @@ use std::{
 };
 
 use rustix::fs::{AtFlags, Mode, fchmod, unlinkat};
-use sha2::{Digest, Sha256};
+use svc_crypto::sha256;
 use svc_private::{FolderError, FolderKind, own_folder, own_uid};
 use svc_protocol::agent_api::FOLDER;
 use thiserror::Error;
@@ -65,8 +65,8 @@ pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError
 /// A short name for the socket of a folder. It must be the same in every version of svc, so that an
 /// agent of another version in the same folder is detected.
 pub fn socket_name(working_folder: &Path) -> String {
-    let digest = Sha256::digest(working_folder.as_os_str().as_bytes());
-    let start = digest.first_chunk().expect("a digest has 32 bytes");
+    let hash = sha256(working_folder.as_os_str().as_bytes());
+    let start = hash.first_chunk().expect("a hash has 32 bytes");
     format!("{:016x}.sock", u64::from_be_bytes(*start))
 }
 

@@ -3,12 +3,12 @@ use std::{
     time::Duration,
 };
 
+use svc_crypto::tls;
 use tokio::net::TcpListener;
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{
         ServerConfig,
-        crypto::ring,
         pki_types::{PrivateKeyDer, pem::PemObject},
     },
 };
@@ -40,7 +40,7 @@ async fn connect_to(host: &str, server: &str, ca_file: Option<&str>) -> Result<(
         _ => "self-signed-key.pem",
     };
     let key = PrivateKeyDer::from_pem_file(fixture(key)).expect("a key");
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ServerConfig::builder_with_provider(tls::provider())
         .with_safe_default_protocol_versions()
         .expect("versions")
         .with_no_client_auth()
@@ -114,7 +114,7 @@ fn the_dates_of_a_self_signed_certificate_are_checked() {
     let named = read_ca_file(&fixture("self-signed.pem")).expect("readable");
     let mut roots = RootCertStore::empty();
     roots.add(named[0].clone()).expect("an authority");
-    let provider = Arc::new(ring::default_provider());
+    let provider = tls::provider();
     let verifier = Verifier::new(Arc::new(roots), named.clone(), provider);
     let host = ServerName::try_from("localhost").expect("a name");
     let verify = |seconds: u64| {

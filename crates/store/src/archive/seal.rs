@@ -7,10 +7,9 @@ use std::{
     path::Path,
 };
 
-use sha2::{Digest, Sha256};
+use svc_crypto::{HASH_BYTES, Sha256};
 
 const MARK: &[u8; 16] = b"svc backup seal\n";
-const HASH_BYTES: usize = 32;
 const SEAL_BYTES: u64 = (MARK.len() + HASH_BYTES) as u64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +60,7 @@ fn hash(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match content.read(&mut buffer)? {
-            0 => return Ok(hash.finalize().to_vec()),
+            0 => return Ok(hash.finish().to_vec()),
             read => hash.update(&buffer[..read]),
         }
     }

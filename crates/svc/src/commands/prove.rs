@@ -24,6 +24,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::ValueEnum;
+use svc_crypto::{RandomError, random};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -222,11 +223,11 @@ fn settings(plan: &Plan, schema: Option<&Schema>) -> Result<ServerSettings, Fail
 /// 32 random bytes. Secrets never depend on the seed.
 fn random_key() -> Result<String, Failure> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(no_random_numbers)?;
+    random::fill(&mut bytes).map_err(no_random_numbers)?;
     Ok(BASE64_STANDARD.encode(bytes))
 }
 
-fn no_random_numbers(error: getrandom::Error) -> Failure {
+fn no_random_numbers(error: RandomError) -> Failure {
     Failure::failed("the system has no random numbers").why(error)
 }
 
@@ -235,7 +236,7 @@ impl Plan {
         let seed = match args.seed {
             Some(seed) => seed,
             // Short enough to be typed.
-            None => u64::from(getrandom::u32().map_err(no_random_numbers)?),
+            None => u64::from(random::u32().map_err(no_random_numbers)?),
         };
         let folder = args
             .folder

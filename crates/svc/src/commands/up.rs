@@ -17,6 +17,7 @@ use std::{
 };
 
 use svc_core::SpaceId;
+use svc_crypto::random;
 use svc_private::{FolderKind, own_folder};
 use svc_protocol::{agent_api::Discovery, env};
 use svc_server::{
@@ -284,7 +285,7 @@ fn unwritable(path: &Path, error: io::Error) -> Failure {
 fn random_password() -> Result<String, Failure> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut bytes = [0; 20];
-    getrandom::fill(&mut bytes)
+    random::fill(&mut bytes)
         .map_err(|error| Failure::failed("the system provides no random numbers").why(error))?;
     Ok(bytes
         .iter()

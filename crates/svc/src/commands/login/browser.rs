@@ -6,8 +6,8 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use sha2::{Digest, Sha256};
 use svc_client::Client;
+use svc_crypto::{random, sha256};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -42,7 +42,7 @@ pub async fn log_in(
         .port();
     let redirect_uri = format!("http://127.0.0.1:{port}/callback");
     let (verifier, state) = (random_text()?, random_text()?);
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+    let challenge = URL_SAFE_NO_PAD.encode(sha256(&verifier));
     let query = form_urlencoded::Serializer::new(String::new())
         .extend_pairs([
             ("response_type", "code"),
@@ -194,7 +194,7 @@ fn open_browser(address: &str) {
 
 fn random_text() -> Result<String, Failure> {
     let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)
+    random::fill(&mut bytes)
         .map_err(|error| Failure::failed("the system provides no random numbers").why(error))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
