@@ -36,6 +36,19 @@ class Suite(unittest.TestCase):
                     self.assertEqual(programs.run(program.text), program.output)
         self.assertGreaterEqual(count, 300)
 
+    def test_every_program_that_the_engine_lacks_runs_on_this_python(self) -> None:
+        count = 0
+        for file in sorted((SUITE / "engine").glob("*.txt")):
+            for program in programs.programs(file):
+                count += 1
+                with self.subTest(file=file.name, program=program.title):
+                    try:
+                        compile(program.text, "<program>", "exec")
+                    except SyntaxError:
+                        continue  # The program needs a newer Python.
+                    self.assertEqual(programs.run(program.text).strip(), "")
+        self.assertGreaterEqual(count, 90)
+
     def test_this_python_prints_the_output_in_the_guide(self) -> None:
         """Checks the tables of the guide on CPython. Tests of `svc` check them on the engine."""
         guide = (SUITE / "../../../../docs/SCRIPTS.md").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 mod calls;
 mod documented;
+mod engine;
 mod errors;
 mod files;
 mod imports;

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::*;
 
-struct Program {
-    title: String,
-    text: String,
-    output: String,
+pub(super) struct Program {
+    pub title: String,
+    pub text: String,
+    pub output: String,
 }
 
 /// `#: title`, the text, and its output as lines that start with `#>`.
-fn programs_of(file: &Path) -> Vec<Program> {
+pub(super) fn programs_of(file: &Path) -> Vec<Program> {
     let all = std::fs::read_to_string(file).expect("a file of programs");
     let parts = all
         .split("\n#: ")
