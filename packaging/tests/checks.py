@@ -4,7 +4,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from common import binary, notices
+from common import binary, migrations, notices
 from common.project import PackagingError
 from tests import formula, tarball
 from tests.case import Case
@@ -14,6 +14,7 @@ def check(case: Case) -> None:
     _machine_paths(case)
     _release_build(case)
     _formula(case)
+    _migrations(case)
 
 
 def _machine_paths(case: Case) -> None:
@@ -42,3 +43,25 @@ def _formula(case: Case) -> None:
     text = '  def install\n    bin.install "a"\n    b.install "b/c" => "d"\n    e.install Dir["e/*.1"], "f"\n  end\n'
     found = formula.installed(text)
     case.expect(found == ["a", "b/c", "e/*.1", "f"], "the paths of a formula are found, without the new names")
+
+
+def _migrations(case: Case) -> None:
+    """The list of released migrations: new ones are added, changed ones are found."""
+    folder = case.work / "migrations"
+    folder.mkdir()
+    (folder / migrations.LIST).write_text("# A comment.\n")
+    (folder / "0001_a.sql").write_text("CREATE TABLE a")
+    found = list(migrations.problems("1.0.0", folder))
+    case.expect(len(found) == 1 and "seal-migrations 1.0.0" in found[0], f"an unlisted migration is found: {found[0]}")
+    case.expect(migrations.seal("1.0.0", folder) == ["0001_a"], "a release lists its migrations")
+    (folder / "0002_b.sql").write_text("CREATE TABLE b")
+    case.expect(migrations.seal("1.1.0", folder) == ["0002_b"], "the next release lists only its own migrations")
+    case.expect([each.version for each in migrations.read(folder)] == ["1.0.0", "1.1.0"], "each with its release")
+    case.expect(not list(migrations.problems("1.1.0", folder)), "a complete list has no problems")
+    (folder / "0001_a.sql").write_text("CREATE TABLE a2")
+    message = ""
+    try:
+        migrations.seal("1.2.0", folder)
+    except PackagingError as error:
+        message = str(error)
+    case.expect("is in release 1.0.0" in message, f"a changed migration is refused: {message}")

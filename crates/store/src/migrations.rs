@@ -1,4 +1,5 @@
 //! The schema, step by step. Forward only: a step that has been released is never edited.
+//! `migrations/released.txt` lists the released steps, and a test compares their texts.
 //!
 //! Servers of the previous version use the new schema during an upgrade. So each step since
 //! [`COMPATIBILITY_STEP`] records the oldest schema version whose servers may still use the
@@ -229,6 +230,9 @@ fn in_transaction<T>(
         }
     }
 }
+
+#[cfg(test)]
+mod released;
 
 #[cfg(test)]
 mod tests {
