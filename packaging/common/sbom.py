@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from common import binary, crates
-from common.project import FILES, ROOT, PackagingError, Release
+from common.project import FILES, ROOT, PackagingError, Release, Target
 
 TEXTS = FILES / "licenses"
 # Rust's standard library: its licence texts and its licence.
@@ -105,7 +105,7 @@ def document(release: Release, package: str, extra: list[Library] | None = None,
     linked = crates.linked_crates(release.target) if with_crates else ()
     libraries = [*(embedded_libraries(release) if with_crates else []), *(extra or [])]
     references = {crate.key: _purl(crate) for crate in linked}
-    components = [_crate(crate) for crate in linked] + [_library(library) for library in libraries]
+    components = [*(crate_components(release.target) if with_crates else []), *map(_library, libraries)]
     direct = [references[crate.key] for crate in linked if crate.name == "svc"] + [
         library.purl for library in libraries
     ]
@@ -137,6 +137,10 @@ def document(release: Release, package: str, extra: list[Library] | None = None,
     # The serial number is computed from the contents of the document.
     serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(body, sort_keys=True))
     return (json.dumps({**body, "serialNumber": f"urn:uuid:{serial}"}, indent=1) + "\n").encode()
+
+
+def crate_components(target: Target) -> list[dict]:
+    return [_crate(crate) for crate in crates.linked_crates(target)]
 
 
 def _purl(crate: crates.Crate) -> str:

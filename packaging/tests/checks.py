@@ -4,8 +4,8 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from common import binary, migrations, notices
-from common.project import PackagingError
+from common import binary, lock, migrations, notices, sbom
+from common.project import TARGETS, PackagingError
 from tests import formula, tarball
 from tests.case import Case
 
@@ -15,6 +15,7 @@ def check(case: Case) -> None:
     _release_build(case)
     _formula(case)
     _migrations(case)
+    _contents(case)
 
 
 def _machine_paths(case: Case) -> None:
@@ -65,3 +66,22 @@ def _migrations(case: Case) -> None:
     except PackagingError as error:
         message = str(error)
     case.expect("is in release 1.0.0" in message, f"a changed migration is refused: {message}")
+
+
+def _contents(case: Case) -> None:
+    """The list of contents (SBOM) has what Cargo.lock and the manifests say."""
+    for target in TARGETS.values():
+        components = sbom.crate_components(target)
+        wrong = list(lock.problems(components))
+        case.expect(not wrong, f"the list of contents for {target.name} agrees with Cargo.lock: {'; '.join(wrong) or 'yes'}")
+    at = next(at for at, each in enumerate(components) if each["name"] == "serde_json")
+    others = components[:at] + components[at + 1 :]
+    other_hash = [{"alg": "SHA-256", "content": "0" * 64}]
+    for fault, planted in {
+        "is missing, which `svc` requires": others,
+        "is not in Cargo.lock": [*others, {**components[at], "version": "0.0.0"}],
+        "but Cargo.lock has": [*others, {**components[at], "hashes": other_hash}],
+        "has the hash none": [*others, {key: value for key, value in components[at].items() if key != "hashes"}],
+    }.items():
+        found = list(lock.problems(planted))
+        case.expect(any(fault in problem for problem in found), f"a fault in the list is found: {found[:1]}")

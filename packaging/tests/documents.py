@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from common import binary, notices
+from common import binary, lock, notices
 from common.project import ROOT, PackagingError
 from tests.case import Case
 
@@ -34,6 +34,8 @@ def expect(case: Case, package: Path, *, with_binary: bool = True) -> None:
     if not with_binary:
         case.expect(not document["components"], f"{package.name} contains no third-party software")
         return
+    wrong = list(lock.problems(document["components"]))
+    case.expect(not wrong, f"its list of contents agrees with Cargo.lock{': ' + '; '.join(wrong) if wrong else ''}")
     text = _single(package, found, NOTICES).decode()
     case.expect(text == notices.text(), f"{package.name} has the current THIRD-PARTY.txt")
     missing = [name for name in _third_party(document) if name not in text]
