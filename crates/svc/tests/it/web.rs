@@ -3,3 +3,4 @@
 
 mod files;
 mod pages_api;
+mod parse;
