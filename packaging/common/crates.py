@@ -18,6 +18,8 @@ class Crate:
     authors: tuple[str, ...]
     repository: str
     description: str
+    # The oldest Rust that the crate declares, such as 1.96; empty if it declares none.
+    rust_version: str
     # sha256 of the crate's archive, from Cargo.lock; empty for crates of this project.
     checksum: str
     folder: Path
@@ -69,6 +71,7 @@ def linked_crates(target: Target) -> tuple[Crate, ...]:
                 authors=tuple(package["authors"]),
                 repository=package["repository"] or "",
                 description=" ".join((package["description"] or "").split()),
+                rust_version=package["rust_version"] or "",
                 checksum=checksums[(package["name"], package["version"])],
                 folder=Path(package["manifest_path"]).parent,
                 needs=tuple(sorted(needs)),

@@ -1,11 +1,13 @@
 """The checks themselves: each accepts a right input and finds the fault in a wrong one. Needs no package."""
 
 import dataclasses
+import re
 import shutil
+import tomllib
 from pathlib import Path
 
-from common import binary, lock, migrations, notices, sbom
-from common.project import TARGETS, PackagingError
+from common import binary, crates, lock, migrations, notices, sbom
+from common.project import ROOT, TARGETS, PackagingError
 from tests import formula, tarball
 from tests.case import Case
 
@@ -16,6 +18,7 @@ def check(case: Case) -> None:
     _formula(case)
     _migrations(case)
     _contents(case)
+    _rust_version(case)
 
 
 def _machine_paths(case: Case) -> None:
@@ -85,3 +88,27 @@ def _contents(case: Case) -> None:
     }.items():
         found = list(lock.problems(planted))
         case.expect(any(fault in problem for problem in found), f"a fault in the list is found: {found[:1]}")
+
+
+def _rust_version(case: Case) -> None:
+    """The documents name the newest Rust that a dependency declares. It is the reason for `--ignore-rust-version`."""
+    own = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
+    linked = [crate for target in TARGETS.values() for crate in crates.linked_crates(target) if crate.rust_version]
+    newest = max(linked, key=lambda crate: _numbers(crate.rust_version))
+    case.expect(
+        _numbers(newest.rust_version) > _numbers(own),
+        f"{newest.key} declares Rust {newest.rust_version}, newer than {own}; otherwise remove `--ignore-rust-version`",
+    )
+    version = ".".join(map(str, _numbers(newest.rust_version)))
+    for path in ("README.md", "CONTRIBUTING.md", "docs/decisions/0002-monty.md", ".cargo/config.toml", "Cargo.toml"):
+        text = " ".join((ROOT / path).read_text().replace("\n#", "\n").split())
+        named = re.search(r"declares? (?:Rust )?(\d+\.\d+)", text)
+        case.expect(
+            named is not None and named.group(1) == version,
+            f"{path} names Rust {version} as what the script engine declares",
+        )
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)

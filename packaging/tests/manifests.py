@@ -1,4 +1,4 @@
-"""Checks the compose file, Kubernetes manifests, release workflow and SBOM against their published schemas."""
+"""Checks the compose file, Kubernetes manifests, workflows and SBOM against their published schemas."""
 
 import os
 import subprocess
@@ -38,7 +38,10 @@ def check(case: Case) -> None:
     kubernetes = [tools / "bin/kubernetes-validate", "--strict", "-k", KUBERNETES]
     _pair(case, compose, case.package("svc-compose.yaml").read_text(), "read_only: true", "read_only: [perhaps]")
     _pair(case, kubernetes, case.package("svc-kubernetes.yaml").read_text(), "replicas: 1", "replicas: one")
-    _pair(case, workflow, (ROOT / ".github/workflows/release.yml").read_text(), "runs-on:", "runs-at:")
+    for file in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        _pair(case, workflow, file.read_text(), "runs-on:", "runs-at:")
+    dependabot = [tools / "bin/check-jsonschema", "--builtin-schema", "vendor.dependabot"]
+    _pair(case, dependabot, (ROOT / ".github/dependabot.yml").read_text(), "weekly", "sometimes")
     with tarfile.open(case.package(f"svc-{case.target.triple}.tar.gz")) as archive:
         name = next(name for name in archive.getnames() if name.endswith("/sbom.cdx.json"))
         document = archive.extractfile(name).read().decode()
