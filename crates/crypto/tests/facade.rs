@@ -63,7 +63,10 @@ fn no_other_crate_chooses_the_provider_of_tls() {
     for folder in crates() {
         let name = name_of(&folder);
         if name != "crypto" {
-            search(&folder, &mut wrong);
+            // `default_provider` is the function of rustls; `crypto::ring` also finds imports.
+            find(&folder, &mut wrong, |line| {
+                line.contains("default_provider(") || line.contains("crypto::ring")
+            });
         }
     }
     assert!(
@@ -73,19 +76,37 @@ fn no_other_crate_chooses_the_provider_of_tls() {
     );
 }
 
-fn search(folder: &Path, wrong: &mut Vec<String>) {
+/// The rules are functions of their arguments (ARCHITECTURE.md), although this crate offers random
+/// numbers to all others.
+#[test]
+fn the_rules_draw_no_random_numbers() {
+    let mut wrong = Vec::new();
+    for folder in crates() {
+        if ["core", "protocol", "template"].contains(&name_of(&folder).as_str()) {
+            find(&folder.join("src"), &mut wrong, |line| {
+                line.contains("svc_crypto") && line.contains("random")
+            });
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "take the random bytes as an argument:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// Adds the lines of all Rust files of a folder that `is_wrong` accepts.
+fn find(folder: &Path, wrong: &mut Vec<String>, is_wrong: fn(&str) -> bool) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("readable").path();
         if path.is_dir() {
-            search(&path, wrong);
+            find(&path, wrong, is_wrong);
         } else if path.extension().is_some_and(|ending| ending == "rs") {
             let text = fs::read_to_string(&path).expect("a source");
-            for (number, line) in text.lines().enumerate() {
-                // `default_provider` is the function of rustls; `crypto::ring` also finds imports.
-                if line.contains("default_provider(") || line.contains("crypto::ring") {
-                    wrong.push(format!("{}:{}: {line}", path.display(), number + 1));
-                }
-            }
+            let lines = text.lines().enumerate().filter(|(_, line)| is_wrong(line));
+            wrong.extend(
+                lines.map(|(number, line)| format!("{}:{}: {line}", path.display(), number + 1)),
+            );
         }
     }
 }
