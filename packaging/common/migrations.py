@@ -26,7 +26,11 @@ class Released:
 
 def read(folder: Path = FOLDER) -> list[Released]:
     lines = (folder / LIST).read_text().splitlines()
-    return [Released(*line.split()) for line in lines if line and not line.startswith("#")]
+    released = [line.split() for line in lines if line and not line.startswith("#")]
+    for parts in released:
+        if len(parts) != 3:
+            raise PackagingError(f"{LIST}: `{' '.join(parts)}` is not a hash, a name and a version")
+    return [Released(*parts) for parts in released]
 
 
 def problems(version: str, folder: Path = FOLDER) -> Iterator[str]:
