@@ -41,11 +41,9 @@ fn no_other_crate_depends_on_a_library_of_cryptography() {
         let (name, file) = (name_of(&folder), folder.join("Cargo.toml"));
         let text = fs::read_to_string(&file).expect("a manifest");
         let manifest: toml::Table = text.parse().expect("TOML");
-        let Some(dependencies) = manifest.get("dependencies").and_then(|it| it.as_table()) else {
-            continue;
-        };
+        let dependencies = dependencies(&manifest);
         for (library, users) in LIBRARIES {
-            if dependencies.contains_key(library) && !users.contains(&name.as_str()) {
+            if dependencies.contains(&library) && !users.contains(&name.as_str()) {
                 wrong.push(format!("crates/{name}/Cargo.toml: `{library}`"));
             }
         }
@@ -55,6 +53,17 @@ fn no_other_crate_depends_on_a_library_of_cryptography() {
         "use svc-crypto in place of these dependencies, or move them to [dev-dependencies]:\n{}",
         wrong.join("\n")
     );
+}
+
+/// The dependencies of a crate, also those for certain machines only.
+fn dependencies(manifest: &toml::Table) -> Vec<&str> {
+    let targets = manifest.get("target").and_then(|it| it.as_table());
+    let targets = targets.into_iter().flat_map(|it| it.values());
+    let tables = targets.filter_map(|it| it.as_table()).chain([manifest]);
+    let tables = tables.filter_map(|it| it.get("dependencies")?.as_table());
+    tables
+        .flat_map(|it| it.keys().map(String::as_str))
+        .collect()
 }
 
 #[test]
