@@ -6,8 +6,8 @@
 mod cose;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ring::digest::{SHA256, digest};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 pub use cose::ALGORITHMS;
@@ -140,7 +140,7 @@ impl AuthenticatorData {
     }
 
     fn check(&self, site: &Site) -> Result<(), AnswerError> {
-        if self.rp_id_hash != *Sha256::digest(&site.rp_id) {
+        if self.rp_id_hash != digest(&SHA256, site.rp_id.as_bytes()).as_ref() {
             return Err(AnswerError::RelyingParty(site.rp_id.clone()));
         }
         if self.flags & USER_PRESENT == 0 {
@@ -193,7 +193,7 @@ pub fn verify(
     let (key, _) = PublicKey::read(public_key).ok_or(AnswerError::Key)?;
     let message = [
         data.bytes.as_slice(),
-        Sha256::digest(&client.bytes).as_slice(),
+        digest(&SHA256, &client.bytes).as_ref(),
     ]
     .concat();
     match key.verify(&message, &signature) {

@@ -11,8 +11,9 @@ use ring::signature::{
     VerificationAlgorithm,
 };
 use serde::Deserialize;
-use svc_core::oidc::Claims;
 use thiserror::Error;
+
+use super::claims::Claims;
 
 /// The maximum bytes of a token.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
