@@ -181,6 +181,13 @@ impl Keys {
 
     /// Verifies the signature of a token; returns its claims, which the caller must check.
     pub fn verify(&self, token: &str) -> Result<Claims, JoseError> {
+        let payload = self.verify_payload(token)?;
+        serde_json::from_slice(&payload)
+            .map_err(|_| JoseError::Malformed("its claims are not a JSON object"))
+    }
+
+    /// Verifies the signature of a token; returns the signed bytes between its dots.
+    fn verify_payload(&self, token: &str) -> Result<Vec<u8>, JoseError> {
         let parts = Parts::split(token)?;
         let Header { alg, kid, crit } = parts.header;
         if crit.is_some() {
@@ -201,11 +208,10 @@ impl Keys {
             });
         }
         let is_right = |key: &&Key| key.verify(&alg, parts.message, &parts.signature);
-        if !named.iter().any(is_right) {
-            return Err(JoseError::Signature);
+        match named.iter().any(is_right) {
+            true => Ok(parts.payload),
+            false => Err(JoseError::Signature),
         }
-        serde_json::from_slice(&parts.payload)
-            .map_err(|_| JoseError::Malformed("its claims are not a JSON object"))
     }
 }
 

@@ -1,4 +1,8 @@
 //! The keys and tokens in `vectors.json` were made with another implementation (Node's `crypto`).
+//! `public` has the examples of the standards, `created` keys that the test creates.
+
+mod created;
+mod public;
 
 use std::collections::BTreeMap;
 
