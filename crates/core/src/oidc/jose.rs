@@ -85,6 +85,7 @@ struct Jwk {
     alg: Option<String>,
     #[serde(rename = "use")]
     purpose: Option<String>,
+    key_ops: Option<Vec<String>>,
     crv: Option<String>,
     n: Option<String>,
     e: Option<String>,
@@ -103,7 +104,11 @@ impl From<KeySet> for Keys {
 
 impl Key {
     fn read(jwk: Jwk) -> Option<Self> {
-        if jwk.purpose.is_some_and(|purpose| purpose != "sig") {
+        let has_other_use = jwk.purpose.is_some_and(|purpose| purpose != "sig");
+        let has_other_operations = jwk
+            .key_ops
+            .is_some_and(|operations| operations.iter().all(|operation| operation != "verify"));
+        if has_other_use || has_other_operations {
             return None;
         }
         let bytes = |field: Option<String>| URL_SAFE_NO_PAD.decode(field?).ok();

@@ -1,5 +1,8 @@
 //! Hostile and truncated answers. The browser tests check answers of Chromium's virtual
-//! authenticator.
+//! authenticator. `vectors` has the test vectors of the standard, `created` keys that the test creates.
+
+mod created;
+mod vectors;
 
 use proptest::prelude::*;
 use ring::digest::{SHA256, digest};

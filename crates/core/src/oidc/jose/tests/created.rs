@@ -23,7 +23,7 @@ fn keys(key: Value) -> Keys {
 
 #[test]
 fn a_new_ed25519_key_verifies_its_own_tokens_only() {
-    let [own, other] = [(), ()].map(|()| {
+    let [own, other] = std::array::from_fn(|_| {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).expect("a new key");
         Ed25519KeyPair::from_pkcs8(document.as_ref()).expect("a key")
     });
@@ -44,7 +44,7 @@ fn a_new_ed25519_key_verifies_its_own_tokens_only() {
 fn a_new_p256_key_verifies_its_own_tokens_only() {
     let random = SystemRandom::new();
     let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-    let [own, other] = [(), ()].map(|()| {
+    let [own, other] = std::array::from_fn(|_| {
         let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("a new key");
         EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).expect("a key")
     });

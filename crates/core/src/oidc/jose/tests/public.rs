@@ -88,7 +88,7 @@ fn a_token_with_one_flipped_bit_is_refused() {
             assert_eq!(keys.verify_payload(&token), Err(JoseError::Signature));
         }
         for changed in flipped(header) {
-            let token = format!("{header}.{payload}.{signature}").replace(header, &changed);
+            let token = format!("{changed}.{payload}.{signature}");
             assert!(keys.verify_payload(&token).is_err(), "{changed}");
         }
     }
