@@ -140,7 +140,7 @@ impl AuthenticatorData {
     }
 
     fn check(&self, site: &Site) -> Result<(), AnswerError> {
-        if self.rp_id_hash != digest(&SHA256, site.rp_id.as_bytes()).as_ref() {
+        if self.rp_id_hash[..] != *digest(&SHA256, site.rp_id.as_bytes()).as_ref() {
             return Err(AnswerError::RelyingParty(site.rp_id.clone()));
         }
         if self.flags & USER_PRESENT == 0 {

@@ -1,5 +1,6 @@
 //! Hostile and truncated answers. The browser tests check answers of Chromium's virtual
-//! authenticator. `vectors` has the test vectors of the standard, `created` keys that the test creates.
+//! authenticator. `vectors` has the test vectors of the standard, `created` keys that the test
+//! creates.
 
 mod created;
 mod vectors;

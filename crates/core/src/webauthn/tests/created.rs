@@ -29,7 +29,7 @@ impl Authenticator {
         let key = Ed25519KeyPair::from_pkcs8(document.as_ref()).expect("a key");
         let head = [0xa4, 0x01, 0x01, 0x03, 0x27, 0x20, 0x06, 0x21, 0x58, 0x20];
         Self {
-            public_key: [&head, key.public_key().as_ref()].concat(),
+            public_key: [&head[..], key.public_key().as_ref()].concat(),
             sign: Box::new(move |message| key.sign(message).as_ref().to_vec()),
         }
     }
@@ -42,7 +42,7 @@ impl Authenticator {
         let (x, y) = key.public_key().as_ref()[1..].split_at(32);
         let head = [0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01];
         Self {
-            public_key: [&head, &[0x21, 0x58, 0x20], x, &[0x22, 0x58, 0x20], y].concat(),
+            public_key: [&head[..], &[0x21, 0x58, 0x20], x, &[0x22, 0x58, 0x20], y].concat(),
             sign: Box::new(move |message| {
                 let signature = key.sign(&random, message).expect("a signature");
                 signature.as_ref().to_vec()
@@ -71,7 +71,7 @@ impl Authenticator {
             0xa4, 0x01, 0x03, 0x03, 0x39, 0x01, 0x00, 0x20, 0x59, 0x01, 0x00,
         ];
         Self {
-            public_key: [&head, &field("n")[..], &[0x21, 0x43], &field("e")].concat(),
+            public_key: [&head[..], &field("n"), &[0x21, 0x43], &field("e")].concat(),
             sign: Box::new(move |message| {
                 let mut signature = vec![0; key.public().modulus_len()];
                 key.sign(padding, &SystemRandom::new(), message, &mut signature)
@@ -86,7 +86,7 @@ impl Authenticator {
         let id = [9; 20];
         let data = authenticator_data("svc.example", 0x45, &id, &self.public_key);
         let page = crate::webauthn::decode(client_data).expect("base64url");
-        let message = [&data, digest(&SHA256, &page).as_ref()].concat();
+        let message = [&data[..], digest(&SHA256, &page).as_ref()].concat();
         (encode(&data), encode(&(self.sign)(&message)))
     }
 

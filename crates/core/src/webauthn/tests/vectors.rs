@@ -120,7 +120,7 @@ fn the_vectors_of_the_standard_are_verified() {
 
 #[test]
 fn the_vectors_have_every_accepted_algorithm() {
-    let mut found: Vec<_> = vectors()
+    let mut found: Vec<i64> = vectors()
         .accepted
         .iter()
         .map(|vector| vector.registration.register().expect("a key").public_key)
