@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// A file in the binary.
@@ -84,10 +85,7 @@ async fn read(folder: &Path, path: &str) -> Option<WebAsset> {
         return None;
     }
     let bytes = tokio::fs::read(file).await.ok()?;
-    let hash = Sha256::digest(&bytes)[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>();
+    let hash = HEXLOWER.encode(&Sha256::digest(&bytes)[..8]);
     Some(WebAsset {
         media_type: media_type(path),
         hash: hash.into(),
