@@ -21,6 +21,7 @@ use std::{
 };
 
 use bundle::Files;
+use data_encoding::HEXLOWER;
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest, Sha256};
 
@@ -93,7 +94,7 @@ fn hash_all(files: &Files) -> String {
 }
 
 fn hex(hash: &[u8]) -> String {
-    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&hash[..8])
 }
 
 /// The line of a file in the table. The bytes are stored at `place`.

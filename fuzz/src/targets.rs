@@ -5,11 +5,13 @@
 mod archive;
 mod documents;
 mod events;
+mod jose;
 mod jsonrpc;
 mod link;
 mod mcp;
 mod oauth;
 mod sources;
+mod webauthn;
 mod worker;
 
 use std::borrow::Cow;
@@ -35,6 +37,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("source_request", sources::request),
     ("oauth_params", oauth::params),
     ("client_document", oauth::client_document),
+    ("jose", jose::tokens),
+    ("webauthn", webauthn::answers),
     ("library_archive", archive::libraries),
 ];
 
@@ -65,4 +69,12 @@ fn text(data: &[u8]) -> Option<&str> {
 fn parts<const N: usize>(data: &[u8]) -> [&[u8]; N] {
     let mut parts = data.splitn(N, |byte| *byte == 0);
     std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
+
+/// Changes bytes. Each change is the position in two bytes and the bits to flip.
+fn change(bytes: &mut [u8], changes: &[u8]) {
+    for [high, low, bits] in changes.as_chunks::<3>().0 {
+        let at = usize::from(u16::from_be_bytes([*high, *low])) % bytes.len();
+        bytes[at] ^= bits;
+    }
 }

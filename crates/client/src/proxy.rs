@@ -10,6 +10,7 @@ use std::io;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::Uri;
+use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -133,20 +134,14 @@ fn status_of(answer: &[u8]) -> Option<u16> {
     words.next()?.parse().ok()
 }
 
-/// Decodes percent encoding.
+/// Decodes percent encoding. `None` if two hex digits do not follow each percent sign.
 fn decode(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::new();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            decoded.push(byte);
-            continue;
-        }
-        let digits = [bytes.next()?, bytes.next()?];
-        let digits = std::str::from_utf8(&digits).ok()?;
-        decoded.push(u8::from_str_radix(digits, 16).ok()?);
-    }
-    Some(decoded)
+    let mut escapes = text.split('%').skip(1).map(str::as_bytes);
+    let is_valid = escapes.all(|escape| {
+        let digits = escape.get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    is_valid.then(|| percent_decode_str(text).collect())
 }
 
 #[cfg(test)]
@@ -181,6 +176,8 @@ mod tests {
             "http://proxy/path",
             "http://proxy?x",
             "http://s3cret%4@proxy",
+            "http://s3cret%+5@proxy",
+            "http://s3cret%%41@proxy",
         ] {
             let error = Proxy::parse(bad).map(drop).expect_err(bad).to_string();
             assert!(!error.contains("s3cret"), "{error}");

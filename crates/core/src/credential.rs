@@ -4,7 +4,7 @@
 //! detects mistyped or truncated credentials without a look-up. The store holds only a hash of the
 //! whole text.
 
-use std::fmt::Write;
+use data_encoding::HEXLOWER;
 
 /// The number of random bytes in a credential.
 pub const SECRET_BYTES: usize = 32;
@@ -74,11 +74,9 @@ impl CredentialKind {
     /// Formats random bytes as a credential.
     pub fn format(self, secret: &[u8; SECRET_BYTES]) -> String {
         let mut text = String::from(self.prefix());
-        for byte in secret {
-            let _ = write!(text, "{byte:02x}");
-        }
+        HEXLOWER.encode_append(secret, &mut text);
         let checksum = crc32fast::hash(text.as_bytes());
-        let _ = write!(text, "{checksum:08x}");
+        HEXLOWER.encode_append(&checksum.to_be_bytes(), &mut text);
         text
     }
 
@@ -92,8 +90,8 @@ impl CredentialKind {
             return None;
         }
         let (body, checksum) = text.split_at(body_end);
-        (u32::from_str_radix(checksum, 16).ok()? == crc32fast::hash(body.as_bytes()))
-            .then_some(kind)
+        let expected = crc32fast::hash(body.as_bytes()).to_be_bytes();
+        (HEXLOWER.decode(checksum.as_bytes()).ok()? == expected).then_some(kind)
     }
 }
 
@@ -113,5 +111,20 @@ mod tests {
         assert_eq!(CredentialKind::recognise("svc_pat_"), None);
         assert_eq!(CredentialKind::recognise(""), None);
         assert_eq!(CredentialKind::recognise(&"é".repeat(40)), None);
+    }
+
+    #[test]
+    fn the_checksum_has_hex_digits_only() {
+        let mut credentials = (0..=u8::MAX).map(|byte| {
+            let text = CredentialKind::ApiToken.format(&[byte; SECRET_BYTES]);
+            let (body, checksum) = text.split_at(text.len() - 8);
+            (body.to_owned(), checksum.to_owned())
+        });
+        let found = credentials.find_map(|(body, checksum)| {
+            let rest = checksum.strip_prefix('0')?;
+            Some(format!("{body}+{rest}"))
+        });
+        let signed = found.expect("a checksum that begins with a zero");
+        assert_eq!(CredentialKind::recognise(&signed), None);
     }
 }

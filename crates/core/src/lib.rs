@@ -41,6 +41,7 @@ pub mod token;
 pub mod totp;
 pub mod trace;
 pub mod visibility;
+pub mod webauthn;
 pub mod zip;
 
 pub use id::{

@@ -1,7 +1,9 @@
 //! Rules of sign-in with an OpenID Connect provider: which tokens are valid for this server, and
-//! what their claims mean here. The server checks the signature before it applies these rules.
+//! what their claims mean here. The server verifies the signature (`jose`) before it applies the
+//! other rules.
 
 mod claims;
+pub mod jose;
 mod return_path;
 mod tokens;
 mod user_name;

@@ -2,12 +2,19 @@
 
 use std::{fmt, time::Duration};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use time::{
-    OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339, macros::format_description,
+use jiff::{
+    SignedDuration,
+    civil::{DateTime, date},
+    fmt::temporal::Pieces,
 };
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::fixed_schema::fixed_schema;
+
+/// In UTC. Not a `jiff::Timestamp`, which ends some hours before the year 9999 ends.
+const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
+/// Offsets from UTC are shorter than this.
+const DAY_SECONDS: u32 = 24 * 60 * 60;
 
 /// Milliseconds since 1970, the unit of the store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -28,11 +35,40 @@ impl Timestamp {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
-        i64::try_from(at.unix_timestamp_nanos() / 1_000_000)
-            .ok()
-            .map(Self)
+        let pieces = Pieces::parse(text).ok().filter(|_| is_rfc_3339(text))?;
+        let offset = pieces.to_numeric_offset()?.seconds();
+        if offset.unsigned_abs() >= DAY_SECONDS {
+            return None;
+        }
+        let local = pieces.date().to_datetime(pieces.time()?);
+        let since_epoch = local.duration_since(EPOCH) - SignedDuration::from_secs(offset.into());
+        i64::try_from(since_epoch.as_millis()).ok().map(Self)
     }
+}
+
+/// Whether the text has the form of RFC 3339, section 5.6. `jiff` reads other forms too, such as
+/// times without seconds.
+fn is_rfc_3339(text: &str) -> bool {
+    let has_form = |text: &str, form: &str| {
+        let mut pairs = text.bytes().zip(form.bytes());
+        text.len() == form.len()
+            && pairs.all(|(byte, expected)| match expected {
+                b'0' => byte.is_ascii_digit(),
+                b'T' => matches!(byte, b'T' | b't' | b' '),
+                b'Z' => matches!(byte, b'Z' | b'z'),
+                b'+' => matches!(byte, b'+' | b'-'),
+                _ => byte == expected,
+            })
+    };
+    const LOCAL: &str = "0000-00-00T00:00:00";
+    let Some((local, rest)) = text.split_at_checked(LOCAL.len()) else {
+        return false;
+    };
+    // jiff checks that a digit follows the point.
+    let offset = rest.strip_prefix('.').map_or(rest, |fraction| {
+        fraction.trim_start_matches(|digit: char| digit.is_ascii_digit())
+    });
+    has_form(local, LOCAL) && (has_form(offset, "Z") || has_form(offset, "+00:00"))
 }
 
 fn millis(span: Duration) -> i64 {
@@ -41,15 +77,10 @@ fn millis(span: Duration) -> i64 {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let format = format_description!(
-            "[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z"
-        );
-        let text = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000)
-            .ok()
-            .and_then(|at| at.to_offset(UtcOffset::UTC).format(format).ok());
-        // A year after 9999 has no RFC 3339 form. The number is written instead.
-        match text {
-            Some(text) => f.write_str(&text),
+        let at = EPOCH.checked_add(SignedDuration::from_millis(self.0));
+        // A year before 0 or after 9999 has no RFC 3339 form. The number is written instead.
+        match at.ok().filter(|at| at.year() >= 0) {
+            Some(at) => write!(f, "{at:.3}Z"),
             None => self.0.fmt(f),
         }
     }
@@ -88,7 +119,48 @@ mod tests {
             Timestamp::parse("2026-11-15T02:00:00+02:00"),
             Some(Timestamp(1_794_700_800_000))
         );
-        assert_eq!(Timestamp::parse("yesterday"), None);
+    }
+
+    #[test]
+    fn times_have_the_form_of_rfc_3339() {
+        let check = |text: &str, millis: i64| {
+            assert_eq!(Timestamp::parse(text), Some(Timestamp(millis)), "{text}");
+        };
+        let noon = 1_794_744_000_000;
+        for text in [
+            "2026-11-15T12:00:00Z",
+            "2026-11-15t12:00:00z",
+            "2026-11-15 12:00:00.0Z",
+            "2026-11-15T12:00:00.000999999Z",
+            "2026-11-15T12:00:00-00:00",
+            "2026-11-16T11:59:00+23:59",
+        ] {
+            check(text, noon);
+        }
+        check("9999-12-31T23:59:59Z", 253_402_300_799_000);
+        check("0000-01-01T00:00:00Z", -62_167_219_200_000);
+        check("1969-12-31T23:59:59.999Z", -1);
+        for text in [
+            "",
+            "yesterday",
+            "2026-11-15",
+            "2026-11-15T12:00Z",
+            "2026-11-15T12:00:00",
+            "2026-11-15T12:00:00.Z",
+            "2026-11-15T12:00:00,5Z",
+            "2026-11-15x12:00:00Z",
+            "2026-11-15T12:00:00+02",
+            "2026-11-15T12:00:00+0200",
+            "2026-11-15T12:00:00+24:00",
+            "2026-11-15T12:00:00+02:00[Europe/Berlin]",
+            "20261115T120000Z",
+            "2026-02-29T12:00:00Z",
+            "2026-11-15T24:00:00Z",
+            "2026-11-15T12:00:00Z ",
+            "2026-11-1５T12:00:00Z",
+        ] {
+            assert_eq!(Timestamp::parse(text), None, "{text}");
+        }
     }
 
     #[test]
@@ -106,7 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn a_time_after_the_year_9999_is_shown_as_a_number() {
+    fn a_time_before_the_year_0_or_after_the_year_9999_is_shown_as_a_number() {
+        let first = Timestamp(-62_167_219_200_000);
+        assert_eq!(first.to_string(), "0000-01-01T00:00:00.000Z");
+        assert_eq!(Timestamp(first.0 - 1).to_string(), "-62167219200001");
         let last = Timestamp(253_402_300_799_999);
         assert_eq!(last.to_string(), "9999-12-31T23:59:59.999Z");
         assert_eq!(Timestamp(last.0 + 1).to_string(), "253402300800000");

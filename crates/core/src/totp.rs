@@ -4,8 +4,10 @@
 //! The parameters are those that every app supports: SHA-1, 6 digits, 30 seconds. The current time
 //! and random bytes are arguments.
 
-use std::fmt::Write;
+use std::fmt;
 
+use data_encoding::BASE32_NOPAD;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use svc_crypto::{HmacHash, HmacKey, is_equal};
 
 use crate::Timestamp;
@@ -21,8 +23,12 @@ const DIGITS: usize = 6;
 /// How many steps before and after the current step are accepted, because clocks differ and typing
 /// a code takes time.
 const TOLERANCE: i64 = 1;
-/// The alphabet of RFC 4648.
-const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+/// All characters except the unreserved ones of RFC 3986.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The number of the step that contains a time.
 pub fn step_at(at: Timestamp) -> i64 {
@@ -78,7 +84,7 @@ impl TypedCode {
             return Some(Self::Totp(kept));
         }
         let is_recovery = kept.len() == RECOVERY_CODE_BYTES * 8 / 5
-            && kept.bytes().all(|byte| BASE32.contains(&byte));
+            && BASE32_NOPAD.decode(kept.as_bytes()).is_ok();
         is_recovery.then(|| Self::Recovery(grouped(&kept)))
     }
 }
@@ -91,26 +97,16 @@ pub fn format_recovery_code(bytes: &[u8; RECOVERY_CODE_BYTES]) -> String {
 /// The address that authenticator apps read from a QR code. `place`, such as the host of the
 /// server, distinguishes the user's accounts in the app.
 pub fn uri(place: &str, username: &str, secret: &[u8]) -> String {
-    let (place, username) = (percent_encoded(place), percent_encoded(username));
+    let (place, username) = (escape(place), escape(username));
     let secret = base32(secret);
     format!(
         "otpauth://totp/{place}:{username}?secret={secret}&issuer={place}&algorithm=SHA1&digits=6&period=30"
     )
 }
 
-/// Base32 without padding. The length must be a multiple of 5 bytes.
+/// Base32 without padding (RFC 4648), as authenticator apps show a secret.
 pub fn base32(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for chunk in bytes.chunks_exact(5) {
-        let number = chunk
-            .iter()
-            .fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
-        for place in (0..8).rev() {
-            let digit = (number >> (place * 5)) & 31;
-            text.push(char::from(BASE32[usize::try_from(digit).unwrap_or(0)]));
-        }
-    }
-    text
+    BASE32_NOPAD.encode(bytes)
 }
 
 fn grouped(text: &str) -> String {
@@ -124,15 +120,8 @@ fn grouped(text: &str) -> String {
     out
 }
 
-fn percent_encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-        out
-    })
+fn escape(text: &str) -> impl fmt::Display {
+    utf8_percent_encode(text, ESCAPED)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The `svc` Python package of `sdk/python`, and its archive (spec 4.2).
 
-use std::fmt::Write;
-
+use data_encoding::HEXLOWER;
 use svc_crypto::sha256;
 
 /// The path of a file of the package, and its text.
@@ -38,13 +37,7 @@ pub fn svc_libraries() -> Vec<u8> {
 
 /// A strong entity tag of these bytes, quotes included.
 pub fn etag(bytes: &[u8]) -> String {
-    let mut tag = String::with_capacity(ETAG_DIGITS + 2);
-    tag.push('"');
-    for byte in sha256(bytes).iter().take(ETAG_DIGITS / 2) {
-        let _ = write!(tag, "{byte:02x}");
-    }
-    tag.push('"');
-    tag
+    format!("\"{}\"", HEXLOWER.encode(&sha256(bytes)[..ETAG_DIGITS / 2]))
 }
 
 #[cfg(test)]

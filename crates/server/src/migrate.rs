@@ -9,6 +9,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use svc_core::ServerId;
 use svc_store::{
     DATABASE_FILE, DatabaseUrl, OpenError, SCHEMA_VERSION,
@@ -99,7 +100,7 @@ pub fn run(
             .map(|copy| MovedTable {
                 name: copy.name,
                 rows: copy.rows,
-                sha256: copy.sha256.iter().map(|b| format!("{b:02x}")).collect(),
+                sha256: HEXLOWER.encode(&copy.sha256),
             })
             .collect(),
     })

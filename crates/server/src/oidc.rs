@@ -1,10 +1,10 @@
 //! Sign-in with OpenID Connect providers. This server is a client of the provider. It stores no
 //! token of the provider, and sends none to other services.
 //!
-//! Parts: `providers` manages providers, `endpoints` reads their addresses and keys, `jose`
-//! verifies signatures. `start` sends a browser to the provider, `finish` handles the answer of the
-//! provider, `logout` ends sessions at the request of the provider, `check` tests a provider step
-//! by step.
+//! Parts: `providers` manages providers, `endpoints` reads their addresses and keys.
+//! `start` sends a browser to the provider, `finish` handles the answer of the provider, `logout`
+//! ends sessions at the request of the provider, `check` tests a provider step by step. The rules
+//! for tokens and their signatures are in `svc_core::oidc`.
 //!
 //! Invariants: a sign-in is completed at most once, in the browser that began it. Only `identity`
 //! decides to which user an account belongs. Requests to providers pass the address guard of
@@ -14,7 +14,6 @@ mod check;
 mod endpoints;
 mod error;
 mod finish;
-mod jose;
 mod logout;
 mod providers;
 mod requests;

@@ -2,9 +2,9 @@
 //! recovery codes. A passkey that verifies its user can also replace the password.
 //!
 //! Parts: `login` requires the second factor after the password. `totp` sets up and removes an app.
-//! `passkeys` adds, renames and removes passkeys. `passkey_login` logs in with passkeys. `webauthn`
-//! verifies their answers. `recovery` creates recovery codes, and resets the factors of a user who
-//! lost the device.
+//! `passkeys` adds, renames and removes passkeys. `passkey_login` logs in with passkeys. The answers
+//! of passkeys are verified by `svc_core::webauthn`. `recovery` creates recovery codes, and resets
+//! the factors of a user who lost the device.
 //!
 //! Invariants: `identity::open_session` decides whether a session may be opened with the password
 //! alone, in the transaction that opens it. Attempts and used codes are counted in the database, so
@@ -17,7 +17,6 @@ mod passkey_login;
 mod passkeys;
 mod recovery;
 mod totp;
-mod webauthn;
 
 use std::{sync::Arc, time::Duration};
 

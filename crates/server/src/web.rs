@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use svc_crypto::sha256;
 
 /// A file in the binary.
@@ -84,10 +85,7 @@ async fn read(folder: &Path, path: &str) -> Option<WebAsset> {
         return None;
     }
     let bytes = tokio::fs::read(file).await.ok()?;
-    let hash = sha256(&bytes)[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>();
+    let hash = HEXLOWER.encode(&sha256(&bytes)[..8]);
     Some(WebAsset {
         media_type: media_type(path),
         hash: hash.into(),

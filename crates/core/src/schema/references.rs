@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, ptr};
 
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::{
@@ -240,8 +241,8 @@ impl<'a> Scan<'a> {
                     reference: text.to_owned(),
                 })?,
         };
-        let fragment = percent_decode(fragment);
-        let found = match fragment.as_str() {
+        let fragment = percent_decode_str(fragment).decode_utf8_lossy();
+        let found = match &*fragment {
             "" => Some(self.pointer(self.resources[resource].schema)),
             pointer if pointer.starts_with('/') => self.find_pointer(resource, pointer),
             anchor => {
@@ -269,23 +270,4 @@ impl<'a> Scan<'a> {
             .filter(|target| is_schema(target));
         from_root.map(|_| pointer.to_owned())
     }
-}
-
-pub(super) fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let hex = tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) if first == b'%' => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

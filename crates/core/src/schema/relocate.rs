@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::{
     keyword::{first_repeated, form, subschemas},
-    references::{REFERENCES, Reference, Scan, percent_decode},
+    references::{REFERENCES, Reference, Scan},
 };
 
 /// Keywords that change the meaning of pointers or of other keywords.
@@ -32,7 +33,8 @@ impl Relocated {
     /// The schema that a `$ref` of this schema refers to.
     pub fn resolve(&self, reference: &str) -> Option<&Value> {
         let fragment = reference.strip_prefix('#')?.strip_prefix(&self.place)?;
-        self.schema.pointer(&percent_decode(fragment))
+        let pointer = percent_decode_str(fragment).decode_utf8_lossy();
+        self.schema.pointer(&pointer)
     }
 }
 

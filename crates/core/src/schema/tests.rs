@@ -10,6 +10,7 @@ fn s2_1_well_formed_schemas_pass() {
         json!({"type": ["string", "null"]}),
         json!({"$defs": {"a": {"type": "integer"}}, "$ref": "#/$defs/a"}),
         json!({"$defs": {"a b": {"type": "integer"}}, "$ref": "#/$defs/a%20b"}),
+        json!({"$defs": {"%+5": {"type": "integer"}}, "$ref": "#/$defs/%+5"}),
         json!({"$defs": {"a": {"$anchor": "here"}}, "$ref": "#here"}),
         json!({"properties": {"$ref": {"type": "string"}}}),
         json!({"enum": [{"$ref": "https://example.com/x"}]}),
@@ -39,6 +40,7 @@ fn s2_1_s7_malformed_schemas_are_refused() {
         json!({"properties": {"a": {"$ref": "other.json#/x"}}}),
         json!({"allOf": [{"$ref": "file:///etc/passwd"}]}),
         json!({"$ref": "#/$defs/missing"}),
+        json!({"$defs": {"\u{5}": {"type": "integer"}}, "$ref": "#/$defs/%+5"}),
     ] {
         assert!(check(&schema).is_err(), "{schema}");
     }

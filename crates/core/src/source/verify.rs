@@ -2,6 +2,7 @@
 //! constant time.
 
 use base64::Engine;
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use svc_crypto::{HmacHash, HmacKey, is_equal, sha256};
 use thiserror::Error;
 
@@ -247,20 +248,14 @@ fn matches_any(secrets: &[&str], presented: &[u8]) -> bool {
 fn decode(signature: &str, encoding: SignatureEncoding) -> Option<Vec<u8>> {
     match encoding {
         SignatureEncoding::Base64 => BASE64.decode(signature).ok(),
-        SignatureEncoding::Hex => {
-            let is_hex = signature.len().is_multiple_of(2)
-                && signature.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let digits = is_hex.then_some(signature)?;
-            let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
-            (0..digits.len()).step_by(2).map(byte).collect()
-        }
+        SignatureEncoding::Hex => HEXLOWER_PERMISSIVE.decode(signature.as_bytes()).ok(),
     }
 }
 
 fn encode(tag: &[u8], encoding: SignatureEncoding) -> String {
     match encoding {
         SignatureEncoding::Base64 => BASE64.encode(tag),
-        SignatureEncoding::Hex => tag.iter().map(|byte| format!("{byte:02x}")).collect(),
+        SignatureEncoding::Hex => HEXLOWER.encode(tag),
     }
 }
 

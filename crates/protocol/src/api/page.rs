@@ -25,9 +25,8 @@ pub fn cursor_of(path: &str, id: &str) -> String {
 
 /// The id in a cursor of this list; `None` for the cursor of another list.
 pub fn id_of_cursor<'a>(path: &str, cursor: &'a str) -> Option<&'a str> {
-    let (id, mark) = cursor.rsplit_once('.')?;
-    let is_own = u32::from_str_radix(mark, 16) == Ok(mark_of(path));
-    is_own.then_some(id)
+    let (id, _) = cursor.rsplit_once('.')?;
+    (cursor_of(path, id) == cursor).then_some(id)
 }
 
 /// FNV-1a.
@@ -92,4 +91,21 @@ lists! {
     Scripts { scripts: Script } at "/api/scripts";
     Sources { sources: Source } at "/api/sources";
     Schedules { schedules: Schedule } at "/api/schedules";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_valid_for_its_own_list_in_one_form_only() {
+        let cursor = cursor_of("/api/users", "7.b");
+        assert_eq!(id_of_cursor("/api/users", &cursor), Some("7.b"));
+        assert_eq!(id_of_cursor("/api/groups", &cursor), None);
+        let (id, mark) = cursor.rsplit_once('.').expect("a mark");
+        for mark in [format!("+{mark}"), format!("0{mark}"), mark.to_uppercase()] {
+            let other = format!("{id}.{mark}");
+            assert_eq!(id_of_cursor("/api/users", &other), None, "{other}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use base64::{
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
+use data_encoding::HEXLOWER_PERMISSIVE;
 use svc_crypto::{HmacHash, HmacKey, SEALING_KEY_BYTES, SealingKey, random};
 use svc_private::{FolderKind, OwnFolder};
 use svc_protocol::env;
@@ -142,20 +143,12 @@ pub fn parse_webhook_secret(text: &str) -> Result<Vec<u8>, SecretError> {
 
 fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
     let text = text.trim();
-    let from_hex = || {
-        (text.len() == KEY_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(
-            || {
-                (0..text.len())
-                    .step_by(2)
-                    .filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok())
-                    .collect::<Vec<u8>>()
-            },
-        )
+    // A text of this length cannot be a key in base64.
+    let bytes = match text.len() == KEY_BYTES * 2 {
+        true => HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?,
+        false => BASE64.decode(text).ok()?,
     };
-    from_hex()
-        .or_else(|| BASE64.decode(text).ok())?
-        .try_into()
-        .ok()
+    bytes.try_into().ok()
 }
 
 fn read_or_create(

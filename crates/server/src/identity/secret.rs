@@ -2,8 +2,7 @@
 //!
 //! A fast hash is enough: a secret has 256 random bits and cannot be guessed.
 
-use std::fmt::Write;
-
+use data_encoding::HEXLOWER;
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
 use svc_crypto::{random, sha256};
 use svc_store::Hash;
@@ -35,10 +34,7 @@ pub fn hash_secret(text: &str) -> Hash {
 
 /// A hash as hexadecimal text.
 pub(super) fn hex(hash: &Hash) -> String {
-    hash.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    HEXLOWER.encode(hash)
 }
 
 /// The hash of a credential that a request presents. Rejects secrets that do not authenticate

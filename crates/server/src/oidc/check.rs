@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use svc_core::OidcProviderId;
+use svc_core::{OidcProviderId, oidc::jose::ALGORITHMS};
 use svc_protocol::api::{Group, OidcCheck, OidcCheckStep, Role};
 use svc_store::{oidc::providers::ProviderRow, records};
 
-use super::{Oidc, OidcError, endpoints::Metadata, jose::ALGORITHMS, take};
+use super::{Oidc, OidcError, endpoints::Metadata, take};
 
 /// The report of a test. Each step adds a line.
 #[derive(Default)]

@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use svc_core::oidc::Claims;
+use svc_core::oidc::{
+    Claims,
+    jose::{JoseError, KeySet, Keys},
+};
 use svc_store::oidc::providers::ProviderRow;
 
-use super::{
-    Oidc, OidcError,
-    jose::{JoseError, KeySet, Keys},
-    requests::check_address,
-};
+use super::{Oidc, OidcError, requests::check_address};
 
 /// The addresses and keys of a provider are read again after this time. So a key that the provider
 /// withdrew is rejected after this time at the latest.

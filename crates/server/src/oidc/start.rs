@@ -1,8 +1,9 @@
 //! Sends a browser to a provider, to sign in or to link an account.
 
-use std::{fmt::Write, net::IpAddr, time::Duration};
+use std::{net::IpAddr, time::Duration};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use data_encoding::HEXLOWER;
 use svc_core::{SessionId, oidc::is_local_path};
 use svc_crypto::{random, sha256};
 use svc_protocol::api;
@@ -200,8 +201,5 @@ fn random_text() -> Result<String, RecordError> {
     let mut bytes = [0; RANDOM_BYTES];
     random::fill(&mut bytes)
         .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
-    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(HEXLOWER.encode(&bytes))
 }

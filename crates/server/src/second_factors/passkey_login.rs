@@ -4,7 +4,10 @@
 use std::{net::IpAddr, time::Instant};
 
 use serde_json::json;
-use svc_core::Timestamp;
+use svc_core::{
+    Timestamp,
+    webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
+};
 use svc_protocol::api;
 use svc_store::{
     Tx, audit, records,
@@ -16,7 +19,6 @@ use super::{
     CHALLENGES_MAX, CHALLENGES_PER_USER, SecondFactors, TRIES_MAX,
     login::{ended, find_user},
     passkeys::{Purpose, credential_ids, is_pending_login, take_challenge},
-    webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
 };
 use crate::{
     identity::{ClientDetails, NewSession, Proof, hash_secret},

@@ -3,7 +3,11 @@
 use std::net::IpAddr;
 
 use serde_json::json;
-use svc_core::{PasskeyId, Timestamp, UserId, credential::CredentialKind};
+use svc_core::{
+    PasskeyId, Timestamp, UserId,
+    credential::CredentialKind,
+    webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
+};
 use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
@@ -18,10 +22,7 @@ use uuid::Uuid;
 
 use super::{
     CHALLENGE_LIFETIME, CHALLENGES_PER_USER, PASSKEYS_MAX, SecondFactors, end_enrolment,
-    no_random_bytes,
-    recovery::NewCodes,
-    remove_leftovers,
-    webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
+    no_random_bytes, recovery::NewCodes, remove_leftovers,
 };
 use crate::{
     identity::{Caller, hash_secret},

@@ -14,6 +14,7 @@ mod policy;
 mod secrets;
 mod zone;
 
+use data_encoding::BASE32_NOPAD;
 use serde_json::{Value, json};
 use svc_core::totp::{code_of, step_at};
 use svc_testkit::{Answer, Http, TestUser};
@@ -122,14 +123,5 @@ fn text(value: &Value) -> &str {
 }
 
 fn decode_base32(text: &str) -> Vec<u8> {
-    let digit = |byte: u8| match byte {
-        b'A'..=b'Z' => u64::from(byte - b'A'),
-        b'2'..=b'7' => u64::from(byte - b'2' + 26),
-        _ => panic!("not base32: {text}"),
-    };
-    let groups = text.as_bytes().chunks(8);
-    let numbers = groups.map(|group| group.iter().fold(0, |sum, &byte| sum << 5 | digit(byte)));
-    numbers
-        .flat_map(|number: u64| number.to_be_bytes()[3..].to_vec())
-        .collect()
+    BASE32_NOPAD.decode(text.as_bytes()).expect("base32")
 }

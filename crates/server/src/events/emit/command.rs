@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use data_encoding::HEXLOWER;
 use svc_clock::Clock;
 use svc_core::{
     EventId, SourceId, Timestamp, UserId, event::Event, json_text::JsonText, quota::Quota,
@@ -56,9 +57,8 @@ impl IdempotencyKey {
     /// has the same key, even if its event has another type or other data. This key contains
     /// spaces, so it differs from every key of a user, which contains none.
     pub(super) fn of_delivery(source: SourceId, delivery: &Hash) -> Self {
-        let delivery: String = delivery.iter().map(|byte| format!("{byte:02x}")).collect();
         Self {
-            text: format!("source {source} {delivery}"),
+            text: format!("source {source} {}", HEXLOWER.encode(delivery)),
             body_hash: Hash::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use svc_core::{SpaceId, event::Event};
 use svc_protocol::api::WebhookFormat;
 
@@ -77,16 +78,8 @@ fn attributes(event: &Event) -> [(&'static str, String); 5] {
 /// encoding of UTF-8 for spaces, quotes, percent signs and all characters that are not printable
 /// ASCII.
 fn encode_header(value: &str) -> String {
-    let mut encoded = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        match byte {
-            b'"' | b'%' => write!(encoded, "%{byte:02X}"),
-            0x21..=0x7e => write!(encoded, "{}", char::from(byte)),
-            _ => write!(encoded, "%{byte:02X}"),
-        }
-        .expect("writing to a string never fails");
-    }
-    encoded
+    const ESCAPED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
+    utf8_percent_encode(value, ESCAPED).to_string()
 }
 
 #[cfg(test)]

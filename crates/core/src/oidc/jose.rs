@@ -6,9 +6,10 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
-use svc_core::oidc::Claims;
 use svc_crypto::{RsaKey, RsaPadding, SignatureScheme};
 use thiserror::Error;
+
+use super::claims::Claims;
 
 /// The maximum bytes of a token.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
@@ -80,6 +81,7 @@ struct Jwk {
     alg: Option<String>,
     #[serde(rename = "use")]
     purpose: Option<String>,
+    key_ops: Option<Vec<String>>,
     crv: Option<String>,
     n: Option<String>,
     e: Option<String>,
@@ -98,7 +100,11 @@ impl From<KeySet> for Keys {
 
 impl Key {
     fn read(jwk: Jwk) -> Option<Self> {
-        if jwk.purpose.is_some_and(|purpose| purpose != "sig") {
+        let has_other_use = jwk.purpose.is_some_and(|purpose| purpose != "sig");
+        let has_other_operations = jwk
+            .key_ops
+            .is_some_and(|operations| operations.iter().all(|operation| operation != "verify"));
+        if has_other_use || has_other_operations {
             return None;
         }
         let bytes = |field: Option<String>| URL_SAFE_NO_PAD.decode(field?).ok();
@@ -171,6 +177,13 @@ impl Keys {
 
     /// Verifies the signature of a token; returns its claims, which the caller must check.
     pub fn verify(&self, token: &str) -> Result<Claims, JoseError> {
+        let payload = self.verify_payload(token)?;
+        serde_json::from_slice(&payload)
+            .map_err(|_| JoseError::Malformed("its claims are not a JSON object"))
+    }
+
+    /// Verifies the signature of a token; returns the signed bytes between its dots.
+    fn verify_payload(&self, token: &str) -> Result<Vec<u8>, JoseError> {
         let parts = Parts::split(token)?;
         let Header { alg, kid, crit } = parts.header;
         if crit.is_some() {
@@ -191,11 +204,10 @@ impl Keys {
             });
         }
         let is_right = |key: &&Key| key.verify(&alg, parts.message, &parts.signature);
-        if !named.iter().any(is_right) {
-            return Err(JoseError::Signature);
+        match named.iter().any(is_right) {
+            true => Ok(parts.payload),
+            false => Err(JoseError::Signature),
         }
-        serde_json::from_slice(&parts.payload)
-            .map_err(|_| JoseError::Malformed("its claims are not a JSON object"))
     }
 }
 

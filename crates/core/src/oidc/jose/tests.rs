@@ -1,4 +1,8 @@
 //! The keys and tokens in `vectors.json` were made with another implementation (Node's `crypto`).
+//! `public` has the examples of the standards, `created` keys that the test creates.
+
+mod created;
+mod public;
 
 use std::collections::BTreeMap;
 
@@ -83,7 +87,10 @@ fn a_key_is_used_only_as_its_provider_says() {
     };
     let token = &vectors.good["RS256"];
     assert!(with("rsa", "alg", json!("RS256")).verify(token).is_ok());
+    let operations = json!(["sign", "verify"]);
+    assert!(with("rsa", "key_ops", operations).verify(token).is_ok());
     for keys in [
+        with("rsa", "key_ops", json!(["encrypt"])),
         with("rsa", "alg", json!("PS256")),
         with("rsa", "use", json!("enc")),
         with("rsa", "kty", json!("oct")),

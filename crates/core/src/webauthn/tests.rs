@@ -1,8 +1,12 @@
 //! Hostile and truncated answers. The browser tests check answers of Chromium's virtual
-//! authenticator.
+//! authenticator. `vectors` has the test vectors of the standard, `created` keys that the test
+//! creates.
+
+mod created;
+mod vectors;
 
 use proptest::prelude::*;
-use sha2::{Digest, Sha256};
+use ring::digest::{SHA256, digest};
 
 use super::{AnswerError, AuthenticatorData, Ceremony, ClientData, Site, cose::PublicKey, encode};
 
@@ -34,7 +38,7 @@ fn p256_key() -> Vec<u8> {
 fn authenticator_data(rp_id: &str, flags: u8, id: &[u8], key: &[u8]) -> Vec<u8> {
     let length = u16::try_from(id.len()).expect("short");
     [
-        Sha256::digest(rp_id).as_slice(),
+        digest(&SHA256, rp_id.as_bytes()).as_ref(),
         &[flags, 0, 0, 0, 5],
         &[0; 16],
         &length.to_be_bytes(),
