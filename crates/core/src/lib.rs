@@ -10,6 +10,7 @@ pub mod fair;
 pub mod fair_places;
 pub mod fair_queue;
 mod fixed_schema;
+pub mod host;
 pub mod id;
 pub mod journal;
 pub mod json_number;
