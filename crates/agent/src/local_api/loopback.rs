@@ -122,11 +122,24 @@ mod tests {
             headers.insert(HOST, host.parse().expect("a value"));
             check_source(&target.parse().expect("a target"), &headers).is_ok()
         };
-        for local in ["127.0.0.1:12201", "LocalHost:1", "app.localhost", "[::1]:12201"] {
+        for local in [
+            "127.0.0.1:12201",
+            "LocalHost:1",
+            "app.localhost",
+            "[::1]:12201",
+        ] {
             assert!(is_accepted(local, "/event"), "{local}");
-            assert!(is_accepted(local, &format!("http://{local}/event")), "{local}");
+            assert!(
+                is_accepted(local, &format!("http://{local}/event")),
+                "{local}"
+            );
         }
-        for foreign in ["example.org:12201", "localhost.example.org", "0.0.0.0", "::1"] {
+        for foreign in [
+            "example.org:12201",
+            "localhost.example.org",
+            "0.0.0.0",
+            "::1",
+        ] {
             assert!(!is_accepted(foreign, "/event"), "{foreign}");
             assert!(!is_accepted(foreign, "http://localhost/event"), "{foreign}");
         }

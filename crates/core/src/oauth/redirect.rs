@@ -137,7 +137,13 @@ mod tests {
             assert!(Host::parse(host).is_some_and(Host::is_loopback), "{host}");
             assert!(RedirectUri::parse(&format!("http://{host}/cb")).is_ok());
         }
-        for host in ["app.localhost", "LOCALHOST", "localhost.", "127.1", "127.0.0.2"] {
+        for host in [
+            "app.localhost",
+            "LOCALHOST",
+            "localhost.",
+            "127.1",
+            "127.0.0.2",
+        ] {
             let refused = RedirectUri::parse(&format!("http://{host}/cb"));
             assert_eq!(refused, Err(RedirectError::PlainHttp), "{host}");
         }

@@ -38,7 +38,9 @@ impl HostRule {
             return Ok(());
         };
         match host {
-            Some(host) if host == own || is_loopback_authority(host) || self.allowed.contains(host) => {
+            Some(host)
+                if host == own || is_loopback_authority(host) || self.allowed.contains(host) =>
+            {
                 Ok(())
             }
             // HTTP/1.0 requests may lack a host. Browsers always send one.

@@ -228,7 +228,7 @@ impl Site {
             return Err(unavailable(format!(
                 "a passkey belongs to a host name, and `{host}` is an IP address; on the server's own machine open `http://localhost` with the same port, otherwise set `public_url` to an `https` address with a host name"
             )));
-        }
+        };
         Ok(Self {
             rp_id: name.to_owned(),
             origin,
