@@ -14,6 +14,7 @@ pub mod host;
 pub mod id;
 pub mod journal;
 pub mod json_number;
+pub mod json_string;
 pub mod json_text;
 pub mod lane;
 pub mod latency;
