@@ -115,6 +115,8 @@ fn matches_host(name: &str, host: Host<'_>) -> bool {
 }
 
 #[cfg(test)]
+mod curl;
+#[cfg(test)]
 mod tests {
     use super::*;
 
