@@ -144,7 +144,8 @@ mod tests {
             "127.1",
             "127.0.0.2",
         ] {
-            let refused = RedirectUri::parse(&format!("http://{host}/cb"));
+            let address = format!("http://{host}/cb");
+            let refused = RedirectUri::parse(&address);
             assert_eq!(refused, Err(RedirectError::PlainHttp), "{host}");
         }
     }

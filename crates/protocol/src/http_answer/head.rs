@@ -85,7 +85,11 @@ pub fn parse_size(text: &[u8]) -> Result<u64, AnswerError> {
 /// Parses a decimal number without a sign.
 fn parse_digits(text: &[u8]) -> Option<u64> {
     let is_number = text.iter().all(u8::is_ascii_digit);
-    str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
+    str::from_utf8(text)
+        .ok()
+        .filter(|_| is_number)?
+        .parse()
+        .ok()
 }
 
 fn is_space(byte: &u8) -> bool {

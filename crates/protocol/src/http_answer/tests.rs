@@ -42,7 +42,11 @@ fn valid_answers_are_accepted_alone_and_one_after_the_other() {
         for other in VALID {
             assert_eq!(check(&format!("{one}{other}")), Ok(()), "{one:?} {other:?}");
             let then_invalid = format!("{one}{other}\n");
-            assert_eq!(check(&then_invalid), Err(AnswerError::BareLf), "{then_invalid:?}");
+            assert_eq!(
+                check(&then_invalid),
+                Err(AnswerError::BareLf),
+                "{then_invalid:?}"
+            );
         }
     }
 }
@@ -62,26 +66,56 @@ fn an_ambiguous_head_is_refused() {
         ("HTTP/1.1 200 OK\r\nA: b\r\r\n\r\n", AnswerError::BareCr),
         ("HTTP/1.1 200 OK\r\nA: b\r\n\rC", AnswerError::BareCr),
         // A folded header, and white space before the colon.
-        ("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", AnswerError::FoldedHeader),
-        ("HTTP/1.1 200 OK\r\n\tA: b\r\n\r\n", AnswerError::FoldedHeader),
+        (
+            "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
+            AnswerError::FoldedHeader,
+        ),
+        (
+            "HTTP/1.1 200 OK\r\n\tA: b\r\n\r\n",
+            AnswerError::FoldedHeader,
+        ),
         ("HTTP/1.1 200 OK\r\n \r\n\r\n", AnswerError::FoldedHeader),
         (
             "HTTP/1.1 200 OK\r\nContent-Length : 1\r\n\r\n",
             AnswerError::SpaceBeforeColon(text("Content-Length")),
         ),
-        ("HTTP/1.1 200 OK\r\nA\t: 1\r\n\r\n", AnswerError::SpaceBeforeColon(text("A"))),
-        ("HTTP/1.1 200 OK\r\nA\x1b[1m\r\n\r\n", AnswerError::NoHeader(text("A\\x1b[1m"))),
-        ("HTTP/1.1 200 OK\r\n: b\r\n\r\n", AnswerError::NoHeader(text(": b"))),
+        (
+            "HTTP/1.1 200 OK\r\nA\t: 1\r\n\r\n",
+            AnswerError::SpaceBeforeColon(text("A")),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nA\x1b[1m\r\n\r\n",
+            AnswerError::NoHeader(text("A\\x1b[1m")),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\n: b\r\n\r\n",
+            AnswerError::NoHeader(text(": b")),
+        ),
         // Lengths.
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\ncontent-length: 2\r\n\r\n",
             AnswerError::TwoLengths(1, 2),
         ),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", AnswerError::TwoLengths(1, 2)),
-        ("HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n", AnswerError::Length(text("+1"))),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 0x1\r\n\r\n", AnswerError::Length(text("0x1"))),
-        ("HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", AnswerError::Length(text(""))),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1,\r\n\r\n", AnswerError::Length(text("1,"))),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n",
+            AnswerError::TwoLengths(1, 2),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
+            AnswerError::Length(text("+1")),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 0x1\r\n\r\n",
+            AnswerError::Length(text("0x1")),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+            AnswerError::Length(text("")),
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 1,\r\n\r\n",
+            AnswerError::Length(text("1,")),
+        ),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
             AnswerError::Length(text("18446744073709551616")),
@@ -148,7 +182,10 @@ fn an_ambiguous_chunk_is_refused() {
         (";a\r\n", AnswerError::ChunkSize(text(""))),
         ("0x1\r\n", AnswerError::ChunkSize(text("0x1"))),
         ("-1\r\n", AnswerError::ChunkSize(text("-1"))),
-        ("10000000000000000\r\n", AnswerError::ChunkSize(text("10000000000000000"))),
+        (
+            "10000000000000000\r\n",
+            AnswerError::ChunkSize(text("10000000000000000")),
+        ),
         ("1\r\nab\r\n", AnswerError::LongChunk),
         ("1\r\na\r\r\n", AnswerError::BareCr),
         ("0\r\n a\r\n", AnswerError::FoldedHeader),
@@ -171,7 +208,11 @@ fn chunk_extensions_are_limited_together() {
     let endless = head.clone() + "1;" + &"x".repeat(EXTENSION_BYTES_MAX);
     assert_eq!(check(&endless), Err(AnswerError::Extensions));
     let answer = head + &chunk(half) + "0\r\n\r\n";
-    assert_eq!(check(&answer.repeat(3)), Ok(()), "each answer has its own limit");
+    assert_eq!(
+        check(&answer.repeat(3)),
+        Ok(()),
+        "each answer has its own limit"
+    );
 }
 
 #[test]
@@ -188,12 +229,22 @@ fn a_line_has_a_limit() {
 #[test]
 fn bytes_of_another_protocol_and_bodies_without_a_length_are_not_checked() {
     for (request, start) in [
-        (RequestKind::Usual, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
+        (
+            RequestKind::Usual,
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n",
+        ),
         (RequestKind::Usual, "HTTP/1.1 200 OK\r\n\r\n"),
-        (RequestKind::Connect, "HTTP/1.1 200 Connection established\r\nContent-Length: 1\r\n\r\n"),
+        (
+            RequestKind::Connect,
+            "HTTP/1.1 200 Connection established\r\nContent-Length: 1\r\n\r\n",
+        ),
     ] {
         let bytes = format!("{start}\n\r\n\0\n");
-        assert_eq!(check_reads(request, &[bytes.as_bytes()]), Ok(()), "{start:?}");
+        assert_eq!(
+            check_reads(request, &[bytes.as_bytes()]),
+            Ok(()),
+            "{start:?}"
+        );
     }
 }
 
