@@ -10,6 +10,7 @@ use std::io;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::Uri;
+use svc_protocol::http_answer::{AnswerCheck, RequestKind};
 use thiserror::Error;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -100,6 +101,7 @@ impl Proxy {
         let broken = |error: io::Error| format!("the connection to the proxy broke: {error}");
         stream.write_all(request.as_bytes()).await.map_err(broken)?;
         let mut answer = Vec::new();
+        let mut check = AnswerCheck::new(RequestKind::Connect);
         let end = loop {
             if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -107,11 +109,15 @@ impl Proxy {
             if answer.len() > ANSWER_BYTES_MAX {
                 return Err("the head of the proxy's answer is too large".to_owned());
             }
+            let before = answer.len();
             if stream.read_buf(&mut answer).await.map_err(broken)? == 0 {
                 return Err("the proxy closed the connection before it answered".to_owned());
             }
+            check
+                .check(&answer[before..])
+                .map_err(|why| format!("the proxy's answer is not valid HTTP/1.1: {why}"))?;
         };
-        let status = status_of(&answer).ok_or("the proxy's answer is not HTTP/1.1")?;
+        let status = status_of(&answer).ok_or("the proxy's answer has no status")?;
         if !(200..300).contains(&status) {
             return Err(format!("the proxy answered {status}"));
         }
