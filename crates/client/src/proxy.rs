@@ -113,9 +113,12 @@ impl Proxy {
             if stream.read_buf(&mut answer).await.map_err(broken)? == 0 {
                 return Err("the proxy closed the connection before it answered".to_owned());
             }
-            check
-                .check(&answer[before..])
-                .map_err(|why| format!("the proxy's answer is not valid HTTP/1.1: {why}"))?;
+            check.check(&answer[before..]).map_err(|refused| {
+                format!(
+                    "the proxy's answer is not valid HTTP/1.1: {}",
+                    refused.error
+                )
+            })?;
         };
         let status = status_of(&answer).ok_or("the proxy's answer has no status")?;
         if !(200..300).contains(&status) {

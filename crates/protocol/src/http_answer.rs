@@ -54,6 +54,14 @@ pub enum AnswerError {
     LongChunk,
 }
 
+/// An answer that is refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    pub error: AnswerError,
+    /// How many of the checked bytes belong to complete answers before the refused answer.
+    pub valid: usize,
+}
+
 /// What the request means for the body of its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RequestKind {
@@ -103,41 +111,52 @@ impl AnswerCheck {
         }
     }
 
-    /// Checks the next bytes of the connection. After an error, the connection must not be used.
-    pub fn check(&mut self, mut bytes: &[u8]) -> Result<(), AnswerError> {
-        while !bytes.is_empty() {
-            match self.next {
-                Next::Unchecked => return Ok(()),
-                Next::Body(left) => {
-                    let (rest, left) = skip(bytes, left);
-                    bytes = rest;
-                    self.next = match left {
-                        0 => Next::StatusLine,
-                        left => Next::Body(left),
-                    };
-                }
-                Next::Chunk(left) => {
-                    let (rest, left) = skip(bytes, left);
-                    bytes = rest;
-                    self.next = match left {
-                        0 => Next::ChunkEnd,
-                        left => Next::Chunk(left),
-                    };
-                }
-                _ => {
-                    let Some(end) = memchr(b'\n', bytes) else {
-                        return self.hold(bytes);
-                    };
-                    let (line, rest) = bytes.split_at(end + 1);
-                    bytes = rest;
-                    match std::mem::take(&mut self.line) {
-                        held if held.is_empty() => self.read_line(line)?,
-                        held => self.read_line(&[&held, line].concat())?,
-                    }
-                }
+    /// Checks the next bytes of the connection. After an error, no further bytes can be checked.
+    pub fn check(&mut self, bytes: &[u8]) -> Result<(), Refused> {
+        let (mut rest, mut valid) = (bytes, 0);
+        while !rest.is_empty() {
+            let advanced = self.advance(rest);
+            rest = advanced.map_err(|error| Refused { error, valid })?;
+            if self.next == Next::StatusLine && self.line.is_empty() {
+                valid = bytes.len() - rest.len();
             }
         }
         Ok(())
+    }
+
+    /// Checks one line, or bytes of a body. Returns the rest of the bytes.
+    fn advance<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], AnswerError> {
+        match self.next {
+            Next::Unchecked => Ok(&[]),
+            Next::Body(left) => {
+                let (rest, left) = skip(bytes, left);
+                self.next = match left {
+                    0 => Next::StatusLine,
+                    left => Next::Body(left),
+                };
+                Ok(rest)
+            }
+            Next::Chunk(left) => {
+                let (rest, left) = skip(bytes, left);
+                self.next = match left {
+                    0 => Next::ChunkEnd,
+                    left => Next::Chunk(left),
+                };
+                Ok(rest)
+            }
+            _ => {
+                let Some(end) = memchr(b'\n', bytes) else {
+                    self.hold(bytes)?;
+                    return Ok(&[]);
+                };
+                let (line, rest) = bytes.split_at(end + 1);
+                match std::mem::take(&mut self.line) {
+                    held if held.is_empty() => self.read_line(line)?,
+                    held => self.read_line(&[&held, line].concat())?,
+                }
+                Ok(rest)
+            }
+        }
     }
 
     /// Keeps the beginning of a line, if it can be the beginning of a valid line.

@@ -15,6 +15,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct StrictStream<S> {
     stream: S,
     check: AnswerCheck,
+    /// Found behind complete answers, which are read first.
+    refused: Option<AnswerError>,
 }
 
 impl<S> StrictStream<S> {
@@ -23,6 +25,7 @@ impl<S> StrictStream<S> {
         Self {
             stream,
             check: AnswerCheck::new(request),
+            refused: None,
         }
     }
 }
@@ -43,10 +46,22 @@ impl<S: AsyncRead + Unpin> AsyncRead for StrictStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let invalid = |error| Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
+        if let Some(error) = &self.refused {
+            return invalid(error.clone());
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        let checked = self.check.check(&buffer.filled()[before..]);
-        Poll::Ready(checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)))
+        let Err(refused) = self.check.check(&buffer.filled()[before..]) else {
+            return Poll::Ready(Ok(()));
+        };
+        if refused.valid == 0 {
+            return invalid(refused.error);
+        }
+        // Whether the bytes of two answers arrive together must not matter.
+        buffer.set_filled(before + refused.valid);
+        self.refused = Some(refused.error);
+        Poll::Ready(Ok(()))
     }
 }
 
