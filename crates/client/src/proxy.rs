@@ -160,6 +160,8 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -194,5 +196,56 @@ mod tests {
             let error = Proxy::parse(bad).map(drop).expect_err(bad).to_string();
             assert!(!error.contains("s3cret"), "{error}");
         }
+    }
+
+    /// The result of a tunnel through a proxy that sends these bytes and keeps the connection open.
+    async fn tunnel_with(answer: &'static [u8]) -> Result<(), String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let proxy = Proxy::parse(&format!("http://{address}")).expect("a proxy");
+        let serving = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            stream.write_all(answer).await.expect("written");
+            stream
+        };
+        let asking = async {
+            let stream = TcpStream::connect(address).await.expect("connected");
+            proxy.tunnel(stream, "svc.example:80").await.map(drop)
+        };
+        tokio::join!(serving, asking).1
+    }
+
+    #[tokio::test]
+    async fn an_ambiguous_answer_of_a_proxy_is_refused() {
+        for good in [
+            &b"HTTP/1.1 200 OK\r\n\r\n"[..],
+            b"HTTP/1.0 200 Connection established\r\nX: y\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ] {
+            assert_eq!(tunnel_with(good).await, Ok(()));
+        }
+        for (bad, why) in [
+            (&b"HTTP/1.1 200 OK\n\n"[..], "a line ends with LF alone"),
+            (
+                b"HTTP/1.1 200 OK\r\nX: y\n\r\n",
+                "a line ends with LF alone",
+            ),
+            (b"HTTP/1.1 200 OK\r\nX: y\rZ: z\r\n\r\n", "contains CR"),
+            (
+                b"HTTP/1.1 200 OK\r\n X: y\r\n\r\n",
+                "continues on the next line",
+            ),
+            (
+                b"HTTP/1.1 200 OK\r\nX : y\r\n\r\n",
+                "white space before its colon",
+            ),
+            (b"SSH-2.0-OpenSSH\r\n", "a status line"),
+        ] {
+            let error = tunnel_with(bad).await.expect_err(why);
+            assert!(error.contains("not valid HTTP/1.1"), "{error}");
+            assert!(error.contains(why), "{error}");
+        }
+        let refused = tunnel_with(b"HTTP/1.1 407 Login\r\nContent-Length: 0\r\n\r\n").await;
+        assert_eq!(refused, Err("the proxy answered 407".to_owned()));
     }
 }
