@@ -15,6 +15,8 @@ use self::head::{Head, check_header, parse_size};
 
 /// The maximum number of bytes of all chunk extensions of an answer. No program needs them.
 pub const EXTENSION_BYTES_MAX: usize = 4 * 1024;
+/// The maximum number of digits of the size of a chunk, with zeros at its start.
+const SIZE_BYTES_MAX: usize = 32;
 /// The maximum number of bytes of a line. The library limits whole heads, so this limit matters only
 /// for a library without a limit.
 const LINE_BYTES_MAX: usize = 512 * 1024;
@@ -168,13 +170,24 @@ impl AnswerCheck {
         if memchr(b'\r', before_last).is_some() {
             return Err(AnswerError::BareCr);
         }
-        match self.next {
-            Next::ChunkEnd if self.line != b"\r" => Err(AnswerError::LongChunk),
-            Next::ChunkSize if self.line.len() > EXTENSION_BYTES_MAX => {
-                Err(AnswerError::Extensions)
-            }
-            _ if self.line.len() > LINE_BYTES_MAX => Err(AnswerError::LongLine),
-            _ => Ok(()),
+        if self.next == Next::ChunkEnd && self.line != b"\r" {
+            return Err(AnswerError::LongChunk);
+        }
+        self.check_length(self.line.strip_suffix(b"\r").unwrap_or(&self.line))
+    }
+
+    /// Checks the length of a line, or of its beginning.
+    fn check_length(&self, text: &[u8]) -> Result<(), AnswerError> {
+        let (bytes_max, error) = match self.next {
+            Next::ChunkSize => (
+                SIZE_BYTES_MAX + EXTENSION_BYTES_MAX,
+                AnswerError::Extensions,
+            ),
+            _ => (LINE_BYTES_MAX, AnswerError::LongLine),
+        };
+        match text.len() <= bytes_max {
+            true => Ok(()),
+            false => Err(error),
         }
     }
 
@@ -183,6 +196,7 @@ impl AnswerCheck {
         if memchr(b'\r', text).is_some() {
             return Err(AnswerError::BareCr);
         }
+        self.check_length(text)?;
         self.next = match self.next {
             Next::StatusLine => {
                 self.head = Head::parse(text)?;

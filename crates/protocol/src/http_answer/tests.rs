@@ -207,7 +207,7 @@ fn chunk_extensions_are_limited_together() {
     let two = head.clone() + &chunk(half).repeat(2);
     assert_eq!(check(&two), Ok(()));
     assert_eq!(check(&(two + "1;\r\n")), Err(AnswerError::Extensions));
-    let endless = head.clone() + "1;" + &"x".repeat(EXTENSION_BYTES_MAX);
+    let endless = head.clone() + "1;" + &"x".repeat(EXTENSION_BYTES_MAX + SIZE_BYTES_MAX);
     assert_eq!(check(&endless), Err(AnswerError::Extensions));
     let answer = head + &chunk(half) + "0\r\n\r\n";
     assert_eq!(

@@ -99,7 +99,7 @@ async fn the_proxy_refuses_an_ambiguous_answer() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = unlinked(folder.path(), &format!("http://{address}")).await;
     let answer = agent.ask("POST", "/api/methods/call", "{ }").await;
-    assert_eq!(status(&answer), 502, "{answer}");
+    assert_eq!(status(&answer), 503, "{answer}");
     let why = "is not valid HTTP/1.1: a line ends with LF alone";
     assert!(answer.contains(why), "{answer}");
     serving.await.expect("served");
