@@ -5,6 +5,7 @@
 mod archive;
 mod documents;
 mod events;
+mod http;
 mod jose;
 mod jsonrpc;
 mod link;
@@ -23,6 +24,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("jsonrpc_body", jsonrpc::body),
     ("jsonrpc_child_line", jsonrpc::child_line),
     ("http_head", jsonrpc::http_head),
+    ("http_answer", http::answer),
+    ("host", http::host),
     ("mcp_message", mcp::message),
     ("link_frames", link::frames),
     ("worker_frames", worker::frames),

@@ -11,6 +11,7 @@ use std::io;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use http::Uri;
 use percent_encoding::percent_decode_str;
+use svc_protocol::http_answer::{AnswerCheck, RequestKind};
 use thiserror::Error;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -101,6 +102,7 @@ impl Proxy {
         let broken = |error: io::Error| format!("the connection to the proxy broke: {error}");
         stream.write_all(request.as_bytes()).await.map_err(broken)?;
         let mut answer = Vec::new();
+        let mut check = AnswerCheck::new(RequestKind::Connect);
         let end = loop {
             if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
                 break at + 4;
@@ -108,11 +110,18 @@ impl Proxy {
             if answer.len() > ANSWER_BYTES_MAX {
                 return Err("the head of the proxy's answer is too large".to_owned());
             }
+            let before = answer.len();
             if stream.read_buf(&mut answer).await.map_err(broken)? == 0 {
                 return Err("the proxy closed the connection before it answered".to_owned());
             }
+            check.check(&answer[before..]).map_err(|refused| {
+                format!(
+                    "the proxy's answer is not valid HTTP/1.1: {}",
+                    refused.error
+                )
+            })?;
         };
-        let status = status_of(&answer).ok_or("the proxy's answer is not HTTP/1.1")?;
+        let status = status_of(&answer).ok_or("the proxy's answer has no status")?;
         if !(200..300).contains(&status) {
             return Err(format!("the proxy answered {status}"));
         }
@@ -146,6 +155,8 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -182,5 +193,56 @@ mod tests {
             let error = Proxy::parse(bad).map(drop).expect_err(bad).to_string();
             assert!(!error.contains("s3cret"), "{error}");
         }
+    }
+
+    /// The result of a tunnel through a proxy that sends these bytes and keeps the connection open.
+    async fn tunnel_with(answer: &'static [u8]) -> Result<(), String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let proxy = Proxy::parse(&format!("http://{address}")).expect("a proxy");
+        let serving = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            stream.write_all(answer).await.expect("written");
+            stream
+        };
+        let asking = async {
+            let stream = TcpStream::connect(address).await.expect("connected");
+            proxy.tunnel(stream, "svc.example:80").await.map(drop)
+        };
+        tokio::join!(serving, asking).1
+    }
+
+    #[tokio::test]
+    async fn an_ambiguous_answer_of_a_proxy_is_refused() {
+        for good in [
+            &b"HTTP/1.1 200 OK\r\n\r\n"[..],
+            b"HTTP/1.0 200 Connection established\r\nX: y\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        ] {
+            assert_eq!(tunnel_with(good).await, Ok(()));
+        }
+        for (bad, why) in [
+            (&b"HTTP/1.1 200 OK\n\n"[..], "a line ends with LF alone"),
+            (
+                b"HTTP/1.1 200 OK\r\nX: y\n\r\n",
+                "a line ends with LF alone",
+            ),
+            (b"HTTP/1.1 200 OK\r\nX: y\rZ: z\r\n\r\n", "contains CR"),
+            (
+                b"HTTP/1.1 200 OK\r\n X: y\r\n\r\n",
+                "continues on the next line",
+            ),
+            (
+                b"HTTP/1.1 200 OK\r\nX : y\r\n\r\n",
+                "white space before its colon",
+            ),
+            (b"SSH-2.0-OpenSSH\r\n", "a status line"),
+        ] {
+            let error = tunnel_with(bad).await.expect_err(why);
+            assert!(error.contains("not valid HTTP/1.1"), "{error}");
+            assert!(error.contains(why), "{error}");
+        }
+        let refused = tunnel_with(b"HTTP/1.1 407 Login\r\nContent-Length: 0\r\n\r\n").await;
+        assert_eq!(refused, Err("the proxy answered 407".to_owned()));
     }
 }

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use crate::{error::Error, transport::Connection};
+use crate::{
+    error::Error,
+    transport::{Connection, why_broken},
+};
 
 /// The maximum size of a message, unless the caller allows larger ones. An event with its envelope
 /// is far smaller.
@@ -70,7 +73,7 @@ impl EventStream {
                 None => return Ok(Received::End),
                 Some(frame) => frame.map_err(|error| Error::Unreachable {
                     target: self.target.clone(),
-                    why: error.to_string(),
+                    why: why_broken(&error),
                     remedy: None,
                 })?,
             };

@@ -3,41 +3,32 @@
 //! Open connections are kept and used again. If a kept connection turns out to be closed, the
 //! request is sent on another connection only if no byte of the request was sent.
 
-use std::{io, path::Path, sync::Arc, time::Duration};
+use std::{error, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::{
     body::Incoming,
     client::conn::http1::{self, SendRequest},
 };
 use hyper_util::rt::TokioIo;
-use svc_core::Timestamp;
-use svc_private::{is_own_or_root, own_uid};
+use svc_protocol::http_answer::RequestKind;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::{TcpStream, UnixStream},
     task::JoinHandle,
     time::timeout,
 };
-use tokio_rustls::{
-    TlsConnector,
-    client::TlsStream,
-    rustls::{ClientConfig, pki_types::ServerName},
-};
 
-use crate::{
-    certificates::{self, TlsFailure},
-    error::Error,
-    proxy::Proxy,
-    sse::EventStream,
-    target::{Address, Target},
-};
+use crate::{certificates::TlsFailure, error::Error, sse::EventStream, target::Target};
 
+mod connect;
 mod guarded;
+mod strict;
 
+pub use connect::{bare_host, certificate_end, connect};
 pub use guarded::{GuardedError, connect_permitted, start_tls};
+pub use strict::{StrictStream, find_answer_error};
 
 /// A byte stream of any kind: TCP, TLS or Unix socket.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -87,83 +78,12 @@ pub enum Reply {
     Stream(EventStream),
 }
 
-/// Opens a connection to a target, through its proxy if it has one. The agent's link uses this
-/// function too.
-pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
-    let proxy = target.proxy.as_deref();
-    match &target.address {
-        Address::Tcp { host, port } => Ok(Box::new(connect_tcp(proxy, host, *port).await?)),
-        Address::Tls { host, port, config } => {
-            let stream = connect_tcp(proxy, host, *port).await?;
-            Ok(Box::new(begin_tls(host, stream, config.clone()).await?))
-        }
-        Address::Unix { path } => Ok(Box::new(connect_unix(path).await?)),
-    }
-}
-
-/// The time at which the certificate of the server expires. `None` without TLS, or if the
-/// certificate cannot be read.
-pub async fn certificate_end(target: &Target) -> io::Result<Option<Timestamp>> {
-    let Address::Tls { host, port, config } = &target.address else {
-        return Ok(None);
-    };
-    let stream = connect_tcp(target.proxy.as_deref(), host, *port).await?;
-    let stream = begin_tls(host, stream, config.clone()).await?;
-    let (_, session) = stream.get_ref();
-    let certificate = session.peer_certificates().and_then(<[_]>::first);
-    Ok(certificate.and_then(certificates::end))
-}
-
-async fn begin_tls(
-    host: &str,
-    stream: TcpStream,
-    config: Arc<ClientConfig>,
-) -> io::Result<TlsStream<TcpStream>> {
-    let name = ServerName::try_from(bare_host(host).to_owned())
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-    let connected = TlsConnector::from(config).connect(name, stream).await;
-    connected.map_err(|error| TlsFailure::explain(error, bare_host(host)))
-}
-
-async fn connect_tcp(proxy: Option<&Proxy>, host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = match proxy {
-        Some(proxy) => proxy.connect(&format!("{host}:{port}")).await?,
-        None => TcpStream::connect((bare_host(host), port)).await?,
-    };
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-/// Connects to an agent's socket. Fails before anything is sent if another user listens there:
-/// a user who can change the folder of a socket can replace the socket.
-async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
-    let stream = UnixStream::connect(path).await?;
-    let listener = stream.peer_cred()?.uid();
-    if is_own_or_root(listener) {
-        return Ok(stream);
-    }
-    Err(io::Error::new(
-        io::ErrorKind::PermissionDenied,
-        format!(
-            "user id {listener} listens on this socket, and you are {}; nothing was sent, because \
-             only an agent of yours or of root is used. Remove the socket and start your agent, or \
-             run this command as the agent's user",
-            own_uid()
-        ),
-    ))
-}
-
-/// The host without the brackets that a URL has around an IPv6 address.
-pub fn bare_host(host: &str) -> &str {
-    host.strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host)
-}
-
 /// A connection and the task that drives it. The task ends when the connection is dropped.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: JoinHandle<()>,
+    /// The kind of all requests of the connection.
+    request: RequestKind,
 }
 
 impl Drop for Connection {
@@ -269,13 +189,15 @@ impl Transport {
         &self,
         mut request: Request<Full<Bytes>>,
     ) -> Result<(Connection, Response<Incoming>), Error> {
-        while let Some(mut connection) = self.take_idle() {
+        while kind_of(&request) == RequestKind::Usual
+            && let Some(mut connection) = self.take_idle()
+        {
             match connection.sender.try_send_request(request).await {
                 Ok(response) => return Ok((connection, response)),
                 Err(mut failed) => match failed.take_message() {
                     // The connection was closed before anything was sent.
                     Some(unsent) => request = unsent,
-                    None => return Err(self.unreachable(failed.into_error())),
+                    None => return Err(self.broken(&failed.into_error())),
                 },
             }
         }
@@ -287,13 +209,13 @@ impl Transport {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<(Connection, Response<Incoming>), Error> {
-        let mut connection = self.open().await?;
+        let mut connection = self.open(kind_of(&request)).await?;
         let sent = connection.sender.send_request(request).await;
-        let response = sent.map_err(|error| self.unreachable(error))?;
+        let response = sent.map_err(|error| self.broken(&error))?;
         Ok((connection, response))
     }
 
-    async fn open(&self) -> Result<Connection, Error> {
+    async fn open(&self, request: RequestKind) -> Result<Connection, Error> {
         let connecting = async {
             let connected = connect(&self.target).await;
             connected.map_err(|error| {
@@ -310,14 +232,19 @@ impl Transport {
         };
         let within = self.policy.connect_timeout;
         let stream = self.finish_within(within, connecting).await?;
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+        let stream = TokioIo::new(StrictStream::new(stream, request));
+        let (sender, connection) = http1::handshake(stream)
             .await
             .map_err(|error| self.unreachable(error))?;
         // A connection error reaches the request in flight through the sender.
         let driver = tokio::spawn(async move {
             let _ = connection.await;
         });
-        Ok(Connection { sender, driver })
+        Ok(Connection {
+            sender,
+            driver,
+            request,
+        })
     }
 
     async fn read(
@@ -332,9 +259,9 @@ impl Transport {
             Err(error) if error.is::<LengthLimitError>() => {
                 return Err(self.unexpected(format!("the answer has more than {limit} bytes")));
             }
-            Err(error) => return Err(self.unreachable(error)),
+            Err(error) => return Err(self.broken(&*error)),
         };
-        if connection.sender.ready().await.is_ok() {
+        if connection.request == RequestKind::Usual && connection.sender.ready().await.is_ok() {
             self.keep(connection);
         }
         Ok(Answer {
@@ -386,11 +313,30 @@ impl Transport {
         }
     }
 
+    fn broken(&self, error: &(dyn error::Error + 'static)) -> Error {
+        self.unreachable(why_broken(error))
+    }
+
     pub(crate) fn unexpected(&self, why: impl Into<String>) -> Error {
         Error::Unexpected {
             target: self.target.to_string(),
             why: why.into(),
         }
+    }
+}
+
+/// Why an exchange with a server failed.
+pub(crate) fn why_broken(error: &(dyn error::Error + 'static)) -> String {
+    match find_answer_error(error) {
+        Some(refused) => format!("its answer is not valid HTTP/1.1: {refused}"),
+        None => error.to_string(),
+    }
+}
+
+fn kind_of<B>(request: &Request<B>) -> RequestKind {
+    match *request.method() {
+        Method::HEAD => RequestKind::Head,
+        _ => RequestKind::Usual,
     }
 }
 

@@ -4,7 +4,7 @@
 //! fraction or an exponent as a float of 64 bits and write the shortest decimal that means the same
 //! float. `0.1000000000000000055` becomes `0.1`; `1.10` becomes `1.1`, which is the same number.
 
-use crate::json_text::string_end;
+use crate::json_string::valid_string_end;
 
 /// The floats of a JSON text: numbers with a fraction or an exponent.
 pub fn floats(text: &str) -> impl Iterator<Item = &str> {
@@ -15,7 +15,7 @@ pub fn floats(text: &str) -> impl Iterator<Item = &str> {
             let start = at;
             at += 1;
             match byte {
-                b'"' => at = string_end(bytes, at),
+                b'"' => at = valid_string_end(bytes, at),
                 b'-' | b'0'..=b'9' => {
                     let is_part =
                         |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');

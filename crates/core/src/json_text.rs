@@ -7,6 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Value, value::RawValue};
 use thiserror::Error;
 
+use crate::json_string::{string_text, valid_string_end};
+
 /// The maximum nesting depth of a text.
 pub const DEPTH_MAX: usize = 128;
 
@@ -87,8 +89,10 @@ fn compact(text: &str) -> Result<String, JsonTextError> {
             b'[' => open.push(None),
             b'}' | b']' => drop(open.pop()),
             b'"' => {
-                at = string_end(bytes, at);
-                let string = read_string(&text[start..at])?;
+                at = valid_string_end(bytes, at);
+                let token = &text[start..at];
+                let not_text = || JsonTextError::NotText(excerpt(token));
+                let string = string_text(token).ok_or_else(not_text)?;
                 if let Some(Some(names)) = open.last_mut()
                     && matches!(before, b'{' | b',')
                     && let Some(repeated) = names.replace(string)
@@ -105,27 +109,6 @@ fn compact(text: &str) -> Result<String, JsonTextError> {
         compact.push_str(&text[start..at]);
     }
     Ok(compact)
-}
-
-/// The position after the string whose content begins at `at`, in valid JSON.
-pub fn string_end(bytes: &[u8], mut at: usize) -> usize {
-    loop {
-        match bytes.get(at) {
-            Some(b'\\') => at += 2,
-            Some(b'"') | None => return at + 1,
-            Some(_) => at += 1,
-        }
-    }
-}
-
-/// The text that a string token encodes. The token has quotation marks, the text has none.
-pub fn read_string(token: &str) -> Result<Cow<'_, str>, JsonTextError> {
-    if !token.contains('\\') {
-        return Ok(Cow::Borrowed(&token[1..token.len() - 1]));
-    }
-    let text = serde_json::from_str::<String>(token);
-    text.map(Cow::Owned)
-        .map_err(|_| JsonTextError::NotText(excerpt(token)))
 }
 
 fn excerpt(text: &str) -> String {
@@ -274,19 +257,5 @@ mod tests {
         assert!(text == JsonText::from(&serde_json::json!({"a": 1.0})));
         assert!(text != JsonText::from(&serde_json::json!({"a": 1})));
         assert!(serde_json::from_str::<JsonText>(r#" {"a" :1.0}"#).is_ok_and(|read| read == text));
-    }
-
-    #[test]
-    fn a_string_ends_at_the_first_quotation_mark_that_is_not_escaped() {
-        for (text, token, content) in [
-            (r#""a" "b""#, r#""a""#, "a"),
-            (r#""""#, r#""""#, ""),
-            (r#""a\"b", 1"#, r#""a\"b""#, "a\"b"),
-            (r#""\\","c""#, r#""\\""#, "\\"),
-        ] {
-            let end = string_end(text.as_bytes(), 1);
-            assert_eq!(&text[..end], token);
-            assert_eq!(read_string(token).expect("valid"), content);
-        }
     }
 }

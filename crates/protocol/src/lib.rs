@@ -6,6 +6,7 @@ pub mod agent_api;
 pub mod api;
 pub mod document;
 pub mod env;
+pub mod http_answer;
 pub mod http_head;
 pub mod jsonrpc;
 pub mod mcp;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::jsonrpc::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use svc_core::TraceContext;
+use svc_core::{TraceContext, json_string::string_text};
 
 /// A request. Notifications are not answered and have no `Message`.
 pub struct Message<'a> {
@@ -167,12 +167,7 @@ impl<'a> Meta<'a> {
 
 /// The string in a raw value; `None` for any other type.
 pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str(raw.get()).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
-    }
+    string_text(raw.get())
 }
 
 /// Whether a JSON text, which must not start with whitespace, is an object.

@@ -5,7 +5,10 @@
 //! as a number.
 
 use minijinja::Value;
-use svc_core::json_text::{JsonText, read_string, string_end};
+use svc_core::{
+    json_string::{string_text, valid_string_end},
+    json_text::JsonText,
+};
 
 use super::output::RawJson;
 
@@ -74,8 +77,8 @@ impl Reader<'_> {
 
     fn string(&mut self) -> String {
         let start = self.at;
-        self.at = string_end(self.text.as_bytes(), start + 1);
-        let string = read_string(&self.text[start..self.at]);
+        self.at = valid_string_end(self.text.as_bytes(), start + 1);
+        let string = string_text(&self.text[start..self.at]);
         string.expect("the text was checked").into_owned()
     }
 

@@ -12,6 +12,7 @@ use minijinja::{
     Error, ErrorKind, Output, State, Value,
     value::{Object, ObjectRepr, ValueKind},
 };
+use svc_core::json_string::Position;
 use thiserror::Error as ThisError;
 
 use super::{
@@ -26,40 +27,22 @@ const ROOT: &str = "\0root";
 #[error("more than {OUTPUT_BYTES_MAX} bytes")]
 pub(crate) struct OutputTooLarge;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum JsonState {
-    Outside = 0,
-    InString = 1,
-    /// In a string, after a backslash.
-    InEscape = 2,
-}
-
 /// Whether the next byte of the output is inside a JSON string. Atomic only because values must be
 /// `Sync`.
 #[derive(Debug, Default)]
 struct JsonTracker(AtomicU8);
 
 impl JsonTracker {
-    fn get(&self) -> JsonState {
-        match self.0.load(Ordering::Relaxed) {
-            0 => JsonState::Outside,
-            1 => JsonState::InString,
-            _ => JsonState::InEscape,
-        }
+    fn get(&self) -> Position {
+        let stored = self.0.load(Ordering::Relaxed);
+        let positions = [Position::InString, Position::InEscape];
+        let found = positions.into_iter().find(|one| *one as u8 == stored);
+        found.unwrap_or_default()
     }
 
     fn advance(&self, bytes: &[u8]) {
-        let mut state = self.get();
-        for byte in bytes {
-            state = match (state, byte) {
-                (JsonState::Outside, b'"') => JsonState::InString,
-                (JsonState::InString, b'"') => JsonState::Outside,
-                (JsonState::InString, b'\\') => JsonState::InEscape,
-                (JsonState::InEscape, _) => JsonState::InString,
-                (same, _) => same,
-            };
-        }
-        self.0.store(state as u8, Ordering::Relaxed);
+        let position = self.get().after(bytes);
+        self.0.store(position as u8, Ordering::Relaxed);
     }
 }
 
@@ -163,12 +146,12 @@ pub(crate) fn write_value(
         return root.write(text, out);
     }
     match root.tracker.get() {
-        JsonState::Outside => root.write(&json(&root.budget, value)?, out),
-        JsonState::InString => {
+        Position::Outside => root.write(&json(&root.budget, value)?, out),
+        Position::InString => {
             let quoted = quote(&text(&root.budget, value)?);
             root.write(&quoted[1..quoted.len() - 1], out)
         }
-        JsonState::InEscape => Err(Error::new(
+        Position::InEscape => Err(Error::new(
             ErrorKind::InvalidOperation,
             super::BEHIND_BACKSLASH,
         )),

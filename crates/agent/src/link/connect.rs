@@ -5,13 +5,14 @@ use std::io;
 use http::StatusCode;
 use svc_client::{
     Target,
-    transport::{self, Stream},
+    transport::{self, Stream, StrictStream},
 };
 use svc_core::ServerId;
 use svc_link::{
     FEATURE_LINKS, FEATURE_MOVES, FEATURE_USERS, Hello, OpenError, OpenedLink, PATH, Refusal,
     SIDE_VERSION, SideLink, VERSION, WebSocketError,
 };
+use svc_protocol::http_answer::RequestKind;
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -94,7 +95,9 @@ impl Link {
         if let Some(network) = &self.network {
             return network.connect().await;
         }
-        transport::connect(server).await
+        // Only the answer to the upgrade is HTTP; the check ends with it.
+        let stream = transport::connect(server).await?;
+        Ok(Box::new(StrictStream::new(stream, RequestKind::Usual)))
     }
 }
 

@@ -7,7 +7,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Response,
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response,
     header::{
         AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, ORIGIN, TE, TRAILER,
         TRANSFER_ENCODING, UPGRADE,
@@ -19,8 +19,9 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use svc_client::{
     Target,
-    transport::{self, Stream},
+    transport::{self, Stream, StrictStream},
 };
+use svc_protocol::http_answer::{AnswerError, RequestKind};
 use thiserror::Error;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
@@ -38,6 +39,8 @@ pub enum ProxyError {
     Unreachable { url: String, source: io::Error },
     #[error("the server at `{0}` did not answer in time")]
     TimedOut(String),
+    #[error("the answer of `{url}` is not valid HTTP/1.1: {source}")]
+    Answer { url: String, source: AnswerError },
     #[error("the request to `{url}` failed: {source}")]
     Failed {
         url: String,
@@ -73,11 +76,22 @@ impl Proxy {
     pub async fn send(&self, head: Parts, body: Bytes) -> Result<Response<Body>, ProxyError> {
         let (server, stream) = self.connect().await?;
         let url = || server.to_string();
-        let failed = |source: Box<dyn std::error::Error + Send + Sync>| ProxyError::Failed {
-            url: url(),
-            source,
+        let failed =
+            |source: Box<dyn std::error::Error + Send + Sync>| match transport::find_answer_error(
+                &*source,
+            ) {
+                Some(refused) => ProxyError::Answer {
+                    url: url(),
+                    source: refused.clone(),
+                },
+                None => ProxyError::Failed { url: url(), source },
+            };
+        let kind = match head.method {
+            Method::HEAD => RequestKind::Head,
+            _ => RequestKind::Usual,
         };
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        let stream = TokioIo::new(StrictStream::new(stream, kind));
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
             .await
             .map_err(|error| failed(error.into()))?;
         let request = self

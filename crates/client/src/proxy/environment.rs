@@ -1,9 +1,10 @@
 //! The proxy that the environment names for a server: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
 //! `NO_PROXY`, in lower case or in upper case.
 
-use std::net::{IpAddr, Ipv6Addr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::IpNet;
+use svc_core::host::Host;
 use thiserror::Error;
 
 use super::{Proxy, ProxyUrlError};
@@ -24,8 +25,9 @@ pub fn find(
     port: u16,
     read: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Proxy>, ProxyVariableError> {
-    let host = bare_host(host).trim_end_matches('.').to_ascii_lowercase();
-    if is_loopback(&host) {
+    // A text that is no host is left to the proxy: this machine then asks no name server about it.
+    let host = Host::parse(host).unwrap_or(Host::Name(host));
+    if is_this_machine(host) {
         return Ok(None);
     }
     // A CGI program ignores `HTTP_PROXY`: the sender of a request can set it with the header
@@ -46,7 +48,7 @@ pub fn find(
         return Ok(None);
     };
     let exceptions = read_either("no_proxy");
-    if exceptions.is_some_and(|(_, list)| is_excepted(&list, &host, port)) {
+    if exceptions.is_some_and(|(_, list)| is_excepted(&list, host, port)) {
         return Ok(None);
     }
     let url = match url.contains("://") {
@@ -59,33 +61,17 @@ pub fn find(
     }
 }
 
-/// Whether a host is on this machine: its traffic must not leave the machine.
-fn is_loopback(host: &str) -> bool {
-    if host == "localhost" || host.ends_with(".localhost") {
-        return true;
-    }
-    address_of(host).is_some_and(|address| {
-        let address = address.to_canonical();
-        address.is_loopback() || address.is_unspecified()
-    })
-}
-
-/// The IP address, if the host is an IP address and not a name. Forms such as `127.1` and
-/// `2130706433` are addresses too.
-fn address_of(host: &str) -> Option<IpAddr> {
-    let last = host.rsplit('.').next().unwrap_or_default();
-    if host.contains(':') || !last.starts_with(|c: char| c.is_ascii_digit()) {
-        return host.parse().ok();
-    }
-    // The system converts such an address without a name server. No top-level domain begins with a
-    // digit, so only a rare host, such as `7host`, is looked up.
-    let mut found = (host, 0).to_socket_addrs().ok()?;
-    found.next().map(|address| address.ip())
+/// Whether a host is on this machine: its traffic must not leave the machine. The system connects
+/// to this machine for the unspecified address too.
+fn is_this_machine(host: Host<'_>) -> bool {
+    let is_unspecified =
+        matches!(host, Host::Address(address) if address.to_canonical().is_unspecified());
+    host.is_loopback() || is_unspecified
 }
 
 /// Whether `list` contains the host: its name, a domain above it, its address, a network that
 /// contains the address, or `*`. An entry may have a port.
-fn is_excepted(list: &str, host: &str, port: u16) -> bool {
+fn is_excepted(list: &str, host: Host<'_>, port: u16) -> bool {
     let entries = list.split(|c: char| c == ',' || c.is_whitespace());
     let mut entries = entries.filter(|entry| !entry.is_empty());
     entries.any(|entry| {
@@ -107,21 +93,29 @@ fn split_port(entry: &str) -> (&str, Option<u16>) {
     }
 }
 
-fn matches_host(name: &str, host: &str) -> bool {
+fn matches_host(name: &str, host: Host<'_>) -> bool {
     if name == "*" {
         return true;
     }
-    let name = bare_host(name).to_ascii_lowercase();
-    if let Some(address) = address_of(host) {
-        let network = name.parse::<IpNet>();
-        let network = network.or_else(|_| name.parse::<IpAddr>().map(IpNet::from));
-        return network.is_ok_and(|network| network.contains(&address));
+    let name = bare_host(name);
+    match host {
+        Host::Address(address) => {
+            let network = name.parse::<IpNet>();
+            let network = network.or_else(|_| name.parse::<IpAddr>().map(IpNet::from));
+            network.is_ok_and(|network| network.contains(&address))
+        }
+        Host::Name(host) => {
+            let host = host.to_ascii_lowercase();
+            let name = name.to_ascii_lowercase();
+            let domain = name.trim_start_matches('*').trim_matches('.');
+            let rest = host.strip_suffix(domain);
+            !domain.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        }
     }
-    let domain = name.trim_start_matches('*').trim_matches('.');
-    let rest = host.strip_suffix(domain);
-    !domain.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
+#[cfg(test)]
+mod curl;
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,8 @@ use tokio::{
 use super::*;
 use crate::{AgentClient, Client, Credential, LoginStep};
 
+mod ambiguous;
+
 /// A server that sends prepared answers, one per request.
 struct FakeServer {
     url: String,

@@ -11,6 +11,9 @@ const APP_ADDRESSES: [&str; 1] = ["cursor://anysphere.cursor-mcp/oauth/callback"
 
 /// Names of the user's own machine. An app on this machine listens on any free port, so
 /// [`RedirectUri::permits`] does not compare the ports.
+///
+/// Fewer than the hosts of [`crate::host::Host::is_loopback`]: the answer contains a code, so the address must
+/// have one of the spellings of RFC 8252, which every browser resolves without a name server.
 const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// An address of an app that browsers may be sent to.
@@ -126,6 +129,26 @@ fn split_host(authority: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Host;
+
+    #[test]
+    fn plain_http_is_for_three_spellings_of_this_machine_only() {
+        for host in LOOPBACK_HOSTS {
+            assert!(Host::parse(host).is_some_and(Host::is_loopback), "{host}");
+            assert!(RedirectUri::parse(&format!("http://{host}/cb")).is_ok());
+        }
+        for host in [
+            "app.localhost",
+            "LOCALHOST",
+            "localhost.",
+            "127.1",
+            "127.0.0.2",
+        ] {
+            let address = format!("http://{host}/cb");
+            let refused = RedirectUri::parse(&address);
+            assert_eq!(refused, Err(RedirectError::PlainHttp), "{host}");
+        }
+    }
 
     fn permits(listed: &str, presented: &str) -> bool {
         let listed = RedirectUri::parse(listed).expect(listed);

@@ -1,17 +1,18 @@
 //! Finds whole numbers that a JSON value cannot hold exactly.
 
-use svc_core::json_text::string_end;
+use svc_core::json_string::valid_string_end;
 
 use super::{ReadError, error::shorten};
 
-/// Refuses whole numbers that have more than 64 bits: reading them would round them.
+/// Refuses whole numbers that have more than 64 bits: reading them would round them. The text must be
+/// valid JSON.
 pub(super) fn check_numbers(text: &[u8]) -> Result<(), ReadError> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         let start = at;
         at += 1;
         match byte {
-            b'"' => at = string_end(text, at),
+            b'"' => at = valid_string_end(text, at),
             b'-' | b'0'..=b'9' => {
                 let rest = &text[at..];
                 let length = rest.iter().take_while(|&&byte| is_in_number(byte));

@@ -1,5 +1,7 @@
 //! Nesting depth of JSON text.
 
+use svc_core::json_string::valid_string_end;
+
 /// The maximum nesting that serde_json parses into a value.
 pub const JSON_DEPTH_MAX: usize = 127;
 
@@ -19,6 +21,7 @@ pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
     }
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(byte) = bytes.get(at) {
+        at += 1;
         match byte {
             b'{' | b'[' => {
                 depth += 1;
@@ -27,27 +30,11 @@ pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
                 }
             }
             b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => at = string_end(bytes, at + 1),
+            b'"' => at = valid_string_end(bytes, at),
             _ => {}
         }
-        at += 1;
     }
     false
-}
-
-/// Position of the quotation mark that ends a string.
-fn string_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(found) = bytes
-        .get(at..)
-        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
-    {
-        at += found;
-        match bytes[at] {
-            b'"' => return at,
-            _ => at += 2,
-        }
-    }
-    bytes.len()
 }
 
 #[cfg(test)]

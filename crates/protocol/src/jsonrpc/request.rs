@@ -7,6 +7,7 @@ use serde::{
     de::{Error, MapAccess, Visitor},
 };
 use serde_json::value::RawValue;
+use svc_core::json_string::string_text;
 
 use super::{BATCH_MAX, PARAMS_DEPTH_MAX, RpcError, nests_deeper_than, present, scan};
 
@@ -185,10 +186,10 @@ fn check<'a>(members: &Members<'a>) -> Result<Request<'a>, Invalid<'a>> {
         }
     };
     let version = members.jsonrpc;
-    if version != Some("\"2.0\"") && read_string(version).as_deref() != Some("2.0") {
+    if version != Some("\"2.0\"") && version.and_then(string_text).as_deref() != Some("2.0") {
         return Err(invalid(id, "`jsonrpc` must be \"2.0\""));
     }
-    let Some(method) = read_string(members.method) else {
+    let Some(method) = members.method.and_then(string_text) else {
         return Err(invalid(id, "`method` must be a string"));
     };
     let params = match members.params {
@@ -214,17 +215,6 @@ fn invalid<'a>(id: Option<&'a str>, why: &str) -> Invalid<'a> {
 
 fn is_id(raw: &str) -> bool {
     matches!(raw.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9')) || raw == "null"
-}
-
-/// The content of a raw string; borrowed unless it has escapes.
-fn read_string(raw: Option<&str>) -> Option<Cow<'_, str>> {
-    let raw = raw?;
-    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        serde_json::from_str::<String>(raw).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inner))
-    }
 }
 
 #[cfg(test)]

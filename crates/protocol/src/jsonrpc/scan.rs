@@ -5,13 +5,13 @@
 //! JSON) this parser returns `None`, and serde decides. It accepts less than serde, and reads every
 //! text that it accepts in the same way as serde. A property test compares both.
 
+use svc_core::json_string::string_end;
+
 /// Deepest nesting of a value that this parser accepts: [`OPEN_MAX`] levels, and an empty object or
 /// array in the innermost level. [`members`] does not count the object around the members.
 pub const DEPTH_MAX: usize = 1 + OPEN_MAX as usize;
 /// The maximum number of open levels: each level has one bit of a 64-bit word.
 const OPEN_MAX: u32 = 64;
-/// The number of bytes of a long string that are tested at once.
-const BLOCK: usize = 64;
 
 /// The values of an object's members, in the order of `names`, without the white space around them.
 /// `None` if a member has another name or occurs twice, or for other unusual text.
@@ -138,81 +138,6 @@ fn literal_end(json: &[u8], at: usize, literal: &[u8]) -> Option<usize> {
     json.get(at..)?
         .starts_with(literal)
         .then_some(at + literal.len())
-}
-
-/// The position after the closing quotation mark of a string whose content begins at `at`.
-fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at = skip_plain(json, at);
-        match json.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => match json.get(at + 1)? {
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
-                b'u' => {
-                    let digits = json.get(at + 2..at + 6)?;
-                    if !digits.iter().all(u8::is_ascii_hexdigit) {
-                        return None;
-                    }
-                    at += 6;
-                }
-                _ => return None,
-            },
-            // A control character.
-            _ => return None,
-        }
-    }
-}
-
-/// Position of the first byte at or after `start` that is a quotation mark, a backslash or a
-/// control character. Other bytes are called plain. Most bytes of most payloads are in strings, so
-/// they are tested eight at a time, and in a long string a block at a time.
-fn skip_plain(json: &[u8], start: usize) -> usize {
-    let mut at = start;
-    while let Some(bytes) = json.get(at..).and_then(|rest| rest.first_chunk()) {
-        let special = special_bytes(*bytes);
-        if special != 0 {
-            return at + (special.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-        if at - start == BLOCK {
-            at = skip_plain_blocks(json, at);
-        }
-    }
-    let rest = json.get(at..).unwrap_or_default();
-    at + rest.iter().take_while(|byte| is_plain(**byte)).count()
-}
-
-/// Skips blocks of plain bytes. Returns the position after them.
-fn skip_plain_blocks(json: &[u8], mut at: usize) -> usize {
-    // No early exit within a block, so that the compiler can vectorise the comparison.
-    let is_plain_block = |block: &[u8; BLOCK]| {
-        block
-            .iter()
-            .fold(true, |plain, byte| plain & is_plain(*byte))
-    };
-    while let Some(block) = json.get(at..).and_then(|rest| rest.first_chunk())
-        && is_plain_block(block)
-    {
-        at += BLOCK;
-    }
-    at
-}
-
-fn is_plain(byte: u8) -> bool {
-    (byte >= 0x20) & (byte != b'"') & (byte != b'\\')
-}
-
-/// Sets the high bit of each byte that is not plain. After the first byte that is not plain, the
-/// high bit of a plain byte may be set too.
-fn special_bytes(bytes: [u8; 8]) -> u64 {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = ONES << 7;
-    let word = u64::from_le_bytes(bytes);
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
-    let quotes = zeros(word ^ (ONES * u64::from(b'"')));
-    let escapes = zeros(word ^ (ONES * u64::from(b'\\')));
-    let controls = word.wrapping_sub(ONES * 0x20) & !word;
-    (quotes | escapes | controls) & HIGHS
 }
 
 fn number_end(json: &[u8], mut at: usize) -> Option<usize> {

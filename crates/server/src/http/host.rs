@@ -7,9 +7,10 @@
 use std::net::SocketAddr;
 
 use http::{HeaderMap, Request, Version, header};
+use svc_core::host::is_loopback_authority;
 
 use super::error::ApiError;
-use crate::host_names::{AllowedHosts, is_this_machine, split_port};
+use crate::host_names::{AllowedHosts, split_port};
 
 /// The `Host` rule of one listener.
 #[derive(Clone, Debug)]
@@ -37,7 +38,9 @@ impl HostRule {
             return Ok(());
         };
         match host {
-            Some(host) if host == own || is_this_machine(host) || self.allowed.contains(host) => {
+            Some(host)
+                if host == own || is_loopback_authority(host) || self.allowed.contains(host) =>
+            {
                 Ok(())
             }
             // HTTP/1.0 requests may lack a host. Browsers always send one.
@@ -98,7 +101,7 @@ fn is_same(one: &str, other: &str) -> bool {
 /// Whether the `Host` of a request is a name of this machine. Also true without a `Host`.
 pub fn names_this_machine(headers: &HeaderMap) -> bool {
     match headers.get(header::HOST) {
-        Some(host) => host.to_str().is_ok_and(is_this_machine),
+        Some(host) => host.to_str().is_ok_and(is_loopback_authority),
         None => true,
     }
 }

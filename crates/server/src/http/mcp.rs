@@ -3,7 +3,6 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
-    net::IpAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -20,6 +19,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts, uri:
 use hyper::body::{Frame, SizeHint};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use svc_core::host::is_loopback_authority;
 use svc_protocol::jsonrpc::schema::{McpBody, McpResult};
 
 use super::{
@@ -210,7 +210,7 @@ fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     let is_own = |origin: &HeaderValue| {
         let authority = origin.to_str().ok().and_then(authority_of);
         authority.is_some_and(|authority| {
-            is_own_host(app, &authority) && (is_local || !is_loopback(&authority))
+            is_own_host(app, &authority) && (is_local || !is_loopback_authority(authority.as_str()))
                 || host.as_ref().is_some_and(|host| is_same(host, &authority))
         })
     };
@@ -240,19 +240,8 @@ fn authority_of(origin: &str) -> Option<Authority> {
 /// A name of this machine, or the public name of the server.
 fn is_own_host(app: &App, authority: &Authority) -> bool {
     let public = app.public_authority.as_deref();
-    is_loopback(authority)
+    is_loopback_authority(authority.as_str())
         || public.is_some_and(|public| authority.as_str().eq_ignore_ascii_case(public))
-}
-
-fn is_loopback(authority: &Authority) -> bool {
-    let host = authority
-        .host()
-        .trim_start_matches('[')
-        .trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || host
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 fn is_same(one: &Authority, other: &Authority) -> bool {

@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use http::{StatusCode, Uri};
 use serde::de::DeserializeOwned;
+use svc_core::host::is_loopback_authority;
 use tokio::time::timeout;
 
 use super::Oidc;
-use crate::{
-    events::deliver::webhook::{FetchRequest, check_url},
-    host_names::is_this_machine,
-};
+use crate::events::deliver::webhook::{FetchRequest, check_url};
 
 /// The maximum number of bytes of an answer of a provider.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -25,7 +23,7 @@ pub fn check_address(address: &str) -> Result<(), String> {
         .parse()
         .map_err(|_| format!("`{address}` is not a valid address"))?;
     let host = uri.authority().map(http::uri::Authority::as_str);
-    let is_local = host.is_some_and(is_this_machine);
+    let is_local = host.is_some_and(is_loopback_authority);
     match uri.scheme_str() {
         Some("https") => Ok(()),
         Some("http") if is_local => Ok(()),

@@ -6,6 +6,7 @@ use serde_json::json;
 use svc_core::{
     PasskeyId, Timestamp, UserId,
     credential::CredentialKind,
+    host::Host,
     webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
 };
 use svc_crypto::random;
@@ -25,6 +26,7 @@ use super::{
     no_random_bytes, recovery::NewCodes, remove_leftovers,
 };
 use crate::{
+    host_names::split_port,
     identity::{Caller, hash_secret},
     records::RecordError,
 };
@@ -222,18 +224,15 @@ impl Site {
             ));
         };
         let authority = origin.split("://").nth(1).unwrap_or_default();
-        let host = match authority.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-            _ => authority,
-        };
-        let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-        if is_address || host.is_empty() {
+        let host = Host::parse_authority(authority).map(|(host, _)| host);
+        let Some(Host::Name(name)) = host else {
+            let host = split_port(authority).0;
             return Err(unavailable(format!(
                 "a passkey belongs to a host name, and `{host}` is an IP address; on the server's own machine open `http://localhost` with the same port, otherwise set `public_url` to an `https` address with a host name"
             )));
-        }
+        };
         Ok(Self {
-            rp_id: host.to_owned(),
+            rp_id: name.to_owned(),
             origin,
         })
     }

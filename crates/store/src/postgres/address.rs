@@ -2,6 +2,7 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
+use svc_core::host;
 use thiserror::Error;
 use tokio_postgres::{
     Config,
@@ -224,12 +225,7 @@ impl TlsOptions {
 
 fn is_this_machine(host: &Host) -> bool {
     match host {
-        Host::Tcp(name) => {
-            name == "localhost"
-                || name
-                    .parse::<std::net::IpAddr>()
-                    .is_ok_and(|address| address.is_loopback())
-        }
+        Host::Tcp(name) => host::Host::parse(name).is_some_and(host::Host::is_loopback),
         Host::Unix(_) => true,
     }
 }
@@ -277,6 +273,9 @@ mod tests {
         for (url, encrypted) in [
             ("postgres://a@localhost/b", false),
             ("postgres://a@[::1]/b", false),
+            ("postgres://a@LOCALHOST/b", false),
+            ("postgres://a@db.localhost/b", false),
+            ("postgres://a@localhost.db.example/b", true),
             ("postgres://a@/b?host=/run/postgresql", false),
             ("postgres://a@db.example/b", true),
             ("postgres://a@localhost,db.example/b", true),

@@ -81,3 +81,27 @@ async fn the_proxy_passes_an_event_stream_on_piece_by_piece() {
     serving.await.expect("served");
     agent.stop.cancel();
 }
+
+#[tokio::test]
+async fn the_proxy_refuses_an_ambiguous_answer() {
+    let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
+        .await
+        .expect("binds");
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("accepts");
+        let mut request = Vec::new();
+        while !request.ends_with(b"{ }") {
+            stream.read_buf(&mut request).await.expect("reads");
+        }
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 3\n\r\n{ }";
+        stream.write_all(answer).await.expect("writes");
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let agent = unlinked(folder.path(), &format!("http://{address}")).await;
+    let answer = agent.ask("POST", "/api/methods/call", "{ }").await;
+    assert_eq!(status(&answer), 503, "{answer}");
+    let why = "is not valid HTTP/1.1: a line ends with LF alone";
+    assert!(answer.contains(why), "{answer}");
+    serving.await.expect("served");
+    agent.stop.cancel();
+}

@@ -2,10 +2,10 @@
 //! clients to it.
 
 use http::{HeaderMap, Uri, header};
+use svc_core::host::is_loopback_authority;
 
 use crate::{
     app::App,
-    host_names::is_this_machine,
     http::{
         auth::is_direct_loopback,
         error::ApiError,
@@ -27,7 +27,7 @@ pub fn issuer(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> Option<Stri
 pub fn own_origin(app: &App, peer: Option<Peer>, headers: &HeaderMap) -> Option<String> {
     if let Some(origin) = &app.public_origin {
         let (scheme, authority) = origin.split_once("://")?;
-        let is_usable = scheme == "https" || is_this_machine(authority);
+        let is_usable = scheme == "https" || is_loopback_authority(authority);
         return is_usable.then(|| origin.clone());
     }
     let peer = peer?;

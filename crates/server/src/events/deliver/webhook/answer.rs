@@ -5,6 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use http::{HeaderMap, Response, StatusCode, header::RETRY_AFTER};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use svc_client::transport::find_answer_error;
 use svc_core::{Timestamp, delivery_policy::WAIT_LIMIT};
 
 /// Limit of the bytes of an answer; a longer answer is a failure.
@@ -36,8 +37,9 @@ impl WebhookAnswer {
             let Some(frame) = body.frame().await else {
                 return Ok(());
             };
-            let frame = frame.map_err(|error| {
-                format!("the answer broke off: {}", super::innermost_cause(&error))
+            let frame = frame.map_err(|error| match find_answer_error(&error) {
+                Some(refused) => format!("the answer is not valid HTTP/1.1: {refused}"),
+                None => format!("the answer broke off: {}", super::innermost_cause(&error)),
             })?;
             if let Some(bytes) = frame.data_ref() {
                 read += bytes.len();

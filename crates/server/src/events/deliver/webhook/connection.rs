@@ -25,7 +25,8 @@ use hyper::{
 };
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use svc_client::transport::Stream;
+use svc_client::transport::{Stream, StrictStream, find_answer_error};
+use svc_protocol::http_answer::RequestKind;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     task::JoinSet,
@@ -94,10 +95,10 @@ impl Connection {
         address: Option<SocketAddr>,
     ) -> Result<Self, String> {
         let (has_read, tasks) = (Arc::new(AtomicBool::new(false)), Tasks::default());
-        let stream = TokioIo::new(ObservedStream {
+        let stream = ObservedStream {
             stream,
             has_read: Arc::clone(&has_read),
-        });
+        };
         let failed = |error: hyper::Error| error.to_string();
         let (sender, driver): (_, Pin<Box<dyn Future<Output = _> + Send>>) = match form {
             RequestForm::Http2 => {
@@ -105,14 +106,15 @@ impl Connection {
                     .initial_stream_window_size(HTTP2_WINDOW_BYTES)
                     .initial_connection_window_size(HTTP2_WINDOW_BYTES)
                     .max_header_list_size(ANSWER_HEADER_BYTES_MAX as u32)
-                    .handshake(stream);
+                    .handshake(TokioIo::new(stream));
                 let (sender, driver) = handshake.await.map_err(failed)?;
                 (Sender::Http2(sender), Box::pin(driver))
             }
             RequestForm::Origin | RequestForm::Absolute => {
+                let stream = StrictStream::new(stream, RequestKind::Usual);
                 let handshake = http1::Builder::new()
                     .max_buf_size(ANSWER_HEADER_BYTES_MAX)
-                    .handshake(stream);
+                    .handshake(TokioIo::new(stream));
                 let (sender, driver) = handshake.await.map_err(failed)?;
                 (Sender::Http1(sender), Box::pin(driver))
             }
@@ -218,7 +220,9 @@ impl Sender {
 
 /// Why a request got no answer.
 fn exchange_reason(error: &hyper::Error) -> String {
-    if error.is_parse_too_large() {
+    if let Some(refused) = find_answer_error(error) {
+        format!("the receiver's answer is not valid HTTP/1.1: {refused}")
+    } else if error.is_parse_too_large() {
         "the head of the receiver's answer is too large".to_owned()
     } else if error.is_parse() {
         "the receiver's answer is not HTTP/1.1".to_owned()

@@ -299,6 +299,42 @@ async fn a_receiver_that_hangs_drips_or_closes_fails_the_attempt_in_time() {
 }
 
 #[tokio::test]
+async fn an_ambiguous_answer_is_a_failure_with_the_reason() {
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n";
+    for (answer, why) in [
+        (
+            "HTTP/1.1 200 OK\ncontent-length: 0\n\n".to_owned(),
+            "LF alone",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx: a\r\n b\r\n\r\n".to_owned(),
+            "continues on the next line",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length : 0\r\n\r\n".to_owned(),
+            "white space before its colon",
+        ),
+        (
+            format!("{chunked}content-length: 5\r\n\r\n0\r\n\r\n"),
+            "both `Content-Length` and `Transfer-Encoding`",
+        ),
+        (
+            format!("{chunked}\r\n1 \r\na\r\n0\r\n\r\n"),
+            "the chunk size `1 ` has white space",
+        ),
+    ] {
+        let mut receiver = Receiver::start(Behaviour::Whole(answer)).await;
+        let (detail, delivered) = send(&webhook(), &receiver.url()).await;
+        assert!(!delivered, "{detail:?}");
+        let error = detail.error.expect("a reason");
+        assert!(error.contains("not valid HTTP/1.1"), "{error}");
+        assert!(error.contains(why), "{error}");
+        receiver.requests.recv().await.expect("the request");
+        assert!(receiver.requests.try_recv().is_err(), "sent once");
+    }
+}
+
+#[tokio::test]
 async fn an_endless_answer_is_a_failure_and_its_first_16_kib_are_kept() {
     let mut receiver = Receiver::start(Behaviour::Endless).await;
     let (detail, delivered) = send(&webhook(), &receiver.url()).await;
