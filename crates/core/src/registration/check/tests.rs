@@ -63,6 +63,18 @@ fn lengths_are_counted_in_characters_as_in_the_schema_of_the_file() {
 }
 
 #[test]
+fn local_names_that_begin_with_the_reserved_prefix_are_refused() {
+    let named = |local: &str| json!({"name": "a", "local_name": local, "description": "d"});
+    refused(
+        named("$/describe"),
+        "methods[0].local_name: method `a`: `local_name` is `$/describe`; names that begin with `$/` are reserved",
+    );
+    for other in ["$", "$a", "a$/b", "/$/"] {
+        check(with_method(named(other))).expect(other);
+    }
+}
+
+#[test]
 fn s2_1_local_name_is_required_unless_the_method_has_events() {
     refused(
         json!({"name": "a", "description": "d"}),
