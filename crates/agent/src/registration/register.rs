@@ -48,9 +48,13 @@ impl Registrar {
                 return Err(error);
             }
         };
+        // The server makes the same check, so most of its warnings are repetitions.
         let mut warnings = checked.warnings;
-        warnings.extend(accepted);
-        warnings.dedup();
+        for warning in accepted {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         let generation = current.generation;
         self.replace(&mut change, Some(current), link);
         *self.last_file.lock() = Some(PathBuf::from(&file.path));

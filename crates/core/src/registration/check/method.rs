@@ -118,7 +118,7 @@ fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
         ("params_schema", &method.params_schema),
         ("result_schema", &method.result_schema),
     ] {
-        if let Some(Err(error)) = schema.as_ref().map(schema::check) {
+        for error in schema.iter().flat_map(schema::find_errors) {
             let mut violation = method_violation(index, key, error.to_string());
             violation
                 .path
