@@ -19,7 +19,7 @@ use svc_core::{
 };
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status},
-    registration_file::{FILE_BYTES_MAX, FileError, locate, parse, without_text},
+    registration_file::{FILE_BYTES_MAX, FileError, read_file, without_text},
 };
 
 use super::{
@@ -153,27 +153,18 @@ impl Source {
         })
     }
 
-    fn parse(&self) -> Result<Registration, Failure> {
-        parse(&self.name, &self.text).map_err(|error| report_file_errors(&self.name, &error))
-    }
-
-    fn check(
-        &self,
-        registration: Registration,
-        names: &Names,
-    ) -> Result<CheckedRegistration, Failure> {
-        registration
-            .check(&names.space, &names.owner)
-            .map_err(|violations| {
-                report_file_errors(&self.name, &locate(&self.name, &self.text, &violations))
-            })
+    /// Reads the registration as written, and as checked.
+    fn registration(&self, names: &Names) -> Result<(Registration, CheckedRegistration), Failure> {
+        read_file(&self.name, &self.text, &names.space, &names.owner)
+            .map_err(|error| report_file_errors(&self.name, &error))
     }
 }
 
-/// Prints every error with its position. The returned failure does not list them: a failure has at
-/// most three lines.
+/// Prints every error with its position, and the warnings. The returned failure does not list them:
+/// a failure has at most three lines.
 fn report_file_errors(name: &str, error: &FileError) -> Failure {
     eprintln!("{error}");
+    warn(&error.warnings);
     let count = error.faults.len();
     let errors = if count == 1 { "error" } else { "errors" };
     Failure::new(Exit::Refused, format!("`{name}` has {count} {errors}"))
@@ -205,7 +196,7 @@ pub fn check_file(
         return script::read(shell, file).map(|script| script.path);
     }
     let source = Source::read(shell, file)?;
-    source.check(source.parse()?, &Names::parse(space, owner)?)?;
+    source.registration(&Names::parse(space, owner)?)?;
     Ok(source.path)
 }
 
@@ -273,7 +264,7 @@ async fn register_toml(
         Ok(agent) => context::wait_for_link(agent).await,
         Err(_) => None,
     };
-    let checked = source.check(source.parse()?, &names_of(status.as_ref())?)?;
+    let (_, checked) = source.registration(&names_of(status.as_ref())?)?;
     let agent = agent?;
     match status {
         Some(status) => {

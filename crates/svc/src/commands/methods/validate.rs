@@ -29,8 +29,7 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
         (name, registration, checked)
     } else {
         let source = Source::read(shell, file)?;
-        let registration = source.parse()?;
-        let checked = source.check(registration.clone(), &names)?;
+        let (registration, checked) = source.registration(&names)?;
         (source.name, registration, checked)
     };
     warn(&checked.warnings);
