@@ -5,8 +5,13 @@ use crate::{
     schema::find_misspelled_keywords,
 };
 
+/// The maximum number of warnings about one registration.
+const WARNINGS_MAX: usize = 20;
+/// The maximum number of characters of a path in a warning.
+const PATH_MAX: usize = 200;
+
 impl Registration {
-    /// A warning for each keyword that is probably misspelled. The registration may break rules.
+    /// Warnings about keywords that are probably misspelled. The registration may break rules.
     pub fn misspelled_keywords(&self) -> Vec<Warning> {
         let mut warnings = Vec::new();
         for method in &self.methods {
@@ -14,15 +19,26 @@ impl Registration {
                 ("params_schema", &method.params_schema),
                 ("result_schema", &method.result_schema),
             ] {
-                let found = schema.iter().flat_map(find_misspelled_keywords);
-                warnings.extend(found.map(|found| {
-                    let (name, path, meant) = (&method.name, found.path.join("."), found.meant);
-                    format!(
-                        "`{name}`: `{key}.{path}` is not a keyword of JSON Schema and has no effect; did you mean `{meant}`?"
-                    )
-                }));
+                for found in schema.iter().flat_map(find_misspelled_keywords) {
+                    if warnings.len() == WARNINGS_MAX {
+                        return warnings;
+                    }
+                    let (name, meant) = (&method.name, found.meant);
+                    let path = shorten(&format!("{key}.{}", found.path.join(".")));
+                    warnings.push(format!(
+                        "`{name}`: `{path}` is not a keyword of JSON Schema and has no effect; did you mean `{meant}`?"
+                    ));
+                }
             }
         }
         warnings
+    }
+}
+
+/// Keeps the end of a long path, which names the keyword.
+fn shorten(path: &str) -> String {
+    match path.char_indices().nth_back(PATH_MAX) {
+        Some((start, _)) => format!("…{}", &path[start..]),
+        None => path.to_owned(),
     }
 }
