@@ -1,6 +1,7 @@
 //! The messages of `svc methods` to a publisher.
 
-use svc_testkit::{Cli, TempDir};
+use serde_json::json;
+use svc_testkit::{Cli, TempDir, TestServer, fixture};
 
 #[tokio::test]
 async fn every_mistake_of_a_file_is_reported() {
@@ -48,4 +49,18 @@ async fn every_mistake_of_a_file_is_reported() {
         "{}",
         said.stderr
     );
+}
+
+#[tokio::test]
+async fn the_log_has_the_lines_of_a_call_that_is_answered() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let agent = space.publish(fixture().plain("stderr")).await;
+    for n in 1..=5 {
+        let text = format!("line {n} of a call");
+        ann.call("stderr", json!({"text": text})).await;
+        let said = agent.cli().run(&["methods", "logs"]).await.expect(0);
+        assert!(said.stdout.contains(&text), "{text}: {}", said.stdout);
+    }
 }
