@@ -3,6 +3,8 @@
 use serde_json::json;
 use svc_testkit::{Cli, TempDir, TestServer, fixture};
 
+use crate::SOON;
+
 #[tokio::test]
 async fn every_mistake_of_a_file_is_reported() {
     let folder = TempDir::new().unwrap();
@@ -63,4 +65,41 @@ async fn the_log_has_the_lines_of_a_call_that_is_answered() {
         let said = agent.cli().run(&["methods", "logs"]).await.expect(0);
         assert!(said.stdout.contains(&text), "{text}: {}", said.stdout);
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_requires_methods_exits_with_6_if_they_are_refused() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    space.write("methods.toml", "[server]\ncommand = \"x\"\ntimeout = 0\n");
+    let args = ["--methods-file", "methods.toml", "--require-methods"];
+    let mut agent = space.spawn_agent(&args);
+    let status = agent.process().wait_for_exit(SOON).await;
+    let said = agent.log();
+    assert_eq!(status.code(), Some(6), "{said}");
+    for expected in [
+        "methods.toml` was not registered",
+        "timeout 0 is not between 1 and 3600 seconds",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+
+    let registration = fixture().plain("echo");
+    space.write("methods.toml", &registration.to_string());
+    let agent = space.agent_with(&args).await;
+    agent.method_server_pid().await;
+    drop(agent);
+
+    let missing = Cli::new(space.folder())
+        .env("SVC_URL", "http://127.0.0.1:9")
+        .env("SVC_AGENT_TOKEN", &space.agent_token)
+        .run(&["agent", "start", "--require-methods"])
+        .await
+        .expect(2);
+    assert!(
+        missing.stderr.contains("SVC_METHODS_FILE"),
+        "{}",
+        missing.stderr
+    );
 }
