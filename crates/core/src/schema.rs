@@ -3,6 +3,7 @@
 //! Params and results of calls are never validated here: that is up to the method server.
 
 mod draft;
+mod example;
 mod keyword;
 mod malformed;
 mod pattern;
@@ -10,6 +11,7 @@ mod references;
 mod relocate;
 mod spelling;
 
+pub use example::example;
 pub use keyword::{outline, schemas_in};
 pub(crate) use references::Scan;
 pub use relocate::{Relocated, relocate};
