@@ -19,7 +19,7 @@ const ITEMS_MAX: usize = 5;
 /// A value for a schema that accepts every value.
 const ANY: &str = "…";
 /// Keywords that reject no value.
-const ANNOTATIONS: [&str; 22] = [
+const ANNOTATIONS: [&str; 21] = [
     "$anchor",
     "$comment",
     "$defs",
@@ -38,7 +38,6 @@ const ANNOTATIONS: [&str; 22] = [
     "examples",
     "format",
     "id",
-    "minContains",
     "readOnly",
     "title",
     "writeOnly",
@@ -56,12 +55,13 @@ const OBJECT: [&str; 11] = [
     "required",
     "unevaluatedProperties",
 ];
-const ARRAY: [&str; 9] = [
+const ARRAY: [&str; 10] = [
     "additionalItems",
     "contains",
     "items",
     "maxContains",
     "maxItems",
+    "minContains",
     "minItems",
     "prefixItems",
     "unevaluatedItems",

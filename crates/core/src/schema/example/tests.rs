@@ -209,7 +209,10 @@ fn schemas() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
-    fn a_schema_accepts_its_example(schema in schemas(), shared in schemas()) {
+    fn a_schema_accepts_its_example(
+            schema in schemas(),
+            shared in leaf().prop_filter("no loop", |leaf| leaf.get("$ref").is_none()),
+        ) {
         let mut root = json!({"allOf": [schema], "$defs": {"a": shared}});
         prop_assume!(check(&root).is_ok());
         for dialect in [

@@ -1,7 +1,7 @@
 //! The messages of `svc methods` to a publisher.
 
 use serde_json::json;
-use svc_testkit::{Cli, TempDir, TestServer, fixture};
+use svc_testkit::{Cli, TempDir, TestServer, fixture, method};
 
 use crate::SOON;
 
@@ -102,4 +102,44 @@ async fn an_agent_that_requires_methods_exits_with_6_if_they_are_refused() {
         "{}",
         missing.stderr
     );
+}
+
+#[tokio::test]
+async fn a_registration_says_what_changed_and_how_to_call_a_method() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (go, lab) = (ann.space("go").await, ann.space("lab").await);
+    let params =
+        r#"{type = "object", required = ["text"], properties = {text = {type = "string"}}}"#;
+    let add = method("notes.add", "echo").line("params_schema", params);
+    let first = fixture().with(add.clone()).plain("echo").plain("pid");
+    let agent = lab.agent().await;
+    let said = agent.register(&first).await.expect(0);
+    assert_eq!(said.stdout, "  METHOD\n+ notes.add\n+ echo\n+ pid\n");
+    let call = r#"svc method call notes.add '{"text":"…"}'"#;
+    assert_eq!(said.stderr, format!("try: {call}\n"));
+    let params = call.split('\'').nth(1).unwrap();
+    let args = ["method", "call", "notes.add", params, "--result"];
+    let answer = agent.cli().run(&args).await.expect(0);
+    assert_eq!(answer.stdout.trim(), params);
+
+    let again = agent.register(&first).await.expect(0);
+    assert_eq!(again.stdout, "METHOD\nnotes.add\necho\npid\n");
+    assert_eq!(again.stderr, "");
+
+    let second = fixture()
+        .with(add.description("Adds a note"))
+        .plain("echo")
+        .plain("sleep");
+    let said = agent.register(&second).await.expect(0);
+    let stdout = "  METHOD\n~ notes.add\n  echo\n+ sleep\n- pid\n";
+    assert_eq!(said.stdout, stdout, "{}", said.stderr);
+    let call = "try: svc method call sleep '{}'\n";
+    assert!(said.stderr.ends_with(call), "{}", said.stderr);
+
+    // Another space of the owner with the same method.
+    let other = go.agent().await;
+    let said = other.register(fixture().plain("echo")).await.expect(0);
+    let note = "note: `echo` now has 2 providers: go, lab; each call goes to one of them\n";
+    assert!(said.stderr.contains(note), "{}", said.stderr);
 }
