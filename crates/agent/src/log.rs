@@ -272,13 +272,14 @@ mod tests {
         forwarding.abort();
     }
 
+    async fn flush(log: Arc<SpaceLog>, outbox: Arc<Outbox>) {
+        log.flush(&outbox, Duration::ZERO).await;
+    }
+
     #[tokio::test]
     async fn a_flush_ends_when_the_server_has_the_lines() {
         let log = Arc::new(SpaceLog::new(100));
         let outbox = Arc::new(Outbox::new(1_000));
-        let flush = async |log: Arc<SpaceLog>, outbox: Arc<Outbox>| {
-            log.flush(&outbox, Duration::ZERO).await;
-        };
         log.agent("before the link");
         flush(Arc::clone(&log), Arc::clone(&outbox)).await;
         let features = ServerFeatures {

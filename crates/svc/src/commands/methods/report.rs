@@ -65,13 +65,10 @@ impl Change {
 
 /// Prints the registered methods and, if a report is possible, what has changed.
 pub fn print(shell: &Shell, registered: &Registered, report: Option<&Report>) -> Outcome {
-    let rows = match report {
-        Some(report) if !registered.methods.is_empty() => report.rows(&registered.methods),
-        _ => registered.methods.clone(),
-    };
-    let head = match rows.iter().any(|row| row.starts_with([' ', '+', '~', '-'])) {
-        true => "  METHOD",
-        false => "METHOD",
+    let signed = report.and_then(|report| report.signed(&registered.methods));
+    let (head, rows) = match signed {
+        Some(rows) if !registered.methods.is_empty() => ("  METHOD", rows),
+        _ => ("METHOD", registered.methods.clone()),
     };
     let row = |name: &String| vec![name.clone()];
     let table = Table::list(&[head], ALL_UNREGISTERED, &rows, row);
@@ -106,17 +103,15 @@ impl Report {
         }
     }
 
-    /// The registered methods, then the removed ones, each after its sign. Without signs if nothing
-    /// has changed.
-    fn rows(&self, registered: &[String]) -> Vec<String> {
+    /// The registered methods, then the removed ones, each after its sign. `None` if nothing has
+    /// changed.
+    fn signed(&self, registered: &[String]) -> Option<Vec<String>> {
         let removed = self.before.0.keys();
         let removed = removed.filter(|name| self.change(name) == Change::Removed);
         let names: Vec<_> = registered.iter().chain(removed).collect();
+        let is_changed = names.iter().any(|name| self.change(name) != Change::None);
         let signed = |name: &String| format!("{} {name}", self.change(name).sign());
-        match names.iter().all(|name| self.change(name) == Change::None) {
-            true => registered.to_vec(),
-            false => names.into_iter().map(signed).collect(),
-        }
+        is_changed.then(|| names.into_iter().map(signed).collect())
     }
 
     /// A line for each new set of several spaces that offer the same methods.
@@ -238,13 +233,13 @@ mod tests {
             method("a", "d", &["lab", "go"]),
         ];
         let changed = report(before.clone(), after.clone());
-        let rows = changed.rows(&names(&["d", "b", "a"]));
-        assert_eq!(rows, ["+ d", "~ b", "  a", "- c"]);
+        let rows = changed.signed(&names(&["d", "b", "a"]));
+        assert_eq!(rows, Some(names(&["+ d", "~ b", "  a", "- c"])));
         let call = changed.call_to_try(&names(&["b", "d", "a"]));
         assert_eq!(call.as_deref(), Some("svc method call d '{}'"));
 
         let same = report(before.clone(), before);
-        assert_eq!(same.rows(&names(&["b", "a", "c"])), ["b", "a", "c"]);
+        assert_eq!(same.signed(&names(&["b", "a", "c"])), None);
         assert_eq!(same.call_to_try(&names(&["b", "a", "c"])), None);
 
         // A method whose params are not known is no example.
