@@ -4,15 +4,12 @@
 use std::path::PathBuf;
 
 use svc_client::AgentClient;
-use svc_protocol::{
-    agent_api::{RegisterFile, Registered, Status},
-    registration_file::without_text,
-};
+use svc_protocol::agent_api::{RegisterFile, Registered, Status};
 
 use super::{
     ANY_OWNER, ANY_SPACE, Names, Source, compatibility, is_script, report,
     report::{Published, Report},
-    report_file_errors, script, warn,
+    script, warn,
 };
 use crate::{
     commands::{Shell, own_script::on_plain_thread},
@@ -77,16 +74,8 @@ async fn register_script(
         let status = status.as_ref().ok_or_else(not_linked)?;
         let names = names_of(Some(status))?;
         let recorded = on_plain_thread(|| script::record(shell, &script, &names))?;
-        let checked = recorded
-            .registration
-            .clone()
-            .check(&names.space, &names.owner);
-        let name = &script.source.file;
-        let mut methods = checked
-            .map_err(|violations| report_file_errors(name, &without_text(name, &violations)))?
-            .methods;
-        recorded.retain(&mut methods);
-        compatibility::check(agent.api(), status, &methods, args.is_strict).await?;
+        let checked = recorded.check(&script.source.file, &names)?;
+        compatibility::check(agent.api(), status, &checked.methods, args.is_strict).await?;
     }
     let before = published(&agent, status.as_ref(), is_reported).await;
     let replaces = args.replace_conflicting;
