@@ -10,8 +10,13 @@ use svc_protocol::{
 };
 use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
 
-use super::super::{Names, report_file_errors};
-use crate::{commands::own_script::print_to_stderr, exit::Failure};
+use crate::{
+    commands::{
+        methods::{Names, report_file_errors},
+        own_script::print_to_stderr,
+    },
+    exit::Failure,
+};
 
 /// The script's last registration, and which of its methods the script unregistered afterwards.
 pub struct RecordedRegistration {
