@@ -164,6 +164,20 @@ impl Calls<'_> {
         })
     }
 
+    /// Prints the sentence for the publisher after the answers of a batch.
+    async fn explain_unknown(&self, entries: &[&RawValue]) -> Result<(), Failure> {
+        for entry in entries {
+            let exit = parse(entry.get().as_bytes())?.exit();
+            if exit == Exit::NotFound {
+                if let Some(unknown) = self.find_unknown_local_name(exit).await {
+                    eprintln!("hint: {unknown}");
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
     async fn batch(&self, bodies: Vec<CallBody>) -> Outcome {
         if let [_] = bodies.as_slice()
             && !self.result_only
@@ -172,8 +186,10 @@ impl Calls<'_> {
             let Some(answer) = self.send(body).await? else {
                 return Ok(Exit::Ok);
             };
-            let exit = exit_of(&parse_batch(&answer)?)?;
+            let entries = parse_batch(&answer)?;
+            let exit = exit_of(&entries)?;
             self.shell.output.raw(&answer)?;
+            self.explain_unknown(&entries).await?;
             return Ok(exit);
         }
         let (answers, failure) = self.send_all(bodies).await;
@@ -185,6 +201,7 @@ impl Calls<'_> {
         let notifications_only = answers.is_empty() && failure.is_none();
         if !notifications_only {
             self.print_entries(&entries)?;
+            self.explain_unknown(&entries).await?;
         }
         match failure {
             Some(failure) => Err(failure),

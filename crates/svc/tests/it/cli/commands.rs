@@ -126,6 +126,9 @@ async fn a_method_that_its_method_server_does_not_know_is_an_error_of_the_method
         said.stdout.is_empty() && said.stderr.ends_with(expected),
         "{said:?}"
     );
+    let batch = format!("[{unknown},{unknown}]");
+    let said = call(&["fail", &batch, "--batch"]).await.expect(3);
+    assert_eq!(said.stderr, expected);
     // A method that the caller does not see.
     let said = call(&["missing", "{}"]).await.expect(5);
     assert!(!said.stderr.contains("local_name"), "{}", said.stderr);
