@@ -16,7 +16,11 @@ use svc_core::space::HealthCheck;
 use svc_link::AnnouncedServers;
 use svc_protocol::agent_api::Discovery;
 use thiserror::Error;
-use tokio::{sync::watch, task::JoinSet, time::sleep};
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinSet,
+    time::sleep,
+};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
@@ -51,6 +55,8 @@ pub struct Options {
     pub methods_file: Option<PathBuf>,
     /// Whether the methods file replaces conflicting methods of the owner's other spaces.
     pub replace_conflicting: bool,
+    /// Whether the agent ends if the methods file leaves it without methods.
+    pub require_methods: bool,
     pub working_folder: PathBuf,
     /// The `svc` program. It runs the agent's scripts and its guard.
     pub program: PathBuf,
@@ -69,6 +75,8 @@ pub enum Exit {
     Replaced,
     /// The server rejected the agent token, or the space was deleted. Holds the reason.
     Credentials(String),
+    /// The methods file left the agent without methods, and they are required. Holds the reason.
+    NoMethods(String),
 }
 
 #[derive(Debug, Error)]
@@ -102,6 +110,8 @@ struct Agent {
     registrar: Arc<Registrar>,
     link: AbortOnDropHandle<LinkEnd>,
     finish_link: CancellationToken,
+    /// Receives the reason if the methods are required and the methods file registered none.
+    no_methods: oneshot::Receiver<String>,
     /// The background tasks. They can be aborted without loss.
     background: JoinSet<()>,
     listeners: JoinSet<()>,
@@ -126,7 +136,9 @@ impl Agent {
         let (status, link) = watch::channel(LinkStatus::default());
         let (health_check, checks) = watch::channel(HealthCheck::default());
         let wiring = Wiring::new(&options, &servers, link, &bound.addresses);
-        let background = wiring.spawn_background(&options, &bound.addresses, file, checks);
+        let (report_no_methods, no_methods) = oneshot::channel();
+        let startup = wiring.startup(&options, &bound.addresses, report_no_methods);
+        let background = wiring.spawn_background(&options, startup, file, checks);
         let stop_listeners = CancellationToken::new();
         let listeners = wiring.spawn_listeners(
             (bound.tcp, loopback),
@@ -138,6 +150,9 @@ impl Agent {
                 servers: Arc::clone(&servers),
                 proxy,
                 packages: wiring.package_route(),
+                log: Arc::clone(&wiring.services.log),
+                outbox: Arc::clone(&wiring.services.outbox),
+                policy: Arc::clone(&wiring.services.policy),
                 events: Arc::new(events(&options, &servers, wiring.link.clone())),
                 shutdown: shutdown.clone(),
             },
@@ -168,6 +183,7 @@ impl Agent {
             registrar: wiring.registrar,
             link: AbortOnDropHandle::new(tokio::spawn(link.run(finish_link.clone()))),
             finish_link,
+            no_methods,
             background,
             listeners,
             stop_listeners,
@@ -176,10 +192,16 @@ impl Agent {
     }
 
     async fn run(mut self, shutdown: CancellationToken) -> Result<Exit, Error> {
+        let mut no_methods = None;
         let end = tokio::select! {
             end = &mut self.link => end?,
             () = shutdown.cancelled() => {
                 self.drain().await;
+                self.finish_link.cancel();
+                (&mut self.link).await?
+            }
+            Ok(why) = &mut self.no_methods => {
+                no_methods = Some(why);
                 self.finish_link.cancel();
                 (&mut self.link).await?
             }
@@ -189,7 +211,7 @@ impl Agent {
         while self.listeners.join_next().await.is_some() {}
         self.background.shutdown().await;
         match end {
-            LinkEnd::Finished => Ok(Exit::Stopped),
+            LinkEnd::Finished => Ok(no_methods.map_or(Exit::Stopped, Exit::NoMethods)),
             LinkEnd::Replaced => Ok(Exit::Replaced),
             LinkEnd::Credentials(why) => Ok(Exit::Credentials(why)),
             LinkEnd::Refused(why) => Err(Error::Refused(why)),

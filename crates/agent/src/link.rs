@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use svc_client::Target;
 use svc_core::{ServerId, space::HealthCheck};
-use svc_link::{AnnouncedServers, FEATURE_TIMES, Goodbye, OpenedLink, RefusalCode};
+use svc_link::{AnnouncedServers, Goodbye, OpenedLink, RefusalCode};
 use svc_protocol::agent_api::LinkRecord;
 use tokio::{
     sync::watch,
@@ -35,8 +35,13 @@ use self::{
     session::Session,
 };
 use crate::{
-    backoff::jitter, link_status::LinkStatus, log::SpaceLog, outbox::Outbox, policy::Policy,
-    registration::Registrar, servers::Servers,
+    backoff::jitter,
+    link_status::LinkStatus,
+    log::SpaceLog,
+    outbox::{Outbox, ServerFeatures},
+    policy::Policy,
+    registration::Registrar,
+    servers::Servers,
 };
 
 /// Why the agent does not connect again.
@@ -234,8 +239,8 @@ impl Link {
             is_home: true,
             since: svc_clock::now(),
         };
-        let takes_times = welcome.has_feature(FEATURE_TIMES);
-        let (frames, stuck) = self.outbox.open(number, record, takes_times);
+        let features = ServerFeatures::of(&welcome);
+        let (frames, stuck) = self.outbox.open(number, record, features);
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,

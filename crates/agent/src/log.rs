@@ -110,14 +110,29 @@ impl SpaceLog {
         loop {
             self.arrived.notified().await;
             sleep(gather).await;
-            while let Some(batch) = self.take() {
-                if !outbox.control(&batch) {
-                    self.requeue(batch);
-                    // Not linked. The next link calls `wake`.
-                    break;
-                }
+            self.send(&outbox);
+        }
+    }
+
+    /// Sends the waiting lines without gathering more of them, and waits until the server has stored
+    /// them. First waits `pipes`, so that lines that are still in the pipe of a method server arrive.
+    pub async fn flush(&self, outbox: &Outbox, pipes: Duration) {
+        sleep(pipes).await;
+        if self.send(outbox) {
+            outbox.flush_log().await;
+        }
+    }
+
+    /// Sends the waiting lines. Returns `false` if no link is up; then the lines wait, and the next
+    /// link calls [`Self::wake`].
+    fn send(&self, outbox: &Outbox) -> bool {
+        while let Some(batch) = self.take() {
+            if !outbox.control(&batch) {
+                self.requeue(batch);
+                return false;
             }
         }
+        true
     }
 
     /// Sends the waiting lines. Call this function after a link has come up.
@@ -188,6 +203,7 @@ fn to_text(line: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outbox::{ServerFeatures, test_record};
 
     fn taken(log: &SpaceLog) -> (usize, u64) {
         match log.take() {
@@ -254,5 +270,33 @@ mod tests {
         let text = std::str::from_utf8(&frame.payload).expect("JSON");
         assert!(text.contains("before the link"), "{text}");
         forwarding.abort();
+    }
+
+    async fn flush(log: Arc<SpaceLog>, outbox: Arc<Outbox>) {
+        log.flush(&outbox, Duration::ZERO).await;
+    }
+
+    #[tokio::test]
+    async fn a_flush_ends_when_the_server_has_the_lines() {
+        let log = Arc::new(SpaceLog::new(100));
+        let outbox = Arc::new(Outbox::new(1_000));
+        log.agent("before the link");
+        flush(Arc::clone(&log), Arc::clone(&outbox)).await;
+        let features = ServerFeatures {
+            flushes_log: true,
+            ..ServerFeatures::default()
+        };
+        let (mut frames, _) = outbox.open(1, test_record(true), features);
+        let flushing = tokio::spawn(flush(Arc::clone(&log), Arc::clone(&outbox)));
+        let lines = frames.next().await;
+        let text = std::str::from_utf8(&lines.payload).expect("JSON");
+        assert!(text.contains("before the link"), "{text}");
+        let request = frames.next().await;
+        assert!(!flushing.is_finished());
+        assert!(outbox.answered(1, request.id, Control::LogFlushed));
+        flushing.await.expect("it ends");
+        // An older server is not asked.
+        let _old = outbox.open_home(2);
+        flush(log, outbox).await;
     }
 }

@@ -14,7 +14,10 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::journal::CallTimes;
-use svc_link::{Control, Frame, FrameKind, OutboxLimits, OutboxReader, control_frame, times_frame};
+use svc_link::{
+    Control, FEATURE_LOG_FLUSH, FEATURE_TIMES, Frame, FrameKind, OutboxLimits, OutboxReader,
+    Welcome, control_frame, times_frame,
+};
 use svc_protocol::agent_api::LinkRecord;
 use thiserror::Error;
 use tokio::{sync::oneshot, time::timeout};
@@ -58,8 +61,25 @@ struct OpenLink {
     /// Cancelled if this link stays full while other links are open.
     stuck: CancellationToken,
     record: LinkRecord,
+    features: ServerFeatures,
+}
+
+/// Optional features of a server.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ServerFeatures {
     /// Whether the server accepts frames with [`CallTimes`].
-    takes_times: bool,
+    pub takes_times: bool,
+    /// Whether the server answers [`Control::FlushLog`].
+    pub flushes_log: bool,
+}
+
+impl ServerFeatures {
+    pub fn of(welcome: &Welcome) -> Self {
+        Self {
+            takes_times: welcome.has_feature(FEATURE_TIMES),
+            flushes_log: welcome.has_feature(FEATURE_LOG_FLUSH),
+        }
+    }
 }
 
 impl OpenLinks {
@@ -93,7 +113,7 @@ impl Outbox {
         &self,
         number: u64,
         record: LinkRecord,
-        takes_times: bool,
+        features: ServerFeatures,
     ) -> (OutboxReader, CancellationToken) {
         let (frames, outgoing) = svc_link::outbox(OutboxLimits::agent(self.queued_bytes_max));
         let stuck = CancellationToken::new();
@@ -111,7 +131,7 @@ impl Outbox {
             requests: HashMap::new(),
             stuck: stuck.clone(),
             record,
-            takes_times,
+            features,
         });
         (outgoing, stuck)
     }
@@ -142,7 +162,7 @@ impl Outbox {
         times: Option<CallTimes>,
     ) {
         if let Some(link) = self.open.lock().find(caller.link) {
-            if let Some(times) = times.filter(|_| link.takes_times) {
+            if let Some(times) = times.filter(|_| link.features.takes_times) {
                 link.put(times_frame(caller.frame, times));
             }
             link.put(Frame::new(caller.frame, kind, payload));
@@ -177,6 +197,16 @@ impl Outbox {
     pub async fn request(&self, control: &Control) -> Result<Control, LinkLost> {
         let home = self.open.lock().home.ok_or(LinkLost)?;
         self.request_on(home, control).await
+    }
+
+    /// Waits until the server has stored the log lines of earlier control messages. Does not wait if
+    /// no home link is up, or if the server is too old to report it.
+    pub async fn flush_log(&self) {
+        let flushes = |link: &mut OpenLink| link.features.flushes_log;
+        if self.open.lock().home().is_some_and(flushes) {
+            // If the link is lost, the lines may be lost too.
+            let _ = self.request(&Control::FlushLog).await;
+        }
     }
 
     /// Like [`request`](Self::request), but on the link with this number.
@@ -246,7 +276,8 @@ pub fn test_record(is_home: bool) -> LinkRecord {
 impl Outbox {
     /// Opens the queue of a home link.
     pub fn open_home(&self, number: u64) -> OutboxReader {
-        self.open(number, test_record(true), false).0
+        let features = ServerFeatures::default();
+        self.open(number, test_record(true), features).0
     }
 }
 
@@ -279,8 +310,12 @@ mod tests {
     #[tokio::test]
     async fn times_are_sent_only_to_servers_that_take_them() {
         let outbox = Outbox::new(1_000);
-        let (mut newer, _) = outbox.open(1, test_record(true), true);
-        let (mut older, _) = outbox.open(2, test_record(false), false);
+        let features = |takes_times| ServerFeatures {
+            takes_times,
+            ..ServerFeatures::default()
+        };
+        let (mut newer, _) = outbox.open(1, test_record(true), features(true));
+        let (mut older, _) = outbox.open(2, test_record(false), features(false));
         for link in [1, 2] {
             let caller = Caller { link, frame: 7 };
             let times = Some(CallTimes::default());
@@ -332,7 +367,7 @@ mod tests {
     async fn answers_use_the_link_of_their_call_and_control_messages_the_home_link() {
         let outbox = Outbox::new(1_000);
         let mut home = outbox.open_home(1);
-        let (mut side, _) = outbox.open(2, test_record(false), false);
+        let (mut side, _) = outbox.open(2, test_record(false), ServerFeatures::default());
         let caller = Caller { link: 2, frame: 7 };
         outbox.answer(caller, FrameKind::Result, Bytes::new(), None);
         assert!(outbox.control(&Control::Unregister));
@@ -357,7 +392,7 @@ mod tests {
     async fn a_link_that_stays_full_ends_if_other_links_wait_for_it() {
         let outbox = Outbox::new(100);
         let _home = outbox.open_home(1);
-        let (_frames, stuck) = outbox.open(2, test_record(false), false);
+        let (_frames, stuck) = outbox.open(2, test_record(false), ServerFeatures::default());
         let caller = Caller { link: 2, frame: 7 };
         outbox.answer(caller, FrameKind::Result, vec![0; 100].into(), None);
         outbox.room().await;

@@ -97,6 +97,11 @@ pub struct Policy {
     pub log_lines_per_second: u32,
     /// How long log lines are collected into one message.
     pub log_gather: Duration,
+    /// How long a request to flush the log waits for lines that are still in the pipes of the method
+    /// server.
+    pub log_pipes: Duration,
+    /// How long a request to flush the log waits for the server.
+    pub log_flush: Duration,
 }
 
 impl Default for Policy {
@@ -138,6 +143,8 @@ impl Default for Policy {
             emit_retry: EmitRetry::default(),
             log_lines_per_second: 200,
             log_gather: Duration::from_millis(200),
+            log_pipes: Duration::from_millis(20),
+            log_flush: Duration::from_secs(2),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The work of an agent at its first link: it runs the space's startup script, then registers the
-//! methods file. Neither a failed script nor a failed registration stops the agent (spec 4.3). A
-//! slow startup script delays the registration only for a limited time.
+//! methods file. A failed script does not stop the agent, and a failed registration only if the
+//! methods are required (spec 4.3). A slow startup script delays the registration only for a limited time.
 
 use std::{
     ffi::OsStr,
@@ -16,7 +16,7 @@ use svc_protocol::{
     api::Script,
 };
 use tokio::{
-    sync::watch,
+    sync::{oneshot, watch},
     time::{sleep, timeout},
 };
 
@@ -38,6 +38,9 @@ pub struct Startup {
     pub methods_file: Option<PathBuf>,
     /// Whether the registration removes conflicting methods of the owner's other spaces.
     pub replace_conflicting: bool,
+    /// Takes the reason if the methods file registers no methods. `None` if the agent may run
+    /// without methods.
+    pub no_methods: Option<oneshot::Sender<String>>,
     pub working_folder: PathBuf,
     pub server: Arc<ServerApi>,
     pub runner: Arc<ScriptRunner>,
@@ -68,12 +71,25 @@ impl Startup {
     }
 
     async fn publish(&mut self) {
-        match self.methods_file.take() {
-            Some(file) if is_script(&file) => self.run_methods_file(&file).await,
-            Some(file) => self.register_methods_file(&file).await,
-            None => {}
+        let Some(file) = self.methods_file.take() else {
+            return self.registrar.end_startup();
+        };
+        match is_script(&file) {
+            true => self.run_methods_file(&file).await,
+            false => self.register_methods_file(&file).await,
         }
         self.registrar.end_startup();
+        if self.registrar.methods().is_empty()
+            && let Some(no_methods) = self.no_methods.take()
+        {
+            let refused = self.registrar.error();
+            let why = refused.unwrap_or_else(|| {
+                let name = file.display();
+                format!("the methods file `{name}` left no methods registered")
+            });
+            // An error means that the agent is ending already.
+            let _ = no_methods.send(why);
+        }
     }
 
     /// Waits for a link and returns its number and space. `None` if the agent has stopped

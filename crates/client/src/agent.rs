@@ -89,6 +89,14 @@ impl AgentClient {
             .await
     }
 
+    /// Waits until the server has the lines that the method server has written so far.
+    pub async fn flush_log(&self) -> Result<(), Error> {
+        self.client
+            .send(Method::POST, "/log/flush", None)
+            .await
+            .map(drop)
+    }
+
     pub async fn stop(&self) -> Result<(), Error> {
         self.client
             .send(Method::POST, "/stop", None)

@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use self::file_schema::{AnySchema, NAME_PATTERN, PATTERN_PATTERN};
+use self::file_schema::{AnySchema, LOCAL_NAME_PATTERN, NAME_PATTERN, PATTERN_PATTERN};
 use crate::{
     delivery_policy::Overflow,
     journal::{JournalLevel, POINTER_MAX, POINTER_PATTERN, POINTERS_MAX},
@@ -46,6 +46,9 @@ const WORD_MAX: usize = 128;
 const WORDS_MAX: usize = 100;
 /// The maximum number of characters of a local name.
 const LOCAL_NAME_MAX: usize = 256;
+/// The start of the names of svc's own messages to and from a method server, such as `$/ready`.
+/// No local name may begin with it.
+const RESERVED_PREFIX: &str = "$/";
 
 /// One server definition and its method definitions, as written in the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -137,9 +140,10 @@ pub struct MethodDefinition {
         extend("not" = {"pattern": r"^rpc\."})
     )]
     pub name: String,
-    /// Name of the method in the method server. Only a method with `events` may omit it.
+    /// Name of the method in the method server. Must not begin with `$/`. Only a method with `events`
+    /// may omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = LOCAL_NAME_MAX))]
+    #[schemars(regex(pattern = LOCAL_NAME_PATTERN), length(min = 1, max = LOCAL_NAME_MAX))]
     pub local_name: Option<String>,
     /// The name that people see.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,15 +3,19 @@
 //! Params and results of calls are never validated here: that is up to the method server.
 
 mod draft;
+mod example;
 mod keyword;
 mod malformed;
 mod pattern;
 mod references;
 mod relocate;
+mod spelling;
 
+pub use example::example;
 pub use keyword::{outline, schemas_in};
 pub(crate) use references::Scan;
 pub use relocate::{Relocated, relocate};
+pub use spelling::{MisspelledKeyword, find_misspelled_keywords};
 
 use serde_json::Value;
 use thiserror::Error;
@@ -20,6 +24,9 @@ use thiserror::Error;
 const DEPTH_MAX: usize = 64;
 /// The maximum size of a schema, in bytes of JSON.
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
+
+/// The maximum number of errors of one schema that are reported.
+const ERRORS_MAX: usize = 10;
 
 /// Why a schema is refused. `at` is the path to the invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -73,8 +80,32 @@ impl SchemaError {
     }
 }
 
-/// Checks one `params_schema` or `result_schema`.
+/// Checks one `params_schema` or `result_schema`. Returns the first error.
 pub fn check(schema: &Value) -> Result<(), SchemaError> {
+    match find_errors(schema).into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// The errors of one `params_schema` or `result_schema`, at most [`ERRORS_MAX`]. Only one of them is
+/// about a reference.
+pub fn find_errors(schema: &Value) -> Vec<SchemaError> {
+    let draft = match check_whole(schema) {
+        Ok(draft) => draft,
+        Err(error) => return vec![error],
+    };
+    let mut errors = match Scan::new(schema) {
+        Ok(scan) => check_patterns(&scan),
+        Err(error) => vec![error],
+    };
+    errors.extend(malformed::check_values(schema, draft));
+    errors.truncate(ERRORS_MAX);
+    errors
+}
+
+/// Checks the size of a schema and returns its draft.
+fn check_whole(schema: &Value) -> Result<draft::Draft, SchemaError> {
     if !schema.is_object() {
         return Err(SchemaError::NotAnObject(type_name(schema)));
     }
@@ -85,21 +116,27 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
     if bytes > SCHEMA_BYTES_MAX {
         return Err(SchemaError::TooLarge(bytes));
     }
-    let draft = malformed::draft_of(schema)?;
-    let scan = Scan::new(schema)?;
+    malformed::draft_of(schema)
+}
+
+fn check_patterns(scan: &Scan<'_>) -> Vec<SchemaError> {
+    let mut errors = Vec::new();
     for &(subschema, keyword, pattern) in &scan.patterns {
-        pattern::check(pattern).map_err(|reason| {
-            let mut at = scan.path(subschema);
-            at.push(keyword.to_owned());
-            let pattern = pattern.chars().take(100).collect();
-            SchemaError::Pattern {
-                at,
-                pattern,
-                reason,
-            }
-        })?;
+        let Err(reason) = pattern::check(pattern) else {
+            continue;
+        };
+        let mut at = scan.path(subschema);
+        at.push(keyword.to_owned());
+        errors.push(SchemaError::Pattern {
+            at,
+            pattern: pattern.chars().take(100).collect(),
+            reason,
+        });
+        if errors.len() == ERRORS_MAX {
+            break;
+        }
     }
-    malformed::check_values(schema, draft)
+    errors
 }
 
 /// Checks the additional rule for the `params_schema` of an MCP tool.

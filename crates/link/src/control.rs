@@ -69,6 +69,12 @@ pub enum Control {
     /// → Lines for the space's log. `dropped` is the number of lines that the agent has dropped,
     /// because there were too many.
     Log { lines: Vec<LogLine>, dropped: u64 },
+    /// → Report when the lines that were sent before this message are in the space's log. Sent only
+    /// to a server with [`crate::FEATURE_LOG_FLUSH`]. Answered by `LogFlushed` under the same frame
+    /// id.
+    FlushLog,
+    /// ← The answer to `FlushLog`.
+    LogFlushed,
     /// Both directions: the sender ends the link for this reason.
     Goodbye { reason: Goodbye },
 }

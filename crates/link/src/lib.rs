@@ -70,6 +70,8 @@ pub const FEATURE_MOVES: &str = "moves";
 /// Feature of a server that accepts `Times` frames. An agent sends none to a server that does not
 /// name the feature in its welcome.
 pub const FEATURE_TIMES: &str = "times";
+/// Feature of a server that answers `FlushLog` messages.
+pub const FEATURE_LOG_FLUSH: &str = "log_flush";
 
 /// The maximum number of announced servers in a message.
 pub const ANNOUNCED_MAX: usize = 64;

@@ -1,8 +1,8 @@
 //! The agent's local API, and the file in which the CLI finds the address of this API.
 //!
 //! On the Unix socket: `POST /registration`, `DELETE /registration[?local_name=]`, `GET /status`,
-//! `POST /stop`, `POST /event`, `GET /packages/...`, and `/api/...`, which the agent forwards to the server as the
-//! space's owner.
+//! `POST /log/flush`, `POST /stop`, `POST /event`, `GET /packages/...`, and `/api/...`, which the agent forwards to
+//! the server as the space's owner.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{

@@ -9,12 +9,14 @@ mod error;
 mod exact;
 mod merge;
 mod node;
+mod parts;
 mod reader;
 mod strict;
 mod syntax;
 
 pub use error::ReadError;
 pub use merge::merge;
+pub(crate) use parts::TomlParts;
 pub use syntax::not_json;
 
 use std::ops::Range;
@@ -149,13 +151,8 @@ pub struct TomlError {
     pub message: String,
 }
 
-/// The position of the value at a path, or of its nearest parent that exists.
-pub fn locate(text: &str, path: &[Step]) -> Option<Range<usize>> {
-    let table = parse_toml(text).ok()?;
-    find(&DeValue::Table(table.into_inner()), path, 0..0, false)
-}
-
-/// Like [`locate`]. With `is_key`, the position of the last key instead of its value.
+/// The position of the value at a path, or of its nearest parent that exists. With `is_key`, the
+/// position of the last key instead of its value.
 fn find(
     value: &DeValue<'_>,
     path: &[Step],

@@ -1,17 +1,19 @@
 //! The registration file: TOML. Errors name `file:line:column` and show the line.
 
+mod faults;
+
 use std::{fmt, ops::Range};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use svc_core::{
     SpaceName, UserName,
-    registration::{CheckedRegistration, Registration, Step, Violation, name_method},
+    registration::{CheckedRegistration, Registration, Step, Violation, Warning, name_method},
 };
 
 use crate::{
     agent_api::RegisterFile,
-    document::{self, ReadError},
+    document::{self, ReadError, TomlParts},
 };
 
 /// The maximum size of a registration file.
@@ -21,6 +23,8 @@ pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileError {
     pub faults: Vec<Fault>,
+    /// Advice about the parts that can be read.
+    pub warnings: Vec<Warning>,
 }
 
 /// One fault, with its position and its line.
@@ -50,6 +54,7 @@ impl From<Fault> for FileError {
     fn from(fault: Fault) -> Self {
         Self {
             faults: vec![fault],
+            warnings: Vec::new(),
         }
     }
 }
@@ -139,28 +144,42 @@ fn method_at(text: &str, path: &[Step]) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Parses a TOML registration and checks it for a space.
-pub fn parse_and_check(
+/// Parses a TOML registration and checks it for a space. Returns it as written, and as checked. The
+/// error has every fault of the file.
+pub fn read_file(
     file: &str,
     text: &str,
     space: &SpaceName,
     owner: &UserName,
-) -> Result<CheckedRegistration, FileError> {
-    parse(file, text)?
-        .check(space, owner)
-        .map_err(|violations| locate(file, text, &violations))
+) -> Result<(Registration, CheckedRegistration), FileError> {
+    if text.len() > FILE_BYTES_MAX {
+        return Err(parse(file, text).expect_err("the file is too large"));
+    }
+    let Ok(registration) = parse(file, text) else {
+        return Err(faults::find(file, text, space, owner));
+    };
+    match registration.clone().check(space, owner) {
+        Ok(checked) => Ok((registration, checked)),
+        Err(violations) => Err(FileError {
+            warnings: registration.misspelled_keywords(),
+            ..locate(file, text, &violations)
+        }),
+    }
 }
 
 /// Finds the position of each violation in the text.
-pub fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
-    let faults = violations
-        .iter()
-        .map(|violation| {
-            let span = document::locate(text, &violation.path);
-            place(file, text, span, &violation.message)
-        })
-        .collect();
-    FileError { faults }
+fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
+    let parts = TomlParts::parse(text).ok();
+    let faults = violations.iter().map(|violation| {
+        let span = parts
+            .as_ref()
+            .and_then(|parts| parts.locate(&violation.path));
+        place(file, text, span, &violation.message)
+    });
+    FileError {
+        faults: faults.collect(),
+        warnings: Vec::new(),
+    }
 }
 
 /// Names each violation by its path. For a registration that a script built, which has no text.
@@ -169,7 +188,10 @@ pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
         .iter()
         .map(|violation| Fault::without_position(file, violation.to_string()))
         .collect();
-    FileError { faults }
+    FileError {
+        faults,
+        warnings: Vec::new(),
+    }
 }
 
 /// A fault at a position in a text; also used for TOML files that are not registrations.

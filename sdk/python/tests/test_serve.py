@@ -62,13 +62,17 @@ def bad_error(params):
     raise jsonrpc.error(1, "x", json)
 
 
+def broken(params):
+    return json.loads("{")
+
+
 def trace(params):
     from svc import jsonrpc
 
     return jsonrpc.trace()
 '''
 NAMES = ["wait", "open_gate", "loud", "leave", "infinite", "module", "half", "huge", "bad_error"]
-NAMES += ["trace"]
+NAMES += ["broken", "trace"]
 SETUP = "from svc import jsonrpc\n" + "".join(
     f"jsonrpc.method('{name}', 'handlers.{name}')\n" for name in NAMES
 )
@@ -183,6 +187,17 @@ class HandlersTest(ServingTest):
         self.assertEqual(error["data"], limit)
         self.assertEqual(serving.call("half")["result"], "\ud800")
         self.assertEqual(serving.end()[2], 0)
+
+    def test_an_error_names_no_path_outside_of_the_working_folder(self) -> None:
+        serving = self.serve()
+        error = serving.call("broken")["error"]
+        line = 1 + HANDLERS.splitlines().index('    return json.loads("{")')
+        expected = {"reason": "exception", "file": "handlers.py", "line": line}
+        self.assertEqual(error["data"], expected)
+        _, err, _ = serving.end()
+        # The traceback has the whole paths.
+        self.assertIn(str(self.folder / "handlers.py"), err)
+        self.assertIn(json.decoder.__file__, err)
 
     def test_a_handler_gets_the_trace_of_its_own_request(self) -> None:
         serving = self.serve()

@@ -6,7 +6,7 @@ use svc_core::space::HealthCheck;
 use svc_protocol::agent_api::FOLDER;
 use tokio::{
     net::{TcpListener, UnixListener},
-    sync::watch,
+    sync::{oneshot, watch},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
@@ -81,7 +81,12 @@ impl Wiring {
     }
 
     /// The work that the agent does once, at its first link.
-    fn startup(&self, options: &Options, addresses: &AgentAddresses) -> Startup {
+    pub fn startup(
+        &self,
+        options: &Options,
+        addresses: &AgentAddresses,
+        no_methods: oneshot::Sender<String>,
+    ) -> Startup {
         let folder = &options.working_folder;
         let runner = ScriptRunner {
             program: options.program.clone(),
@@ -91,6 +96,7 @@ impl Wiring {
         Startup {
             methods_file: options.methods_file.as_ref().map(|file| folder.join(file)),
             replace_conflicting: options.replace_conflicting,
+            no_methods: options.require_methods.then_some(no_methods),
             working_folder: folder.clone(),
             server: Arc::clone(&self.server),
             runner: Arc::new(runner),
@@ -103,7 +109,7 @@ impl Wiring {
     pub fn spawn_background(
         &self,
         options: &Options,
-        addresses: &AgentAddresses,
+        startup: Startup,
         file: DiscoveryFile,
         checks: watch::Receiver<HealthCheck>,
     ) -> JoinSet<()> {
@@ -124,7 +130,7 @@ impl Wiring {
         background.spawn(async move { registrar.restore_on_each_link().await });
         background.spawn(checker.run());
         background.spawn(async move { packages.refresh_on_each_link().await });
-        background.spawn(self.startup(options, addresses).run());
+        background.spawn(startup.run());
         background
     }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use svc_client::Target;
 use svc_core::ServerId;
-use svc_link::{FEATURE_TIMES, RefusalCode, SideLink};
+use svc_link::{RefusalCode, SideLink};
 use svc_protocol::agent_api::LinkRecord;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use super::{
     reconnect::ReconnectDelays,
     session::{self, Session},
 };
-use crate::backoff::jitter;
+use crate::{backoff::jitter, outbox::ServerFeatures};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SideEnd {
@@ -96,8 +96,8 @@ impl SideLinkTask {
             is_home: false,
             since: svc_clock::now(),
         };
-        let takes_times = opened.welcome.has_feature(FEATURE_TIMES);
-        let (frames, stuck) = link.outbox.open(number, record, takes_times);
+        let features = ServerFeatures::of(&opened.welcome);
+        let (frames, stuck) = link.outbox.open(number, record, features);
         let _registered = RegisteredSide::new(link, number, self);
         tracing::info!(server.id = %self.server, server.url = %self.target, "side link to a server of the zone");
         let session = Session {

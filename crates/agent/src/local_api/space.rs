@@ -19,7 +19,7 @@ use svc_protocol::{
     document::ReadError,
     registration_file::{self, FILE_BYTES_MAX},
 };
-use tokio::sync::watch;
+use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -30,6 +30,9 @@ use super::{
 };
 use crate::{
     link_status::LinkStatus,
+    log::SpaceLog,
+    outbox::Outbox,
+    policy::Policy,
     registration::{AgentAddresses, Registrar},
     servers::Servers,
 };
@@ -47,6 +50,9 @@ pub struct SpaceApi {
     pub proxy: Proxy,
     pub events: Arc<Events>,
     pub packages: Arc<PackageRoute>,
+    pub log: Arc<SpaceLog>,
+    pub outbox: Arc<Outbox>,
+    pub policy: Arc<Policy>,
     /// Stops the agent.
     pub shutdown: CancellationToken,
 }
@@ -61,6 +67,7 @@ pub fn router(api: Arc<SpaceApi>) -> Router {
         .route("/registration", post(register).delete(unregister))
         .layer(DefaultBodyLimit::max(REGISTRATION_BODY_MAX))
         .route("/status", get(status))
+        .route("/log/flush", post(flush_log))
         .route("/stop", post(stop))
         .route("/api/{*path}", any(pass_on))
         .fallback(not_found)
@@ -146,6 +153,14 @@ async fn status(State(api): Api) -> Json<Status> {
         registration_error: api.registrar.error(),
         startup_done: api.registrar.is_startup_done(),
     })
+}
+
+/// Answers when the server has the lines that the method server has written before.
+async fn flush_log(State(api): Api) -> StatusCode {
+    let flushing = api.log.flush(&api.outbox, api.policy.log_pipes);
+    // Without an answer of the server, the log is read as it is.
+    let _ = timeout(api.policy.log_flush, flushing).await;
+    StatusCode::NO_CONTENT
 }
 
 async fn stop(State(api): Api) -> StatusCode {

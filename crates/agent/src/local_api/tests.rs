@@ -106,6 +106,8 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         packages: Arc::clone(&services.packages),
         within: Duration::from_secs(1),
     };
+    let (log, outbox) = (Arc::clone(&services.log), Arc::clone(&services.outbox));
+    let policy = Arc::clone(&services.policy);
     let registrar = Registrar::new(services, link.clone(), addresses.clone(), folder.to_owned());
     let shutdown = CancellationToken::new();
     let api = Arc::new(SpaceApi {
@@ -116,6 +118,9 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         addresses,
         proxy: Proxy::new(Arc::clone(&servers), "svc_agt_x", Duration::from_secs(5))
             .expect("a token"),
+        log,
+        outbox,
+        policy,
         servers,
         shutdown: shutdown.clone(),
     });

@@ -48,9 +48,13 @@ impl Registrar {
                 return Err(error);
             }
         };
+        // The server makes the same check, so most of its warnings are repetitions.
         let mut warnings = checked.warnings;
-        warnings.extend(accepted);
-        warnings.dedup();
+        for warning in accepted {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         let generation = current.generation;
         self.replace(&mut change, Some(current), link);
         *self.last_file.lock() = Some(PathBuf::from(&file.path));
@@ -169,20 +173,18 @@ fn read(
     space: &SpaceIdentity,
 ) -> Result<(Registration, CheckedRegistration), RegistrationError> {
     let path = &file.path;
-    let check = |registration: &Registration| registration.clone().check(&space.name, &space.owner);
     match (&file.text, &file.registration) {
         (Some(_), None) if is_script(Path::new(path)) => {
             Err(RegistrationError::ScriptText(path.clone()))
         }
         (Some(text), None) => {
-            let registration = registration_file::parse(path, text)?;
-            let checked = check(&registration)
-                .map_err(|violations| registration_file::locate(path, text, &violations))?;
-            Ok((registration, checked))
+            let read = registration_file::read_file(path, text, &space.name, &space.owner)?;
+            Ok(read)
         }
         (None, Some(registration)) => {
-            let checked = check(registration)
-                .map_err(|violations| registration_file::without_text(path, &violations))?;
+            let checked = registration.clone().check(&space.name, &space.owner);
+            let checked =
+                checked.map_err(|violations| registration_file::without_text(path, &violations))?;
             Ok((registration.clone(), checked))
         }
         (Some(_), Some(_)) | (None, None) => Err(RegistrationError::Contents),

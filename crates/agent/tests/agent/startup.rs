@@ -4,7 +4,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use svc_agent::Options;
+use svc_agent::{Exit, Options};
 use svc_link::Control;
 use svc_protocol::api::LogSource;
 
@@ -166,4 +166,28 @@ async fn an_agent_that_stops_ends_its_startup_script() {
     assert!(is_alive());
     agent.stop().await;
     eventually("the script is gone", async || !is_alive()).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_requires_methods_ends_without_them() {
+    let start = |server: &FakeServer, register: &str| {
+        let methods = register.to_owned();
+        TestAgent::start_with(&server.url(), move |folder, options| {
+            fs::write(folder.join("methods"), methods).expect("written");
+            options.methods_file = Some("publish.py".into());
+            options.require_methods = true;
+        })
+    };
+    for (register, expected) in [
+        ("echo oops >&2; exit 6", "publish.py` was not registered"),
+        ("echo nothing", "publish.py` left no methods registered"),
+    ] {
+        let server = FakeServer::start().await;
+        let agent = start(&server, register);
+        let _link = server.link().await;
+        match agent.exit().await {
+            Exit::NoMethods(why) => assert!(why.contains(expected), "{why}"),
+            other => panic!("{other:?} after `{register}`"),
+        }
+    }
 }

@@ -54,6 +54,7 @@ impl TestAgent {
             socket: None,
             methods_file: None,
             replace_conflicting: false,
+            require_methods: false,
             working_folder: folder.path().to_owned(),
             program: "sh".into(),
             exit_on_stdin_eof: false,

@@ -2,6 +2,7 @@
 //! reported only if there is no other violation.
 
 mod method;
+mod spelling;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -128,7 +129,7 @@ impl Registration {
             }
             _ => {}
         }
-        let mut warnings = Vec::new();
+        let mut warnings = self.misspelled_keywords();
         let methods: Vec<_> = self
             .methods
             .into_iter()

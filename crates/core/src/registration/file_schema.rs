@@ -12,6 +12,8 @@ use crate::schema;
 /// A canonical name before `{{space}}` is expanded.
 pub(super) const NAME_PATTERN: &str =
     r"^([A-Za-z0-9_-]|\{\{space\}\})+(\.([A-Za-z0-9_-]|\{\{space\}\})+)*$";
+/// A local name: any text that does not begin with `$/`.
+pub(super) const LOCAL_NAME_PATTERN: &str = r"^([^$]|\$[^/]|\$$)";
 /// An event pattern.
 pub(super) const PATTERN_PATTERN: &str = r"^\s*([A-Za-z0-9_.-]+\*?|\*)\s*$";
 
@@ -74,6 +76,8 @@ mod tests {
         let with_schema = |schema: Value| file("params_schema", schema);
         for good in [
             file("name", json!("{{space}}.a")),
+            file("local_name", json!("$a/b")),
+            file("local_name", json!("$")),
             with_schema(json!({"properties": {"q": {"type": "string"}}, "required": ["q"]})),
             with_schema(json!({"not": {"items": [true, {"type": ["string", "null"]}]}})),
         ] {
@@ -83,6 +87,7 @@ mod tests {
             json!({}),
             json!({"server": {"command": "x"}, "methods": []}),
             file("name", json!("rpc.a")),
+            file("local_name", json!("$/a")),
             file("colour", json!(1)),
             with_schema(json!(5)),
             with_schema(json!({"properties": {"q": {"type": "text"}}})),

@@ -130,6 +130,13 @@ const KEYWORDS: [(RangeInclusive<Draft>, Form, &[&str]); 38] = [
     (SINCE_2019, Form::FlagMap, &["$vocabulary"]),
 ];
 
+/// The keywords of any draft that are in [`KEYWORDS`]. Some names occur twice.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    KEYWORDS
+        .iter()
+        .flat_map(|(_, _, names)| names.iter().copied())
+}
+
 /// The form of a keyword's value in any draft; `None` for keywords that are not in [`KEYWORDS`].
 pub(super) fn form(keyword: &str) -> Option<Form> {
     let mut found = KEYWORDS.iter();

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{
-    SchemaError,
+    ERRORS_MAX, SchemaError,
     draft::{DIALECTS, Draft},
     keyword::{Below, Form, first_repeated, form_in, subschemas, unknown_type},
 };
@@ -30,46 +30,53 @@ pub(super) fn draft_of(schema: &Value) -> Result<Draft, SchemaError> {
     })
 }
 
-/// Checks a schema and every schema inside it.
-pub(super) fn check_values(schema: &Value, draft: Draft) -> Result<(), SchemaError> {
+/// Checks a schema and every schema inside it. Looks into no further schema after [`ERRORS_MAX`]
+/// errors.
+pub(super) fn check_values(schema: &Value, draft: Draft) -> Vec<SchemaError> {
     let mut check = Check {
         draft,
         at: Vec::new(),
+        errors: Vec::new(),
     };
-    check.schema(schema)
+    check.schema(schema);
+    check.errors
 }
 
 struct Check {
     draft: Draft,
     /// The path to the value that is checked.
     at: Vec<String>,
+    errors: Vec<SchemaError>,
 }
 
 impl Check {
-    fn schema(&mut self, schema: &Value) -> Result<(), SchemaError> {
+    fn schema(&mut self, schema: &Value) {
+        if self.errors.len() == ERRORS_MAX {
+            return;
+        }
         let Value::Object(object) = schema else {
             let (is_allowed, allowed) = match self.draft {
                 Draft::Draft4 => (false, "an object"),
                 _ => (schema.is_boolean(), "an object, true or false"),
             };
             let message = || format!("a schema must be {allowed}, not {}", show(schema));
-            return self.require(is_allowed, message);
+            self.require(is_allowed, message);
+            return;
         };
         if self.draft == Draft::Draft4 {
-            self.bounds(object)?;
+            self.bounds(object);
         }
         for (keyword, value) in object {
             if let Some(form) = form_in(self.draft, keyword) {
                 self.at.push(keyword.clone());
-                self.value(keyword, form, value)?;
+                self.value(keyword, form, value);
                 self.at.pop();
             }
         }
-        Ok(())
     }
 
     /// In draft 4, `exclusiveMinimum` is a property of `minimum`.
-    fn bounds(&self, object: &Map<String, Value>) -> Result<(), SchemaError> {
+    fn bounds(&mut self, object: &Map<String, Value>) {
         for (exclusive, bound) in [
             ("exclusiveMinimum", "minimum"),
             ("exclusiveMaximum", "maximum"),
@@ -77,16 +84,16 @@ impl Check {
             let has_bound = !object.contains_key(exclusive) || object.contains_key(bound);
             self.require(has_bound, || {
                 format!("`{exclusive}` needs `{bound}` in draft 4")
-            })?;
+            });
         }
-        Ok(())
     }
 
-    fn value(&mut self, keyword: &str, form: Form, value: &Value) -> Result<(), SchemaError> {
+    fn value(&mut self, keyword: &str, form: Form, value: &Value) {
         let is_old = self.draft == Draft::Draft4;
         if is_old && keyword.starts_with("additional") && value.is_boolean() {
-            return Ok(());
+            return;
         }
+        let errors_before = self.errors.len();
         for (below, inner) in subschemas(keyword, value) {
             if form == Form::Dependencies && inner.is_array() {
                 continue;
@@ -98,30 +105,30 @@ impl Check {
             };
             let depth = self.at.len();
             self.at.extend(step);
-            self.schema(inner)?;
+            self.schema(inner);
             self.at.truncate(depth);
+        }
+        // An error inside the value often makes the form of the value wrong too.
+        if self.errors.len() > errors_before {
+            return;
         }
         if form == Form::Types
             && let Some(found) = unknown_type(value)
         {
             let (at, found) = (self.at.clone(), shorten(found));
-            return Err(SchemaError::UnknownType { at, found });
+            self.errors.push(SchemaError::UnknownType { at, found });
+            return;
         }
         let fits = form.accepts(value) && !(is_old && is_newer(form, value));
-        self.require(fits, || explain(keyword, form, value))
+        self.require(fits, || explain(keyword, form, value));
     }
 
-    fn require(
-        &self,
-        is_fulfilled: bool,
-        message: impl FnOnce() -> String,
-    ) -> Result<(), SchemaError> {
-        match is_fulfilled {
-            true => Ok(()),
-            false => Err(SchemaError::Malformed {
+    fn require(&mut self, is_fulfilled: bool, message: impl FnOnce() -> String) {
+        if !is_fulfilled {
+            self.errors.push(SchemaError::Malformed {
                 at: self.at.clone(),
                 message: message(),
-            }),
+            });
         }
     }
 }

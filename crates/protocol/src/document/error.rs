@@ -174,6 +174,14 @@ impl Fault {
         self
     }
 
+    /// The field that is missing, if that is the fault.
+    pub(super) fn missing_field(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::MissingField(field) => Some(field),
+            _ => None,
+        }
+    }
+
     pub(super) fn at_key(mut self, key: &str) -> Self {
         self.is_about_key = true;
         self.inside(Step::Key(key.to_owned()))

@@ -77,6 +77,32 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Removes the innermost member of a table on a path. Returns the path to this member.
+    pub(super) fn remove_member<'a>(&mut self, path: &'a [Step]) -> Option<&'a [Step]> {
+        let depth = path.iter().rposition(|step| matches!(step, Step::Key(_)))?;
+        let mut here = self;
+        for step in &path[..depth] {
+            here = match (step, here) {
+                (Step::Key(key), Self::Table(members)) => {
+                    let mut members = members.iter_mut();
+                    members
+                        .find(|(name, _)| name == key)
+                        .map(|(_, node)| node)?
+                }
+                (Step::Index(index), Self::List(list)) => list.get_mut(*index)?,
+                _ => return None,
+            };
+        }
+        let (Step::Key(key), Self::Table(members)) = (&path[depth], here) else {
+            return None;
+        };
+        let member = members.iter().position(|(name, _)| name == key)?;
+        members.remove(member);
+        Some(&path[..=depth])
+    }
+}
+
 impl From<&Value> for Node {
     fn from(value: &Value) -> Self {
         match value {

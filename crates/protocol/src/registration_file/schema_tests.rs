@@ -103,6 +103,8 @@ fn values() -> impl Strategy<Value = Value> {
         json!("x"),
         json!("rpc.x"),
         json!("a b"),
+        json!("$/x"),
+        json!("$x"),
         json!("serial"),
         json!("private"),
         json!("space.*"),

@@ -23,7 +23,7 @@ type = "string"
 fn check(text: &str) -> Result<CheckedRegistration, FileError> {
     let space = SpaceName::parse("lab").expect("valid");
     let owner = UserName::parse("ann").expect("valid");
-    parse_and_check("methods.toml", text, &space, &owner)
+    read_file("methods.toml", text, &space, &owner).map(|(_, checked)| checked)
 }
 
 #[test]
@@ -106,4 +106,56 @@ fn the_excerpt_points_at_the_fault() {
     let error = check(&GOOD.replace("{{space}}.search", "a b")).expect_err("bad name");
     let excerpt = error.faults[0].excerpt.as_deref().expect("has an excerpt");
     assert_eq!(excerpt, "  |\n9 | name = \"a b\"\n  |        ^");
+}
+
+#[test]
+fn every_fault_of_a_file_is_reported() {
+    let bad = GOOD
+        .replace(
+            "[server]",
+            "colour = 1\n[server]\ntimeout = \"long\"\nmode = \"fast\"",
+        )
+        .replace("keywords", "keyword")
+        .replace(
+            "type = \"object\"",
+            "type = \"object\"\nrequred = [\"query\"]",
+        )
+        .replace("type = \"string\"", "type = \"int\"")
+        + "\n[[methods]]\nname = 5\nlocal_name = \"b\"\n"
+        + "\n[[methods]]\nname = \"c d\"\nlocal_name = \"c\"\ndescription = \"d\"\n";
+    let error = check(&bad).expect_err("faults");
+    let expected = [
+        (4, "unknown field `colour`"),
+        (6, "expected a whole number from 0 to 4294967295"),
+        (7, "expected one of `concurrent` or `serial`"),
+        (15, "method `{{space}}.search`: unknown field `keyword`"),
+        (22, "method `{{space}}.search`: `int` is not a type"),
+        (25, "expected a string, not the number 5"),
+        (29, "method name `c d`"),
+    ];
+    assert_eq!(error.faults.len(), expected.len(), "{error}");
+    for (fault, (line, message)) in error.faults.iter().zip(expected) {
+        assert_eq!(fault.position.map(|(line, _)| line), Some(line), "{fault}");
+        assert!(fault.message.starts_with(message), "{fault}");
+    }
+    let warning = "`{{space}}.search`: `params_schema.requred` is not a keyword";
+    assert!(
+        error.warnings[0].starts_with(warning),
+        "{:?}",
+        error.warnings
+    );
+    assert_eq!(error.warnings.len(), 1);
+}
+
+#[test]
+fn a_registration_without_a_readable_method_is_not_reported_as_empty() {
+    let unreadable = "[server]\ncommand = \"x\"\n[[methods]]\nname = \"a\"\n";
+    let error = check(unreadable).expect_err("faults");
+    assert_eq!(error.faults.len(), 1, "{error}");
+    assert!(
+        error.to_string().contains("missing field `description`"),
+        "{error}"
+    );
+    let empty = check("[server]\ncommand = \"x\"\ntimeout = 0\n").expect_err("faults");
+    assert_eq!(empty.faults.len(), 2, "{empty}");
 }

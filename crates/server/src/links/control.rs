@@ -51,6 +51,9 @@ impl Links {
                     Box::pin(self.register(&live, &link, id, *register)).await;
                 }
                 Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
+                Control::FlushLog => {
+                    let _ = link.control(id, &Control::LogFlushed);
+                }
                 Control::Health {
                     current,
                     consecutive_failures,

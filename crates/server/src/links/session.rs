@@ -6,9 +6,9 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use svc_core::{SpaceId, UserId, space::HealthCheck};
 use svc_link::{
-    AnnouncedServers, Control, FEATURE_LINKS, FEATURE_MOVES, FEATURE_TIMES, FEATURE_USERS,
-    FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX, OutboxReader, Refusal,
-    RefusalCode, SpaceIdentity, VERSION, Welcome, WriteEnd,
+    AnnouncedServers, Control, FEATURE_LINKS, FEATURE_LOG_FLUSH, FEATURE_MOVES, FEATURE_TIMES,
+    FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX, OutboxReader,
+    Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -150,10 +150,11 @@ impl Links {
                 .unwrap_or(10)
                 .max(1),
             announced,
-            features: match self.policy.takes_times {
-                true => vec![FEATURE_TIMES.to_owned()],
-                false => Vec::new(),
-            },
+            features: [FEATURE_LOG_FLUSH]
+                .into_iter()
+                .chain(self.policy.takes_times.then_some(FEATURE_TIMES))
+                .map(str::to_owned)
+                .collect(),
         }
     }
 

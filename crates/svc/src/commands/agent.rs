@@ -36,7 +36,7 @@ pub enum Command {
 #[command(
     before_help = "  SVC_URL=https://svc.example.com SVC_AGENT_TOKEN=svc_agt_… svc agent start\n  \
                    SVC_URL=https://a.example.com,https://b.example.com svc agent start\n  \
-                   svc agent start --methods-file methods.toml"
+                   svc agent start --methods-file methods.toml --require-methods"
 )]
 pub struct StartArgs {
     /// Server to link to, or several servers of one zone, separated by commas. With several, the
@@ -51,6 +51,9 @@ pub struct StartArgs {
     /// of failing
     #[arg(long)]
     replace_conflicting: bool,
+    /// Exit with 6 if the methods file registers no methods, instead of running without them
+    #[arg(long)]
+    require_methods: bool,
     /// Loopback address to listen on [env: SVC_AGENT_LISTEN]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -85,9 +88,22 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
             .hint("run only one agent per agent token")),
             Ok(svc_agent::Exit::Credentials(why)) => Err(Failure::new(Exit::Credentials, why)
                 .hint("svc space agent-token <space> creates a new one for SVC_AGENT_TOKEN")),
+            Ok(svc_agent::Exit::NoMethods(why)) => Err(no_methods(&why)),
             Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
         }
     })
+}
+
+/// The agent has already printed the whole reason. Its first lines name the file and the fault.
+fn no_methods(why: &str) -> Failure {
+    let mut lines = why.lines();
+    let what = lines.next().unwrap_or_default();
+    let failure = Failure::new(Exit::Refused, what)
+        .hint("without --require-methods, the agent runs and waits for `svc methods register`");
+    match lines.next() {
+        Some(why) => failure.why(why),
+        None => failure,
+    }
 }
 
 fn exit_of(error: &svc_agent::Error) -> Exit {
@@ -113,6 +129,15 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         within: Duration::from_secs_f64(config.agent.emit_retry_seconds),
         ..EmitRetry::default()
     };
+    let methods_file = args.methods_file.or(config.agent.methods_file).map(path);
+    if args.require_methods && methods_file.is_none() {
+        return Err(
+            Failure::usage("--require-methods needs a methods file").hint(format!(
+                "add --methods-file FILE, or set {}",
+                env::METHODS_FILE
+            )),
+        );
+    }
     Ok(Options {
         server_urls: args
             .url
@@ -123,8 +148,9 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         listen: args.listen.or(config.agent.listen),
         loopback: config.agent.loopback,
         socket: args.socket.or(config.agent.socket).map(path),
-        methods_file: args.methods_file.or(config.agent.methods_file).map(path),
+        methods_file,
         replace_conflicting: args.replace_conflicting,
+        require_methods: args.require_methods,
         working_folder: environment.working_folder.clone(),
         program: runtime::own_program()?,
         exit_on_stdin_eof: args.exit_on_stdin_eof,

@@ -1,6 +1,8 @@
 //! `svc methods`: registers methods from inside a space, for publishers.
 
 mod compatibility;
+mod register;
+mod report;
 mod script;
 mod validate;
 
@@ -18,13 +20,12 @@ use svc_core::{
     registration::{CheckedRegistration, Registration, file_schema},
 };
 use svc_protocol::{
-    agent_api::{RegisterFile, Registered, Status},
-    registration_file::{FILE_BYTES_MAX, FileError, locate, parse, without_text},
+    agent_api::Status,
+    registration_file::{FILE_BYTES_MAX, FileError, read_file},
 };
 
 use super::{
     Shell,
-    own_script::on_plain_thread,
     space::{LogArgs, print_logs},
 };
 use crate::{
@@ -102,7 +103,15 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             replace_conflicting,
             strict,
             quiet,
-        } => register(shell, &file, replace_conflicting, strict, quiet).await,
+        } => {
+            let args = register::Args {
+                file,
+                replace_conflicting,
+                is_strict: strict,
+                is_quiet: quiet,
+            };
+            register::run(shell, &args).await
+        }
         Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
         Command::Validate { file, space, owner } => validate::run(shell, &file, &space, &owner),
         Command::Schema => shell.output.data(&file_schema()),
@@ -113,6 +122,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
                 Failure::new(Exit::Unreachable, "the agent has not been linked yet")
                     .hint("svc agent status")
             })?;
+            // An older agent cannot do it. Then the newest lines may be missing.
+            let _ = agent.flush_log().await;
             print_logs(shell, agent.api(), space_id, &args).await
         }
     }
@@ -153,27 +164,18 @@ impl Source {
         })
     }
 
-    fn parse(&self) -> Result<Registration, Failure> {
-        parse(&self.name, &self.text).map_err(|error| report_file_errors(&self.name, &error))
-    }
-
-    fn check(
-        &self,
-        registration: Registration,
-        names: &Names,
-    ) -> Result<CheckedRegistration, Failure> {
-        registration
-            .check(&names.space, &names.owner)
-            .map_err(|violations| {
-                report_file_errors(&self.name, &locate(&self.name, &self.text, &violations))
-            })
+    /// Reads the registration as written, and as checked.
+    fn registration(&self, names: &Names) -> Result<(Registration, CheckedRegistration), Failure> {
+        read_file(&self.name, &self.text, &names.space, &names.owner)
+            .map_err(|error| report_file_errors(&self.name, &error))
     }
 }
 
-/// Prints every error with its position. The returned failure does not list them: a failure has at
-/// most three lines.
+/// Prints every error with its position, and the warnings. The returned failure does not list them:
+/// a failure has at most three lines.
 fn report_file_errors(name: &str, error: &FileError) -> Failure {
     eprintln!("{error}");
+    warn(&error.warnings);
     let count = error.faults.len();
     let errors = if count == 1 { "error" } else { "errors" };
     Failure::new(Exit::Refused, format!("`{name}` has {count} {errors}"))
@@ -205,106 +207,8 @@ pub fn check_file(
         return script::read(shell, file).map(|script| script.path);
     }
     let source = Source::read(shell, file)?;
-    source.check(source.parse()?, &Names::parse(space, owner)?)?;
+    source.registration(&Names::parse(space, owner)?)?;
     Ok(source.path)
-}
-
-async fn register(
-    shell: &Shell,
-    file: &Path,
-    replace_conflicting: bool,
-    is_strict: bool,
-    is_quiet: bool,
-) -> Outcome {
-    let registered = if is_script(file) {
-        register_script(shell, file, replace_conflicting, is_strict).await?
-    } else {
-        register_toml(shell, file, replace_conflicting, is_strict).await?
-    };
-    warn(&registered.warnings);
-    if is_quiet {
-        return Ok(Exit::Ok);
-    }
-    shell.output.document(&registered, || {
-        let row = |name: &String| vec![name.clone()];
-        Table::list(&["METHOD"], ALL_UNREGISTERED, &registered.methods, row)
-    })
-}
-
-async fn register_script(
-    shell: &Shell,
-    file: &Path,
-    replace_conflicting: bool,
-    is_strict: bool,
-) -> Result<Registered, Failure> {
-    let script = script::read(shell, file)?;
-    // Report file errors before "no agent found".
-    let agent = context::find_agent(&shell.environment)?;
-    // Without a link, the script's `register()` fails.
-    let status = context::wait_for_link(&agent).await;
-    if is_strict {
-        let status = status.ok_or_else(not_linked)?;
-        let names = names_of(Some(&status))?;
-        let recorded = on_plain_thread(|| script::record(shell, &script, &names))?;
-        let checked = recorded
-            .registration
-            .clone()
-            .check(&names.space, &names.owner);
-        let name = &script.source.file;
-        let mut methods = checked
-            .map_err(|violations| report_file_errors(name, &without_text(name, &violations)))?
-            .methods;
-        recorded.retain(&mut methods);
-        compatibility::check(agent.api(), &status, &methods, is_strict).await?;
-    }
-    on_plain_thread(|| script::register(shell, &script, replace_conflicting))
-}
-
-async fn register_toml(
-    shell: &Shell,
-    file: &Path,
-    replace_conflicting: bool,
-    is_strict: bool,
-) -> Result<Registered, Failure> {
-    let source = Source::read(shell, file)?;
-    // Report file errors before "no agent found".
-    let agent = context::find_agent(&shell.environment);
-    let status = match &agent {
-        Ok(agent) => context::wait_for_link(agent).await,
-        Err(_) => None,
-    };
-    let checked = source.check(source.parse()?, &names_of(status.as_ref())?)?;
-    let agent = agent?;
-    match status {
-        Some(status) => {
-            compatibility::check(agent.api(), &status, &checked.methods, is_strict).await?;
-        }
-        None if is_strict => return Err(not_linked()),
-        None => {}
-    }
-    let body = RegisterFile {
-        path: source.path.display().to_string(),
-        text: Some(source.text),
-        registration: None,
-        replace_conflicting,
-    };
-    agent.register(&body).await.map_err(script::refused)
-}
-
-/// The names of the agent's space and its owner, or placeholders if they are not known.
-fn names_of(status: Option<&Status>) -> Result<Names, Failure> {
-    let names =
-        status.and_then(|status| Some((status.space.as_deref()?, status.owner.as_deref()?)));
-    let (space, owner) = names.unwrap_or((ANY_SPACE, ANY_OWNER));
-    Names::parse(space, owner)
-}
-
-fn not_linked() -> Failure {
-    Failure::new(
-        Exit::Unreachable,
-        "the agent is not linked, so nothing can be compared",
-    )
-    .hint("svc agent status")
 }
 
 async fn unregister(shell: &Shell, local_name: Option<&str>) -> Outcome {

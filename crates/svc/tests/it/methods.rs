@@ -3,6 +3,7 @@
 mod documents;
 mod method_server;
 mod paging;
+mod publishing;
 pub mod registration;
 mod replacement;
 mod serial_mode;

@@ -34,6 +34,9 @@ BATCH_MAX = 1_000
 # Newer versions of Python append the value of the float to this message. `_encode` cuts it off.
 NOT_FINITE = "Out of range float values are not JSON compliant"
 
+# The folder in which the method server was started.
+WORKING_FOLDER = os.path.realpath(os.getcwd())
+
 # Tells the agent that the start has succeeded.
 READY = b'{"jsonrpc":"2.0","method":"$/ready"}\n'
 
@@ -239,18 +242,27 @@ def _dump(value: Any) -> bytes:
 
 
 def _describe(error: BaseException) -> Dict[str, Any]:
-    """The error object for the caller. The log gets the whole traceback."""
+    """The error object for the caller. The log gets the whole traceback.
+
+    Callers may be other users, so the object names the innermost file in the working folder, by its
+    path in this folder.
+    """
     _log("".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip())
     said = str(error)
     name = type(error).__name__
     data: Dict[str, Any] = {"reason": "exception", "file": None, "line": None}
-    ours = os.path.dirname(os.path.abspath(__file__))
+    ours = os.path.dirname(os.path.realpath(__file__))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not os.path.abspath(frame.filename).startswith(ours + os.sep):
-            data["file"] = frame.filename
+        path = os.path.realpath(frame.filename)
+        if _is_inside(path, WORKING_FOLDER) and not _is_inside(path, ours):
+            data["file"] = os.path.relpath(path, WORKING_FOLDER)
             data["line"] = frame.lineno
             break
     return {"code": -32603, "message": f"{name}: {said}" if said else name, "data": data}
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(os.path.join(folder, ""))
 
 
 def _log(text: str) -> None:

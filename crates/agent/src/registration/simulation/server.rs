@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::bench::Bench;
 use crate::{
     method_server::simulated::Ledger,
-    outbox::{Outbox, test_record},
+    outbox::{Outbox, ServerFeatures, test_record},
 };
 
 /// The number of the only link.
@@ -45,7 +45,7 @@ struct State {
 impl DirectServer {
     pub fn start(bench: &Bench, random: Random) -> Arc<Self> {
         let outbox = Arc::clone(&bench.services.outbox);
-        let (frames, _) = outbox.open(LINK, test_record(true), false);
+        let (frames, _) = outbox.open(LINK, test_record(true), ServerFeatures::default());
         let server = Arc::new(Self {
             outbox,
             ledger: Arc::clone(&bench.ledger),

@@ -7,7 +7,8 @@ use crate::{
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
     registration::{
-        DESCRIPTION_MAX, LOCAL_NAME_MAX, MethodDefinition, WORD_MAX, WORDS_MAX, check_title,
+        DESCRIPTION_MAX, LOCAL_NAME_MAX, MethodDefinition, RESERVED_PREFIX, WORD_MAX, WORDS_MAX,
+        check_title,
     },
     schema,
     visibility::{MethodScope, shared_name},
@@ -117,7 +118,7 @@ fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
         ("params_schema", &method.params_schema),
         ("result_schema", &method.result_schema),
     ] {
-        if let Some(Err(error)) = schema.as_ref().map(schema::check) {
+        for error in schema.iter().flat_map(schema::find_errors) {
             let mut violation = method_violation(index, key, error.to_string());
             violation
                 .path
@@ -154,6 +155,18 @@ fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
             format!(
                 "`local_name` must have 1 to {LOCAL_NAME_MAX} characters, not {}",
                 length(local)
+            ),
+        );
+    }
+    if let Some(local) = &method.local_name
+        && local.starts_with(RESERVED_PREFIX)
+    {
+        let shown: String = local.chars().take(40).collect();
+        faults.in_method(
+            index,
+            "local_name",
+            format!(
+                "`local_name` is `{shown}`; names that begin with `{RESERVED_PREFIX}` are reserved for messages of svc, so use another name"
             ),
         );
     }

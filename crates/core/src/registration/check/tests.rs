@@ -63,6 +63,18 @@ fn lengths_are_counted_in_characters_as_in_the_schema_of_the_file() {
 }
 
 #[test]
+fn local_names_that_begin_with_the_reserved_prefix_are_refused() {
+    let named = |local: &str| json!({"name": "a", "local_name": local, "description": "d"});
+    refused(
+        named("$/describe"),
+        "methods[0].local_name: method `a`: `local_name` is `$/describe`; names that begin with `$/` are reserved",
+    );
+    for other in ["$", "$a", "a$/b", "/$/"] {
+        check(with_method(named(other))).expect(other);
+    }
+}
+
+#[test]
 fn s2_1_local_name_is_required_unless_the_method_has_events() {
     refused(
         json!({"name": "a", "description": "d"}),
@@ -352,6 +364,48 @@ fn s2_1_lists_have_at_most_100_entries_and_no_empty_entry() {
         events[1],
         "methods[0].events: method `a`: pattern 2 is empty"
     );
+}
+
+#[test]
+fn every_error_of_a_schema_is_reported() {
+    let faults = check(with_method(json!({
+        "name": "a", "local_name": "a", "description": "d",
+        "params_schema": {"type": "int", "properties": {"b": {"minLength": -1}, "c": 5}},
+        "result_schema": {"pattern": "(", "required": "a"},
+    })))
+    .expect_err("errors");
+    let paths: Vec<_> = faults
+        .iter()
+        .map(|fault| fault.split(": ").next().expect("a path"))
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "methods[0].params_schema.type",
+            "methods[0].params_schema.properties.b.minLength",
+            "methods[0].params_schema.properties.c",
+            "methods[0].result_schema.pattern",
+            "methods[0].result_schema.required",
+        ],
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn misspelled_keywords_of_schemas_are_warned_about() {
+    let method = json!({
+        "name": "a", "local_name": "a", "description": "d",
+        "params_schema": {"type": "object", "requred": ["b"]},
+        "result_schema": {"properties": {"c": {"minlength": 1}}},
+    });
+    let registration: Registration = serde_json::from_value(with_method(method)).expect("read");
+    let expected = [
+        "`a`: `params_schema.requred` is not a keyword of JSON Schema and has no effect; did you mean `required`?",
+        "`a`: `result_schema.properties.c.minlength` is not a keyword of JSON Schema and has no effect; did you mean `minLength`?",
+    ];
+    assert_eq!(registration.misspelled_keywords(), expected);
+    let checked = check(json!(registration)).expect("valid");
+    assert_eq!(checked.warnings, expected);
 }
 
 #[test]

@@ -120,14 +120,14 @@ fn compare(mut schema: Value) -> Result<bool, TestCaseError> {
         let expected = jsonschema::meta::validate(&schema);
         let found = check_values(&schema, draft);
         prop_assert_eq!(
-            found.is_ok(),
+            found.is_empty(),
             expected.is_ok(),
             "{}: {:?}, but {:?}",
             schema,
             found,
             expected
         );
-        accepted += usize::from(found.is_ok());
+        accepted += usize::from(found.is_empty());
     }
     Ok(accepted > 0)
 }

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 use serde_json::value::RawValue;
-use svc_client::Client;
-use svc_protocol::{api::CALL_PATH, env};
+use svc_client::{Client, Error};
+use svc_protocol::{
+    api::{CALL_PATH, MethodQuery},
+    env,
+};
 
 use super::{
     call_request::{CallBody, batch, single},
@@ -75,6 +78,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let calls = Calls {
         shell,
         client: &connection.client,
+        name: &args.name,
         within: args
             .timeout
             .unwrap_or(connection.client.policy().call_timeout),
@@ -92,6 +96,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
 struct Calls<'a> {
     shell: &'a Shell,
     client: &'a Client,
+    /// The name of the method.
+    name: &'a str,
     within: Duration,
     result_only: bool,
 }
@@ -99,7 +105,11 @@ struct Calls<'a> {
 impl Calls<'_> {
     /// Sends a body and returns the answer; `None` if the body has only notifications.
     async fn send(&self, body: CallBody) -> Result<Option<bytes::Bytes>, Failure> {
-        let (status, bytes) = self.client.call_raw_within(body.bytes, self.within).await?;
+        let sent = self.client.call_raw_within(body.bytes, self.within).await;
+        let (status, bytes) = sent.map_err(|error| match error {
+            Error::Timeout { .. } => timed_out(self.name, self.within, &error),
+            error => error.into(),
+        })?;
         match status {
             StatusCode::OK => Ok(Some(bytes)),
             StatusCode::NO_CONTENT => Ok(None),
@@ -112,16 +122,60 @@ impl Calls<'_> {
             return Ok(Exit::Ok);
         };
         let response = parse(&answer)?;
-        let exit = response.exit();
+        let mut exit = response.exit();
+        let unknown = self.find_unknown_local_name(exit).await;
+        if unknown.is_some() {
+            exit = Exit::MethodError;
+        }
         if !self.result_only {
             self.shell.output.raw(&answer)?;
+            if let Some(unknown) = unknown {
+                eprintln!("hint: {unknown}");
+            }
         } else if let Some(result) = response.result.filter(|_| exit == Exit::Ok) {
             self.shell.output.raw(result.get().as_bytes())?;
         } else {
             let text = response.error_text().unwrap_or_default();
-            return Err(Failure::new(exit, text));
+            let failure = Failure::new(exit, text);
+            return Err(match unknown {
+                Some(unknown) => failure.hint(unknown),
+                None => failure,
+            });
         }
         Ok(exit)
+    }
+
+    /// After the answer that the method does not exist: a sentence for the publisher, if the caller
+    /// sees a method of this name. Then the error comes from the method server.
+    async fn find_unknown_local_name(&self, exit: Exit) -> Option<String> {
+        if exit != Exit::NotFound {
+            return None;
+        }
+        let query = MethodQuery {
+            name: Some(self.name.to_owned()),
+            ..MethodQuery::default()
+        };
+        let listed = self.client.methods(&query).await.ok()?;
+        let name = self.name;
+        (listed.count > 0).then(|| {
+            format!(
+                "the method server of `{name}` does not know this method; is `local_name` right?"
+            )
+        })
+    }
+
+    /// Prints the sentence for the publisher after the answers of a batch.
+    async fn explain_unknown(&self, entries: &[&RawValue]) -> Result<(), Failure> {
+        for entry in entries {
+            let exit = parse(entry.get().as_bytes())?.exit();
+            if exit == Exit::NotFound {
+                if let Some(unknown) = self.find_unknown_local_name(exit).await {
+                    eprintln!("hint: {unknown}");
+                }
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn batch(&self, bodies: Vec<CallBody>) -> Outcome {
@@ -132,8 +186,10 @@ impl Calls<'_> {
             let Some(answer) = self.send(body).await? else {
                 return Ok(Exit::Ok);
             };
-            let exit = exit_of(&parse_batch(&answer)?)?;
+            let entries = parse_batch(&answer)?;
+            let exit = exit_of(&entries)?;
             self.shell.output.raw(&answer)?;
+            self.explain_unknown(&entries).await?;
             return Ok(exit);
         }
         let (answers, failure) = self.send_all(bodies).await;
@@ -145,6 +201,7 @@ impl Calls<'_> {
         let notifications_only = answers.is_empty() && failure.is_none();
         if !notifications_only {
             self.print_entries(&entries)?;
+            self.explain_unknown(&entries).await?;
         }
         match failure {
             Some(failure) => Err(failure),
@@ -195,6 +252,13 @@ impl Calls<'_> {
         out.push(b']');
         self.shell.output.raw(&out)
     }
+}
+
+/// The method may still run, because this command does not cancel a call that was sent.
+fn timed_out(method: &str, within: Duration, error: &Error) -> Failure {
+    let seconds = within.as_secs_f64();
+    let what = format!("`{method}` did not answer within {seconds} s; it may still be running");
+    Failure::new(Exit::Timeout, what).why(error)
 }
 
 /// Exit code 3 if any entry is an error.

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use svc_core::registration::Registration;
-use svc_protocol::registration_file::without_text;
 
-use super::{ALL_UNREGISTERED, Names, Source, report_file_errors, script, warn};
+use super::{ALL_UNREGISTERED, Names, Source, script, warn};
 use crate::{
     commands::{Shell, own_script::on_plain_thread},
     exit::{Exit, Outcome},
@@ -19,18 +18,13 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
         let script = script::read(shell, file)?;
         let recorded = on_plain_thread(|| script::record(shell, &script, &names))?;
         let name = script.source.file;
+        let checked = recorded.check(&name, &names)?;
         let mut registration = recorded.registration.clone();
-        let mut checked = registration
-            .clone()
-            .check(&names.space, &names.owner)
-            .map_err(|violations| report_file_errors(&name, &without_text(&name, &violations)))?;
         recorded.retain(&mut registration.methods);
-        recorded.retain(&mut checked.methods);
         (name, registration, checked)
     } else {
         let source = Source::read(shell, file)?;
-        let registration = source.parse()?;
-        let checked = source.check(registration.clone(), &names)?;
+        let (registration, checked) = source.registration(&names)?;
         (source.name, registration, checked)
     };
     warn(&checked.warnings);

@@ -1,6 +1,6 @@
 //! Answers to the agent: one JSON-RPC response per line.
 
-use std::io::Write;
+use std::{io::Write, path::Path};
 
 use serde_json::json;
 use svc_protocol::jsonrpc::{
@@ -29,8 +29,9 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The error object, without the data that a handler attached.
-    pub fn to_object(&self) -> ErrorObject {
+    /// The error object, without the data that a handler attached. Callers may be other users, so the
+    /// object names a file by its path in the working `folder`, or not at all.
+    pub fn to_object(&self, folder: &Path) -> ErrorObject {
         match self {
             Self::MethodNotFound => RpcError::MethodNotFound.to_object(),
             Self::TimedOut {
@@ -47,17 +48,17 @@ impl Fault {
                 ),
                 json!({"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX}),
             ),
-            Self::Script(error) => of_script(error),
+            Self::Script(error) => of_script(error, folder),
         }
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    fn to_bytes(&self, folder: &Path) -> Vec<u8> {
         match self {
             Self::Script(ScriptError {
                 kind: ErrorKind::Rpc(fault),
                 ..
             }) => fault.to_json().into_bytes(),
-            _ => self.to_object().to_bytes(),
+            _ => self.to_object(folder).to_bytes(),
         }
     }
 
@@ -74,7 +75,7 @@ impl Fault {
     }
 }
 
-fn of_script(error: &ScriptError) -> ErrorObject {
+fn of_script(error: &ScriptError, folder: &Path) -> ErrorObject {
     let message = error.message.clone();
     match &error.kind {
         ErrorKind::Rpc(fault) => ErrorObject {
@@ -87,14 +88,27 @@ fn of_script(error: &ScriptError) -> ErrorObject {
         ErrorKind::HostCallLimit => internal(message, json!({"reason": "host_calls"})),
         ErrorKind::TimeLimit => internal(message, json!({"reason": "timeout"})),
         ErrorKind::Syntax | ErrorKind::Unsupported | ErrorKind::Exception | ErrorKind::Exit(_) => {
-            let place = error.place();
+            // The innermost frame in a file that may be shown.
+            let mut frames = error.frames.iter().rev().filter(|frame| !frame.is_gap());
+            let shown =
+                frames.find_map(|frame| Some((shown_file(&frame.file, folder)?, frame.line)));
             let data = json!({
                 "reason": "exception",
-                "file": place.map(|place| &place.file),
-                "line": place.map(|place| place.line),
+                "file": shown.map(|(file, _)| file),
+                "line": shown.map(|(_, line)| line),
             });
             internal(message, data)
         }
+    }
+}
+
+/// The path of a file in the working folder, relative to this folder. `None` for another file, whose
+/// path is private. A text that is no path, such as `<library notes>`, is unchanged.
+fn shown_file<'a>(file: &'a str, folder: &Path) -> Option<&'a str> {
+    let path = Path::new(file);
+    match path.is_absolute() {
+        true => path.strip_prefix(folder).ok()?.to_str(),
+        false => Some(file),
     }
 }
 
@@ -106,12 +120,12 @@ fn internal(message: String, data: serde_json::Value) -> ErrorObject {
     }
 }
 
-/// The response line for an outcome.
-pub fn line(outcome: &Result<String, Fault>, id: &str) -> Vec<u8> {
+/// The response line for an outcome. `folder` is the working folder.
+pub fn line(outcome: &Result<String, Fault>, id: &str, folder: &Path) -> Vec<u8> {
     let mut line = Vec::new();
     match outcome {
         Ok(result) => result_response(&mut line, result.as_bytes(), id),
-        Err(fault) => error_response(&mut line, &fault.to_bytes(), Some(id)),
+        Err(fault) => error_response(&mut line, &fault.to_bytes(folder), Some(id)),
     }
     line.push(b'\n');
     line
@@ -144,20 +158,51 @@ mod tests {
     use super::*;
 
     fn check(fault: Fault, expected: Value) {
-        let object: Value = serde_json::from_slice(&fault.to_bytes()).expect("JSON");
+        let bytes = fault.to_bytes(Path::new("/home/ann/lab"));
+        let object: Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!(object, expected);
     }
 
     fn failed(kind: ErrorKind) -> Fault {
+        failed_in(kind, &[("notes.py", 7)])
+    }
+
+    /// A failure with these frames, the outermost first.
+    fn failed_in(kind: ErrorKind, frames: &[(&str, u32)]) -> Fault {
         let mut error = ScriptError::bare(kind, "ValueError: no such note");
-        error.frames.push(Frame {
-            file: "notes.py".into(),
-            line: 7,
-            column: 1,
-            function: "get".into(),
-            source_line: None,
-        });
+        error.frames = frames
+            .iter()
+            .map(|(file, line)| Frame {
+                file: (*file).to_owned(),
+                line: *line,
+                column: 1,
+                function: "get".into(),
+                source_line: None,
+            })
+            .collect();
         Fault::Script(error)
+    }
+
+    #[test]
+    fn callers_get_no_path_outside_of_the_working_folder() {
+        let check_place = |frames: &[(&str, u32)], file: Value, line: Value| {
+            let expected = json!({"code": -32603, "message": "ValueError: no such note",
+                                  "data": {"reason": "exception", "file": file, "line": line}});
+            check(failed_in(ErrorKind::Exception, frames), expected);
+        };
+        let own = ("/home/ann/lab/src/notes.py", 7);
+        let other = ("/home/ann/shared/text.py", 9);
+        check_place(&[own], json!("src/notes.py"), json!(7));
+        check_place(&[own, other], json!("src/notes.py"), json!(7));
+        check_place(&[other], Value::Null, Value::Null);
+        check_place(
+            &[own, ("<library text>", 3)],
+            json!("<library text>"),
+            json!(3),
+        );
+        // The log has the whole path.
+        let log = failed_in(ErrorKind::Exception, &[other]).to_log();
+        assert!(log.expect("logged").contains("/home/ann/shared/text.py"));
     }
 
     #[test]
@@ -213,7 +258,9 @@ mod tests {
 
     #[test]
     fn ids_and_results_keep_their_bytes() {
-        let line = |outcome, id| String::from_utf8(line(&outcome, id)).expect("UTF-8");
+        let line = |outcome, id| {
+            String::from_utf8(line(&outcome, id, Path::new("/home/ann"))).expect("UTF-8")
+        };
         assert_eq!(
             line(Ok(r#"{"b":1,"a":9007199254740993}"#.into()), "\"x\""),
             "{\"jsonrpc\":\"2.0\",\"result\":{\"b\":1,\"a\":9007199254740993},\"id\":\"x\"}\n"

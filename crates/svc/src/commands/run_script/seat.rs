@@ -4,7 +4,11 @@
 //! A handler can at worst crash the worker of its seat. Then the seat answers with an error, and
 //! starts a new worker for the next job.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use svc_protocol::jsonrpc::{LINE_BYTES_MAX, Progress, progress_line};
 use svc_script::{
@@ -34,6 +38,7 @@ pub struct SeatContext {
     pub jobs: Jobs,
     pub worker: WorkerProgram,
     pub timeout_seconds: u32,
+    pub working_folder: PathBuf,
 }
 
 pub struct Seat {
@@ -68,11 +73,12 @@ impl Seat {
         while let Some(job) = self.shared.jobs.next().await {
             let outcome = self.serve(&job).await;
             if let Err(fault) = &outcome {
-                log(&job, fault);
+                log(&job, fault, &self.shared.working_folder);
             }
             let Some(id) = &job.id else { continue };
             // An error means that stdout is closed, which ends the method server.
-            let _ = self.answers.send(answers::line(&outcome, id)).await;
+            let line = answers::line(&outcome, id, &self.shared.working_folder);
+            let _ = self.answers.send(line).await;
         }
         if let Some(loaded) = self.worker.take() {
             loaded.worker.stop().await;
@@ -211,10 +217,10 @@ impl OpenLine {
 
 /// Prints a fault on stderr, which the agent keeps in the space's log. Faults that the caller's
 /// answer explains completely are printed only for notifications, which get no answer.
-fn log(job: &Job, fault: &Fault) {
+fn log(job: &Job, fault: &Fault, folder: &Path) {
     let text = match (fault.to_log(), &job.id) {
         (Some(text), _) => text,
-        (None, None) => fault.to_object().message,
+        (None, None) => fault.to_object(folder).message,
         (None, Some(_)) => return,
     };
     let mut name = job.method.clone();

@@ -105,6 +105,7 @@ impl MethodServer {
             jobs: Jobs::new(QUEUE_BYTES_MAX, JOBS_PER_WORKER * bounds.workers),
             worker: self.worker,
             timeout_seconds: bounds.timeout_seconds,
+            working_folder: self.setup.environment.working_folder.clone(),
         });
         let (answers, lines) = mpsc::channel(bounds.workers);
         let mut written = write_on_a_thread(lines);

@@ -48,7 +48,7 @@ mod tests {
     use std::fs;
 
     use svc_core::{SpaceName, UserName};
-    use svc_protocol::registration_file::parse_and_check;
+    use svc_protocol::registration_file::read_file;
 
     use super::*;
 
@@ -56,7 +56,7 @@ mod tests {
     fn the_registration_is_valid_and_the_setup_routes_every_method() {
         let space = SpaceName::parse("demo").expect("a name");
         let owner = UserName::parse("admin").expect("a name");
-        let checked = parse_and_check(METHODS_FILE, METHODS, &space, &owner).expect("valid");
+        let (_, checked) = read_file(METHODS_FILE, METHODS, &space, &owner).expect("valid");
         assert!(checked.warnings.is_empty());
         let (_, setup) = FILES[2];
         for method in checked.methods {

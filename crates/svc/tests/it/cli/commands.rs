@@ -112,6 +112,41 @@ async fn s4_3_each_outcome_has_its_exit_code() {
 }
 
 #[tokio::test]
+async fn a_method_that_its_method_server_does_not_know_is_an_error_of_the_method() {
+    let desk = Desk::new().await;
+    let unknown = r#"{"code":-32601,"message":"Method not found"}"#;
+    let expected =
+        "hint: the method server of `fail` does not know this method; is `local_name` right?\n";
+    let call = async |args: &[&str]| desk.svc().run(&[&["method", "call"], args].concat()).await;
+    let said = call(&["fail", unknown]).await.expect(3);
+    assert_eq!(said.json()["error"]["code"], -32601);
+    assert_eq!(said.stderr, expected);
+    let said = call(&["fail", unknown, "--result"]).await.expect(3);
+    assert!(
+        said.stdout.is_empty() && said.stderr.ends_with(expected),
+        "{said:?}"
+    );
+    let batch = format!("[{unknown},{unknown}]");
+    let said = call(&["fail", &batch, "--batch"]).await.expect(3);
+    assert_eq!(said.stderr, expected);
+    // A method that the caller does not see.
+    let said = call(&["missing", "{}"]).await.expect(5);
+    assert!(!said.stderr.contains("local_name"), "{}", said.stderr);
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_in_time_may_still_be_running() {
+    let desk = Desk::new().await;
+    let said = desk
+        .svc()
+        .run(&["method", "call", "never", "{}", "--timeout", "0.5"])
+        .await
+        .expect(8);
+    let expected = "error: `never` did not answer within 0.5 s; it may still be running\n";
+    assert!(said.stderr.starts_with(expected), "{}", said.stderr);
+}
+
+#[tokio::test]
 async fn s4_3_params_come_from_the_argument_or_stdin_and_pass_unchanged() {
     let desk = Desk::new().await;
     let raw = r#"{"b":9007199254740993,"a":1.10,"é":null}"#;

@@ -2,15 +2,21 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use svc_core::registration::Registration;
+use svc_core::registration::{CheckedRegistration, Registration};
 use svc_protocol::{
     agent_api::{Registered, Unregistered},
     document,
+    registration_file::{FileError, without_text},
 };
 use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
 
-use super::Names;
-use crate::commands::own_script::print_to_stderr;
+use crate::{
+    commands::{
+        methods::{Names, report_file_errors},
+        own_script::print_to_stderr,
+    },
+    exit::Failure,
+};
 
 /// The script's last registration, and which of its methods the script unregistered afterwards.
 pub struct RecordedRegistration {
@@ -53,6 +59,20 @@ impl RecordedRegistration {
             registration,
             methods,
         }
+    }
+
+    /// Checks the registration of a script. The result has no unregistered methods.
+    pub fn check(&self, file: &str, names: &Names) -> Result<CheckedRegistration, Failure> {
+        let checked = self.registration.clone().check(&names.space, &names.owner);
+        let mut checked = checked.map_err(|violations| {
+            let error = FileError {
+                warnings: self.registration.misspelled_keywords(),
+                ..without_text(file, &violations)
+            };
+            report_file_errors(file, &error)
+        })?;
+        self.retain(&mut checked.methods);
+        Ok(checked)
     }
 
     /// Removes unregistered methods from `list`, which must be in the order of the registration.
