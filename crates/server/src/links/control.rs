@@ -151,7 +151,7 @@ impl Links {
     }
 
     async fn register(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, register: Register) {
-        let checked = match self.publisher.admit(live) {
+        let checked = match self.publisher.admit(live, link) {
             Ok(()) => self.publisher.check(live, register).await,
             Err(refused) => Err(refused),
         };
