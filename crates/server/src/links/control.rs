@@ -174,7 +174,10 @@ impl Links {
         match registered {
             Ok(displaced) => self.displace(displaced).await,
             Err(refused) => {
-                info!(space.id = %live.id, space.name = %live.name, is_side = link.is_side(), "registration refused: {refused}");
+                // Beyond the limit, an agent decides how many lines there would be.
+                if !matches!(refused, RegistrationRejected::TooMany(_)) {
+                    info!(space.id = %live.id, space.name = %live.name, is_side = link.is_side(), "registration refused: {refused}");
+                }
                 let problem = refused.to_problem();
                 let _ = link.control(id, &Control::RegisterRefused { problem });
             }
