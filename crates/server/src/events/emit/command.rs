@@ -143,8 +143,9 @@ impl EmitCommand {
         Ok(())
     }
 
-    /// Removes old events to make room for an event that was just written, or refuses the event.
-    /// `bytes` is the size of all events of the owner.
+    /// Removes old texts of attempts and old events to make room for an event that was just written,
+    /// or refuses the event. A refused event removes nothing, because its transaction is rolled back.
+    /// `bytes` is the size of all events and texts of the owner.
     fn make_room(
         &self,
         tx: &mut Tx<'_>,
@@ -157,7 +158,8 @@ impl EmitCommand {
             server: self.storage.server_bytes,
         };
         let mut fits = bytes <= limits.owner;
-        if !fits && self.may_search {
+        let could_fit = usage::size_of(event) <= limits.owner;
+        if !fits && could_fit && self.may_search {
             let room = usage::make_room(tx, event.owner_id, event.id, limits)?;
             audit_lost(tx, &room.lost, "the owner's quota `event_bytes` is used up")?;
             fits = room.fits;
