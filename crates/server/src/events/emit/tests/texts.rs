@@ -1,9 +1,12 @@
 //! Large events of an owner whose stored bytes are used up by queued events and by texts of attempts.
 
 use svc_protocol::api::Attempt;
-use svc_store::deliveries;
+use svc_store::{Grouped, Tx, deliveries};
 
-use super::*;
+use super::{
+    super::{command::EmitCommand, searches::Searches},
+    *,
+};
 
 /// The counted bytes of the caller.
 async fn bytes(fixture: &Fixture) -> u64 {
@@ -62,4 +65,37 @@ async fn a_refused_emit_removes_no_text() {
         assert_eq!(bytes(&fixture).await, before);
         assert_eq!(fixture.stored().await.len(), 60);
     }
+}
+
+/// Many emits may wait for the same commit. Each search of them would delay the writes of all users.
+#[tokio::test]
+async fn emits_that_wait_together_search_once_if_there_is_no_room() {
+    let fixture = Fixture::with(None, storage(30_000));
+    add_sink(&fixture, sinks::owner_key(fixture.caller.user.id)).await;
+    for _ in 0..50 {
+        fixture.emit("x", json!({}), None).await.expect("emitted");
+    }
+    let searches = Arc::new(Searches::default());
+    let [first, second] = [(); 2].map(|()| {
+        let data = JsonText::from(&json!({ "text": "x".repeat(10_000) }));
+        let mut command = together::command(&fixture.caller, "x", (data, 0), None);
+        command.storage = storage(30_000);
+        command.searches = searches.clone();
+        command
+    });
+    let is_quota = |error: &EmitServiceError| matches!(error, EmitServiceError::Quota(_));
+    let run = |command: EmitCommand| {
+        let running = move |tx: &mut Tx<'_>| command.run_alone(tx).map(drop);
+        fixture.store.try_write(running)
+    };
+    let refused = run(first).await.expect_err("all events are queued");
+    assert!(is_quota(&refused), "{refused}");
+    // There is room now, but the second emit arrived before the first was refused.
+    let delivering = fixture.store.write(|tx| {
+        let sql = "UPDATE deliveries SET state = 'delivered'; UPDATE lanes SET depth = 0";
+        testing::execute_script(tx, sql)
+    });
+    delivering.await.expect("committed");
+    let refused = run(second).await.expect_err("no second search");
+    assert!(is_quota(&refused), "{refused}");
 }
