@@ -50,7 +50,9 @@ impl Links {
                 Control::Register(register) => {
                     Box::pin(self.register(&live, &link, id, *register)).await;
                 }
-                Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
+                Control::Log { lines, dropped } => {
+                    self.logs.append((live.owner, live.id), lines, dropped)
+                }
                 Control::Health {
                     current,
                     consecutive_failures,

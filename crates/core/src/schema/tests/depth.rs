@@ -12,7 +12,7 @@ const SMALL_STACK: usize = 1024 * 1024;
 const DEEPEST: usize = 80 + 127;
 
 /// Far beyond the bound of 250 nested groups.
-const REPEATED: usize = 10_000;
+const REPEATED: usize = 3_000;
 
 /// Everything that contains a schema or another value of any depth.
 const SHAPES: [fn(Value) -> Value; 12] = [

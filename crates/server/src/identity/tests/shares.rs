@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::{sync::oneshot, task::yield_now};
 
 use super::*;
-use crate::identity::change::Change;
+use crate::identity::Change;
 
 /// Lets every task run until it waits for the store.
 async fn settle() {
