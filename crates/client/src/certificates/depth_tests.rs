@@ -91,6 +91,14 @@ fn on_a_small_stack(work: impl FnOnce() + Send) {
     });
 }
 
+fn check(ca: Option<&str>, identity: Option<(&str, &str)>) -> Result<(), TlsSettingsError> {
+    check_tls_settings(TlsSettings {
+        ca,
+        identity,
+        http2: false,
+    })
+}
+
 #[test]
 fn deeply_nested_certificates_and_keys_do_not_overflow_the_stack() {
     on_a_small_stack(|| {
@@ -103,13 +111,6 @@ fn deeply_nested_certificates_and_keys_do_not_overflow_the_stack() {
             );
             assert_eq!(end(&CertificateDer::from(any.clone())), None);
             for certificate in [pem("CERTIFICATE", &whole), pem("CERTIFICATE", &any)] {
-                let check = |ca, identity| {
-                    check_tls_settings(TlsSettings {
-                        ca,
-                        identity,
-                        http2: false,
-                    })
-                };
                 let _ = check(Some(&certificate), None);
                 for label in ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"] {
                     let key = pem(label, &any);

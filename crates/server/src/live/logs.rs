@@ -125,10 +125,10 @@ impl Logs {
             };
             log.bytes -= oldest.line.line.len();
         }
-        let (owner, now) = (log.owner, log.bytes);
-        self.bytes = self.bytes + now - before;
+        let (owner, after) = (log.owner, log.bytes);
+        self.bytes = self.bytes + after - before;
         let of_owner = self.owners.entry(owner).or_default();
-        *of_owner = *of_owner + now - before;
+        *of_owner = *of_owner + after - before;
     }
 
     /// Removes logs until at most `total` bytes are left. Keeps the log of one space, unless it is
