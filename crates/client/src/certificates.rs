@@ -298,4 +298,6 @@ fn time(at: UnixTime) -> Timestamp {
 }
 
 #[cfg(test)]
+mod depth_tests;
+#[cfg(test)]
 mod tests;

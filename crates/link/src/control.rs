@@ -230,6 +230,8 @@ pub fn control_frame(id: u64, control: &Control) -> Frame {
 
 #[cfg(test)]
 mod tests {
+    use svc_protocol::jsonrpc::JSON_DEPTH_MAX;
+
     use super::*;
 
     #[test]
@@ -238,5 +240,39 @@ mod tests {
         assert_eq!(reason, r#""reconnect""#);
         let newer = r#"{"type":"goodbye","reason":"some_newer_reason"}"#;
         assert!(serde_json::from_str::<Control>(newer).is_err());
+    }
+
+    /// A registration whose schema makes the message nest this deeply.
+    fn register_of_depth(depth: usize) -> String {
+        // The message, the registration, its list of methods, the method, the schema.
+        let inside = depth - 5;
+        let value = format!("{}{}", "[".repeat(inside), "]".repeat(inside));
+        format!(
+            r#"{{"generation":1,"registration":{{"server":{{"command":"x"}},"methods":[
+                {{"name":"a","description":"a","params_schema":{{"default":{value}}}}}]}},"type":"register"}}"#
+        )
+    }
+
+    /// An overflow would end the test process. Control messages are read on threads of tokio, which
+    /// have a stack of 2 MiB. Unoptimised builds have the largest stack frames.
+    #[test]
+    fn messages_at_and_beyond_the_bound_of_their_depth_do_not_overflow_the_stack() {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().stack_size(1024 * 1024);
+            let reading = || {
+                let read = |depth| serde_json::from_str::<Control>(&register_of_depth(depth));
+                let deepest = read(JSON_DEPTH_MAX).expect("a registration");
+                assert!(matches!(deepest, Control::Register(_)));
+                drop(control_frame(1, &deepest));
+                for depth in [JSON_DEPTH_MAX + 1, 2 * JSON_DEPTH_MAX, 100_000] {
+                    assert!(read(depth).is_err(), "{depth}");
+                }
+                for open in ["[", "{\"a\":", "{\"type\":"] {
+                    assert!(serde_json::from_str::<Control>(&open.repeat(100_000)).is_err());
+                }
+            };
+            let running = thread.spawn_scoped(scope, reading).expect("a thread");
+            running.join().expect("the messages are read");
+        });
     }
 }

@@ -4,6 +4,8 @@
 //! the folder, checks the opened folder, and works relative to its handle. No user can replace
 //! the folder between the check and its use.
 
+mod files;
+
 use std::{
     fs::{self, DirBuilder, File},
     io::{self, Read, Write},
@@ -59,6 +61,21 @@ pub enum FolderError {
         mode: u32,
         change: &'static str,
     },
+    #[error(
+        "the file `{}` belongs to user id {owner}, who could change it, and you are {user}; remove it, give it to user id {user} with `chown`, or run this command as its owner",
+        path.display()
+    )]
+    ForeignFile {
+        path: PathBuf,
+        owner: u32,
+        user: u32,
+    },
+    #[error(
+        "other users can write the file `{}` (mode {mode:04o}); check its contents, then run `chmod go-w {}`",
+        path.display(),
+        path.display()
+    )]
+    FileOthersCanWrite { path: PathBuf, mode: u32 },
     /// Such as `/tmp`, or a volume in memory of a container.
     #[error(
         "other users can write the folder `{}` of root (mode {mode:04o}); choose a new folder inside it, which svc creates with access for you only",

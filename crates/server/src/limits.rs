@@ -7,7 +7,7 @@
 //! | requests of a user that change something, per second | [`RateLimit`] | `changes_per_second`, 50 by default, with a burst of `changes_burst` |
 //! | tests of sinks by a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
-//! | registrations of a user's spaces per minute | [`MinuteLimit`] | `registrations_per_minute`, 600 by default |
+//! | registrations of a user's spaces per minute | [`RegistrationLimit`] | `registrations_per_minute`, 600 by default |
 //! | failed logins of a user at an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
 //! | requests of an address about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
@@ -32,6 +32,7 @@ mod count_use;
 mod login_limit;
 mod minute_limit;
 mod rate_limit;
+mod registration_limit;
 
 pub use address_limit::AddressLimit;
 pub use answer_hold::{AnswerHold, UNCOUNTED_BYTES_MAX, charge_reply};
@@ -40,6 +41,7 @@ pub use count_use::CountUse;
 pub use login_limit::{LoginLimit, LoginPolicy, LoginRefused, network};
 pub use minute_limit::{MinuteLimit, OverMinuteLimit};
 pub use rate_limit::{OverLimit, RateLimit, RateUse};
+pub use registration_limit::RegistrationLimit;
 
 /// The maximum number of users in a report to the other servers of the zone, for each limit.
 const USES_MAX: usize = 1_000;

@@ -9,10 +9,12 @@ use std::{
 
 use svc_private::{FolderError, FolderKind, OwnFolder, own_folder};
 
-use super::error::OpenError;
+use super::{DATABASE_FILE, error::OpenError};
 
 /// Locked while a server runs. The file itself is never removed.
 const LOCK_FILE: &str = "svc.lock";
+/// The files that SQLite opens by their names.
+const DATABASE_FILES: [&str; 3] = [DATABASE_FILE, "svc.db-wal", "svc.db-shm"];
 
 /// Holds the lock of the data folder until dropped. The operating system releases the lock of a
 /// process that was killed.
@@ -22,7 +24,8 @@ pub struct FolderLock {
 }
 
 impl FolderLock {
-    /// Fails at once if another process holds the folder, or if other users can change it.
+    /// Fails at once if another process holds the folder, or if other users can change the folder or
+    /// its database.
     pub fn acquire(folder: &Path) -> Result<Self, OpenError> {
         let lock_error = |source| OpenError::Lock {
             path: folder.to_owned(),
@@ -33,6 +36,9 @@ impl FolderLock {
             Err(FolderError::Io { error, .. }) => return Err(lock_error(error)),
             Err(refusal) => return Err(refusal.into()),
         };
+        for name in DATABASE_FILES {
+            own.check_file(name)?;
+        }
         let file = own.open_lock(LOCK_FILE).map_err(lock_error)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),

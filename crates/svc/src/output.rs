@@ -92,14 +92,7 @@ impl Output {
 
     /// Prints a document for programs: as YAML, or as JSON.
     pub fn data(&self, document: &impl Serialize) -> Outcome {
-        let text = if self.format == Format::Yaml {
-            // Convert to a JSON value first: the YAML writer does not accept raw JSON text.
-            let document = serde_json::to_value(document).map_err(unwritable)?;
-            serde_saphyr::to_string(&document).map_err(unwritable)?
-        } else {
-            serde_json::to_string_pretty(document).map_err(unwritable)?
-        };
-        self.raw(text.as_bytes())?;
+        self.raw(to_text(self.format, document)?.as_bytes())?;
         Ok(Exit::Ok)
     }
 
@@ -139,6 +132,16 @@ impl Output {
         }
         write(&out)
     }
+}
+
+/// A document as YAML, or as JSON.
+fn to_text(format: Format, document: &impl Serialize) -> Result<String, Failure> {
+    if format != Format::Yaml {
+        return serde_json::to_string_pretty(document).map_err(unwritable);
+    }
+    // Convert to a JSON value first: the YAML writer does not accept raw JSON text.
+    let document = serde_json::to_value(document).map_err(unwritable)?;
+    serde_saphyr::to_string(&document).map_err(unwritable)
 }
 
 fn unwritable(error: impl Display) -> Failure {

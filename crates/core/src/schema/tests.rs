@@ -2,6 +2,8 @@ use serde_json::json;
 
 use super::*;
 
+mod depth;
+
 #[test]
 fn s2_1_well_formed_schemas_pass() {
     for schema in [

@@ -177,3 +177,83 @@ fn a_folder_that_is_exchanged_after_its_check_is_not_written() {
     folder.remove("file").expect("removed");
     assert!(names(&moved).is_empty());
 }
+
+/// A folder with this mode, which holds a file with that mode.
+fn file_in(root: &TempDir, folder_mode: u32, file_mode: u32) -> OwnFolder {
+    let path = folder_with_mode(root, folder_mode);
+    fs::write(path.join("file"), "text").expect("written");
+    set_mode(&path.join("file"), file_mode);
+    OwnFolder::open(&path, Chosen).expect("opened")
+}
+
+#[test]
+fn a_file_that_other_users_can_write_is_refused() {
+    for (folder_mode, file_mode, is_used) in [
+        (0o755, 0o600, true),
+        (0o755, 0o644, true),
+        (0o755, 0o664, false),
+        (0o755, 0o646, false),
+        (0o750, 0o660, false),
+        // No other user can enter the folder.
+        (0o700, 0o666, true),
+    ] {
+        let root = root();
+        let folder = file_in(&root, folder_mode, file_mode);
+        let checked = folder.check_file("file").map_err(|error| error.to_string());
+        assert_eq!(checked.is_ok(), is_used, "{folder_mode:o} {file_mode:o}");
+        if let Err(refusal) = checked {
+            let path = folder.path().join("file");
+            let change = format!("chmod go-w {}", path.display());
+            assert!(refusal.contains(&change), "{refusal}");
+            assert!(refusal.contains(&format!("{file_mode:04o}")), "{refusal}");
+            set_mode(&path, file_mode & !0o022);
+            folder.check_file("file").expect("used after the change");
+        }
+        folder.check_file("none").expect("a missing file");
+    }
+}
+
+#[test]
+fn the_target_of_a_link_to_a_file_is_checked() {
+    let root = root();
+    let folder = file_in(&root, 0o700, 0o600);
+    let target = root.path().join("target");
+    symlink(&target, folder.path().join("link")).expect("a link");
+    folder.check_file("link").expect("a missing target");
+    fs::write(&target, "text").expect("written");
+    set_mode(&target, 0o666);
+    let refusal = folder.check_file("link").expect_err("refused");
+    assert!(refusal.to_string().contains("(mode 0666)"), "{refusal}");
+    set_mode(&target, 0o600);
+    folder.check_file("link").expect("used");
+}
+
+#[test]
+fn a_file_of_another_user_is_refused() {
+    let root = root();
+    let folder = file_in(&root, 0o755, 0o600);
+    let checked = folder.check_file_as("file", STRANGER);
+    if own_uid() != 0 {
+        let refusal = checked.expect_err("foreign").to_string();
+        assert!(refusal.contains("you are 54321"), "{refusal}");
+        return;
+    }
+    checked.expect("a file of root");
+    // Kubernetes makes the files of a volume writable for the group of the process.
+    set_mode(&folder.path().join("file"), 0o660);
+    let shared = folder.check_file_as("file", STRANGER);
+    shared.expect("writable for the group that root chose");
+    folder
+        .check_file("file")
+        .expect_err("root has no such group");
+    let file = folder.path().join("file");
+    chown(&file, Some(STRANGER), None).expect("given away");
+    let refusal = folder.check_file("file").expect_err("foreign").to_string();
+    assert!(refusal.contains("belongs to user id 54321"), "{refusal}");
+    let link = folder.path().join("link");
+    symlink("/dev/null", &link).expect("a link");
+    lchown(&link, Some(STRANGER), None).expect("given away");
+    folder
+        .check_file("link")
+        .expect_err("the owner of a link chooses its target");
+}

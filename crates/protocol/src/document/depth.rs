@@ -59,8 +59,16 @@ fn closes(opened: TokenKind, closing: TokenKind) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
+    use svc_core::{SpaceName, UserName, registration::Registration};
 
-    use crate::document::read_toml;
+    use crate::{
+        document::{read_exact_json, read_json, read_record, read_toml},
+        jsonrpc::JSON_DEPTH_MAX,
+        registration_file::{parse, parse_and_check},
+    };
+
+    /// Threads of tokio have 2 MiB. Unoptimised builds have the largest stack frames.
+    const SMALL_STACK: usize = 512 * 1024;
 
     /// Keys inside inline tables inside keys: the parser's own limits permit thousands of levels.
     fn nested(tables: usize, parts: usize) -> String {
@@ -71,7 +79,7 @@ mod tests {
 
     fn on_a_small_stack(work: impl FnOnce() + Send) {
         std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().stack_size(512 * 1024);
+            let thread = std::thread::Builder::new().stack_size(SMALL_STACK);
             let running = thread.spawn_scoped(scope, work).expect("a thread");
             running.join().expect("the work succeeds");
         });
@@ -97,6 +105,62 @@ mod tests {
                 "a=[}".repeat(20_000),
             ] {
                 assert!(read_toml::<Value>(&text).is_err());
+            }
+        });
+    }
+
+    /// A registration with a schema below a header of this many parts.
+    fn registration(parts: usize, tables: usize) -> String {
+        let header = format!("methods.params_schema{}", ".a".repeat(parts - 2));
+        format!(
+            "[server]\ncommand = 'x'\n[[methods]]\nname = 'a'\ndescription = 'a'\n[{header}]\n{}\n",
+            nested(tables, 4)
+        )
+    }
+
+    #[test]
+    fn a_registration_at_the_bound_is_read_and_a_deeper_one_is_refused() {
+        on_a_small_stack(|| {
+            let (space, owner) = (SpaceName::parse("lab"), UserName::parse("ann"));
+            let (space, owner) = (space.expect("a name"), owner.expect("a name"));
+            let deepest = registration(78, 31);
+            assert!(parse("svc.toml", &deepest).is_ok());
+            let refused = parse_and_check("svc.toml", &deepest, &space, &owner);
+            let refused = refused.expect_err("the schema is too deep").to_string();
+            assert!(refused.contains("more than 64 levels"), "{refused}");
+            for deeper in [
+                registration(78, 32),
+                registration(1_000, 31),
+                registration(78, 5_000),
+            ] {
+                assert!(parse("svc.toml", &deeper).is_err());
+            }
+            // The error names the position of a deep value, so it is looked up.
+            let wrong = deepest.replace("params_schema", "groups");
+            assert!(parse("svc.toml", &wrong).is_err());
+        });
+    }
+
+    #[test]
+    fn json_at_the_bound_is_read_and_a_deeper_text_is_refused() {
+        let lists: fn(usize) -> String =
+            |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let objects: fn(usize) -> String =
+            |depth| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        on_a_small_stack(|| {
+            for nested in [lists, objects] {
+                let deepest = nested(JSON_DEPTH_MAX);
+                assert!(read_json::<Value>(deepest.as_bytes()).is_ok());
+                assert!(read_record::<Value>(deepest.as_bytes()).is_ok());
+                assert!(read_exact_json::<Value>(deepest.as_bytes()).is_ok());
+                assert!(read_json::<Registration>(deepest.as_bytes()).is_err());
+                for depth in [JSON_DEPTH_MAX + 1, 2 * JSON_DEPTH_MAX, 100_000] {
+                    let deeper = nested(depth);
+                    assert!(read_json::<Value>(deeper.as_bytes()).is_err());
+                    assert!(read_record::<Value>(deeper.as_bytes()).is_err());
+                    assert!(read_exact_json::<Value>(deeper.as_bytes()).is_err());
+                    assert!(read_json::<Registration>(deeper.as_bytes()).is_err());
+                }
             }
         });
     }

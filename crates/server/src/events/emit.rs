@@ -9,12 +9,12 @@
 //! [`Emitter::owner`] checks the owner's permission.
 
 mod command;
+mod searches;
 #[cfg(test)]
 mod tests;
 mod traced;
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -22,7 +22,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
 use svc_clock::Clock;
 use svc_core::{
     EventId, Permission, SourceId, SpaceId, UserId,
@@ -39,6 +38,7 @@ use tokio_util::task::TaskTracker;
 pub use self::command::ScheduledRun;
 use self::{
     command::{EmitCommand, EmitOutcome, IdempotencyKey},
+    searches::Searches,
     traced::TracedEmit,
 };
 use super::{dispatch::DispatchResult, hub::Hub};
@@ -126,11 +126,6 @@ const LANES_PER_EMIT: usize = 4;
 /// The number of drops of an event at no extra cost. Each further drop costs as much as one emit,
 /// because it writes an audit entry.
 const DROPS_FREE: usize = 4;
-/// For this long after an emit of a user was refused because of `event_bytes`, further emits of the
-/// user do not search for removable events.
-const SEARCH_PAUSE: Duration = Duration::from_secs(1);
-/// When this many refusals are remembered, the expired ones are removed.
-const REFUSALS_MAX: usize = 1_000;
 
 /// How long an emit waits for its commit in a zone. A commit that takes longer usually waits for a
 /// standby that is down. The limit is longer than the time for which a frozen server can hold the
@@ -179,8 +174,7 @@ pub struct Emitter {
     limit: Arc<RateLimit>,
     storage: StorageLimits,
     traces: Arc<Traces>,
-    /// For each user, when an emit was last refused because of `event_bytes`.
-    refused_at: Arc<Mutex<HashMap<UserId, Instant>>>,
+    searches: Arc<Searches>,
     /// Emits in progress. They continue if the caller disconnects, so that the hub is notified.
     tasks: TaskTracker,
     /// Number of emits in progress that have waited for longer than [`COMMIT_WAIT_MAX`].
@@ -205,7 +199,7 @@ impl Emitter {
             limit: Arc::new(RateLimit::new(per_second)),
             storage,
             traces,
-            refused_at: Arc::default(),
+            searches: Arc::default(),
             tasks: TaskTracker::new(),
             overdue: Arc::default(),
         }
@@ -327,13 +321,11 @@ impl Emitter {
             .take(caller.user.id, 1, Instant::now())
             .map_err(EmitServiceError::OverLimit)?;
         let (store, hub) = (self.store.clone(), self.hub.clone());
-        let (limit, refused_at, user) =
-            (self.limit.clone(), self.refused_at.clone(), caller.user.id);
+        let (limit, user) = (self.limit.clone(), caller.user.id);
         let storage = StorageLimits {
             quotas: caller.user.quotas(&self.storage.quotas),
             ..self.storage
         };
-        let may_search = self.may_search(user);
         let command = EmitCommand {
             directory: self.directory.clone(),
             clock: self.clock.clone(),
@@ -342,16 +334,10 @@ impl Emitter {
             key,
             run,
             storage,
-            may_search,
+            searches: self.searches.clone(),
         };
         let task = self.tasks.spawn(async move {
-            let written = store.write_grouped(command);
-            let outcome = written.await.inspect_err(|error| {
-                if matches!(error, EmitServiceError::Quota(_)) && may_search {
-                    refused_at.lock().insert(user, Instant::now());
-                }
-            })?;
-            Ok(match outcome {
+            Ok(match store.write_grouped(command).await? {
                 EmitOutcome::New(event, dispatched) => {
                     limit.charge(user, extra_cost(&dispatched), Instant::now());
                     hub.committed(std::slice::from_ref(&event));
@@ -387,18 +373,6 @@ impl Emitter {
             }
         };
         emitted.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
-    }
-
-    /// Whether this emit may search for removable events. False shortly after a search that found
-    /// too few of them, because the search is the most expensive part of an emit.
-    fn may_search(&self, user: UserId) -> bool {
-        let mut refused_at = self.refused_at.lock();
-        if refused_at.len() >= REFUSALS_MAX {
-            refused_at.retain(|_, at| at.elapsed() < SEARCH_PAUSE);
-        }
-        refused_at
-            .get(&user)
-            .is_none_or(|at| at.elapsed() >= SEARCH_PAUSE)
     }
 
     /// Waits for all emits in progress, also those whose callers have disconnected.

@@ -160,6 +160,9 @@ fn read_or_create(
         path: path.clone(),
         source,
     };
+    let folder = OwnFolder::open(data_dir, FolderKind::Chosen);
+    let checked = folder.and_then(|folder| folder.check_file(KEY_FILE));
+    checked.map_err(|refusal| file_error(refusal.into()))?;
     let text = match fs::read_to_string(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             create(data_dir, new_key).map_err(file_error)?;

@@ -21,7 +21,7 @@ use svc_clock::Clock;
 use svc_core::{Quotas, SpaceId, Timestamp, UserId};
 use svc_protocol::api::Group;
 use svc_store::{
-    Store, StoreError, Tx, agent_tokens,
+    Store, StoreError, Tx, UserPermits, agent_tokens,
     audit::{self, Entry},
     records,
     zone_changes::{self, ZoneChange},
@@ -35,6 +35,12 @@ use super::{
     directory::{Directory, DirectoryChange, Snapshot, UserRecords},
 };
 use crate::records::RecordError;
+
+/// The maximum number of changes that wait for the writer of the store or run, of one user and of
+/// all users. The store runs writes in the order of their arrival, so a user with hundreds of
+/// requests at once would delay the writes of all others.
+const CHANGES_PER_USER_MAX: usize = 8;
+const CHANGES_MAX: usize = 512;
 
 /// The records that a change affects, of those that servers hold in memory.
 #[derive(Clone, Debug, Default)]
@@ -150,6 +156,7 @@ pub struct Writer {
     pending: Arc<Mutex<Affected>>,
     /// Changes in progress. They complete even if their request is dropped.
     changes: TaskTracker,
+    permits: Arc<UserPermits>,
 }
 
 impl Writer {
@@ -162,6 +169,7 @@ impl Writer {
             refreshing: Arc::default(),
             pending: Arc::default(),
             changes: TaskTracker::new(),
+            permits: Arc::new(UserPermits::new(CHANGES_PER_USER_MAX, CHANGES_MAX)),
         }
     }
 
@@ -171,14 +179,17 @@ impl Writer {
     }
 
     /// Makes a change on behalf of a caller. `work` is one transaction. When this returns `Ok`, the
-    /// change is durable, and in effect on this server.
+    /// change is durable, and in effect on this server. Waits while many changes of the user wait
+    /// for the store.
     pub async fn change<T: Send + 'static>(
         &self,
         caller: &Caller,
         work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T, RecordError> + Send + 'static,
     ) -> Result<T, RecordError> {
         let (caller, quotas) = (caller.clone(), self.quotas);
+        let permit = self.permits.enter(caller.user.id).await?;
         self.change_as_server(move |change| {
+            let _permit = permit;
             let now = change.now;
             let caller = resolve(change, &caller, now)?;
             let done = work(change, &caller)?;

@@ -4,6 +4,7 @@ mod authenticate;
 mod groups_and_roles;
 mod login;
 mod repeated_checks;
+mod shares;
 mod sign_in;
 mod users;
 

@@ -3,7 +3,7 @@
 //! - tests, backtests and replays of sinks, because they may send to any address or read much of
 //!   the history;
 //! - runs of scripts by hand, because each run occupies a worker;
-//! - registrations of a user's spaces, because each one may change the lists of all users;
+//! - registrations of a user's spaces, through [`RegistrationLimit`](super::RegistrationLimit);
 //! - codes of devices, because a user could guess them;
 //! - log lines about failed connections of webhooks.
 

@@ -50,7 +50,9 @@ impl Links {
                 Control::Register(register) => {
                     Box::pin(self.register(&live, &link, id, *register)).await;
                 }
-                Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
+                Control::Log { lines, dropped } => {
+                    self.logs.append((live.owner, live.id), lines, dropped);
+                }
                 Control::FlushLog => {
                     let _ = link.control(id, &Control::LogFlushed);
                 }
@@ -154,7 +156,7 @@ impl Links {
     }
 
     async fn register(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, register: Register) {
-        let checked = match self.publisher.admit(live) {
+        let checked = match self.publisher.admit(live, link) {
             Ok(()) => self.publisher.check(live, register).await,
             Err(refused) => Err(refused),
         };
@@ -177,7 +179,10 @@ impl Links {
         match registered {
             Ok(displaced) => self.displace(displaced).await,
             Err(refused) => {
-                info!(space.id = %live.id, space.name = %live.name, is_side = link.is_side(), "registration refused: {refused}");
+                // Beyond the limit, an agent decides how many lines there would be.
+                if !matches!(refused, RegistrationRejected::TooMany(_)) {
+                    info!(space.id = %live.id, space.name = %live.name, is_side = link.is_side(), "registration refused: {refused}");
+                }
                 let problem = refused.to_problem();
                 let _ = link.control(id, &Control::RegisterRefused { problem });
             }

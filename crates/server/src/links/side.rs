@@ -159,6 +159,7 @@ impl Links {
             .ticket
             .clone()
             .ok_or(RegistrationRejected::Ticket)?;
+        self.publisher.admit(live, link)?;
         let place = register.place.ok_or(RegistrationRejected::Ticket)?;
         let checked = self.publisher.check_accepted(live, register).await?;
         let generation = checked.generation();

@@ -2,7 +2,10 @@
 
 use std::{
     hash::{DefaultHasher, Hasher},
-    sync::{Arc, atomic::AtomicU32},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -40,6 +43,8 @@ pub struct Link {
     learns_servers: bool,
     /// Whether the agent can make another server its home while this link is up.
     moves_home: bool,
+    /// Whether the agent has registered on this link.
+    has_registered: AtomicBool,
     /// Hashes users to numbers that reveal nothing about them. For one space, every server of the
     /// zone gives a user the same number, so that the agent lets users take turns across all its
     /// links.
@@ -83,6 +88,7 @@ impl Link {
             is_side: setup.is_side,
             learns_servers: setup.learns_servers,
             moves_home: setup.moves_home,
+            has_registered: AtomicBool::new(false),
             numbers,
             calls: Mutex::default(),
             answers: setup.answers,
@@ -109,6 +115,11 @@ impl Link {
 
     pub fn moves_home(&self) -> bool {
         self.moves_home
+    }
+
+    /// Whether this is the first registration on this link. True once.
+    pub fn take_first_registration(&self) -> bool {
+        !self.has_registered.swap(true, Ordering::Relaxed)
     }
 
     pub fn names_users(&self) -> bool {

@@ -49,8 +49,6 @@ pub struct LiveSpace {
     taken_over: Mutex<Option<(String, u32)>>,
     /// Why the space has no registration, as its agent reported.
     registration_error: Mutex<Option<String>>,
-    /// Whether the space has registered since this server began to hold it.
-    has_registered: AtomicBool,
     restarts: Mutex<Restarts>,
     /// Limits how often the space may announce a change of its health.
     pub health_pace: Mutex<HealthPace>,
@@ -71,16 +69,10 @@ impl LiveSpace {
             is_side: AtomicBool::new(false),
             taken_over: Mutex::default(),
             registration_error: Mutex::default(),
-            has_registered: AtomicBool::new(false),
             restarts: Mutex::default(),
             health_pace: Mutex::default(),
             transition: Arc::default(),
         }
-    }
-
-    /// Whether this is the first registration since this server began to hold the space. True once.
-    pub fn take_first_registration(&self) -> bool {
-        !self.has_registered.swap(true, Ordering::Relaxed)
     }
 
     pub fn link(&self) -> Option<Arc<Link>> {

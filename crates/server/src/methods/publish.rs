@@ -17,8 +17,8 @@ use super::registry::{Conflict, Definition, Publication, Registry};
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::Directory,
-    limits::{MinuteLimit, OverMinuteLimit},
-    live::LiveSpace,
+    limits::{OverMinuteLimit, RegistrationLimit},
+    live::{Link, LiveSpace},
 };
 
 pub struct Publisher {
@@ -29,8 +29,16 @@ pub struct Publisher {
     pub quotas: Quotas,
     /// Checks registrations, and parses large messages of agents.
     pub compute: FairPool,
-    /// Limits the registrations of an owner: each one may change the tools of all users.
-    pub pace: MinuteLimit,
+    pub limits: RegistrationLimits,
+}
+
+/// The limits on the registrations of an owner's spaces. They are separate, so that registrations
+/// at other servers of the zone never keep an agent from registering with its home server.
+pub struct RegistrationLimits {
+    /// Registrations on home links.
+    home: RegistrationLimit,
+    /// Registrations on side links.
+    side: RegistrationLimit,
 }
 
 /// A registration that is valid by itself. It may still conflict with other registrations.
@@ -95,6 +103,15 @@ impl RegistrationRejected {
     }
 }
 
+impl RegistrationLimits {
+    pub fn new(per_minute: usize) -> Self {
+        Self {
+            home: RegistrationLimit::new(per_minute),
+            side: RegistrationLimit::new(per_minute),
+        }
+    }
+}
+
 impl CheckedPublication {
     pub fn subscriptions(&self) -> Vec<Subscription> {
         let methods = self.publication.methods.iter();
@@ -118,14 +135,14 @@ impl CheckedPublication {
 }
 
 impl Publisher {
-    /// Counts a registration against the limit of the owner. The first registration of a space that
-    /// this server did not hold is not counted: after a restart of the server, all spaces of an
-    /// owner register again at the same time.
-    pub fn admit(&self, space: &LiveSpace) -> Result<(), RegistrationRejected> {
-        if space.take_first_registration() {
-            return Ok(());
-        }
-        let taken = self.pace.take(space.owner, Instant::now());
+    /// Counts a registration against the limit of the owner, before any work for it.
+    pub fn admit(&self, space: &LiveSpace, link: &Link) -> Result<(), RegistrationRejected> {
+        let limit = match link.is_side() {
+            true => &self.limits.side,
+            false => &self.limits.home,
+        };
+        let is_first = link.take_first_registration();
+        let taken = limit.take((space.owner, space.id), is_first, Instant::now());
         taken.map_err(RegistrationRejected::TooMany)
     }
 

@@ -35,6 +35,12 @@ pub fn own_id(data_dir: &Path) -> Result<ServerId, ServerIdError> {
 /// The id of the server with this data folder; `None` if the folder has no id.
 pub(crate) fn find_id(data_dir: &Path) -> Result<Option<ServerId>, ServerIdError> {
     let path = data_dir.join(FILE);
+    let folder = OwnFolder::open(data_dir, FolderKind::Chosen);
+    let checked = folder.and_then(|folder| folder.check_file(FILE));
+    if let Err(refusal) = checked {
+        let source = refusal.into();
+        return Err(ServerIdError::File { path, source });
+    }
     match fs::read_to_string(&path) {
         Ok(text) => match text.trim().parse() {
             Ok(id) => Ok(Some(id)),

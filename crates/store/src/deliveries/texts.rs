@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::LaneId;
+use svc_core::{LaneId, event::PAYLOAD_BYTES_MAX};
 use svc_protocol::api::{Attempt, Exchange};
 
 use crate::{
@@ -14,11 +14,17 @@ use crate::{
     value::Value,
 };
 
-/// The maximum number of deliveries whose texts one call of [`remove_oldest`] removes. If this
-/// frees too little, the caller also removes old events.
+/// The maximum number of deliveries whose texts one call of [`remove_oldest`] removes to free more
+/// than the needed bytes.
 const REMOVED_MAX: usize = 500;
+/// The maximum number of deliveries whose texts one call of [`remove_oldest`] removes. Their texts
+/// have at least the bytes of the largest event, even if each delivery has one text of one byte.
+const NEEDED_REMOVED_MAX: usize = 5_000;
+const _: () = assert!(NEEDED_REMOVED_MAX * OVERHEAD > PAYLOAD_BYTES_MAX + 1_024);
 /// How many deliveries of each lane [`remove_oldest`] looks at in one step.
 const STEP: u32 = 8;
+/// How many deliveries of all lanes [`remove_oldest`] looks at in one step.
+const STEP_ROWS: u32 = 500;
 /// Bytes counted for an attempt with a text, in addition to the texts: its other columns. An
 /// attempt without any text is not counted: only a successful one has none, so a delivery has at
 /// most one.
@@ -159,37 +165,42 @@ pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreE
     Ok(())
 }
 
-/// Removes the texts of the oldest deliveries of an owner until this many bytes are freed, but of at
-/// most [`REMOVED_MAX`] deliveries. The last attempt of each delivery stays, with the start of its
-/// error.
+/// Removes the texts of the oldest deliveries of an owner until the `wanted` bytes are freed, but of
+/// at most [`REMOVED_MAX`] deliveries, or more if the `needed` bytes require it. The last attempt of
+/// each delivery stays, with the start of its error.
 pub(crate) fn remove_oldest(
     tx: &mut Tx<'_>,
     owner_key: &str,
-    bytes: u64,
+    needed: u64,
+    wanted: u64,
 ) -> Result<(), StoreError> {
-    let (mut left, mut removed) = (bytes, 0);
-    while left > 0 && removed < REMOVED_MAX {
+    let is_done = |freed: u64, removed: usize| match freed < needed {
+        true => removed >= NEEDED_REMOVED_MAX,
+        false => freed >= wanted || removed >= REMOVED_MAX,
+    };
+    let (mut freed, mut removed) = (0, 0);
+    while !is_done(freed, removed) {
         // Reads only the oldest counted deliveries of each lane: a lane may have thousands.
         let oldest = tx.query(
             "SELECT d.lane_id AS lane_id, d.n AS n, d.exchange_bytes AS bytes FROM lanes l
              JOIN deliveries d ON d.lane_id = l.id AND d.n IN (
                  SELECT o.n FROM deliveries o WHERE o.lane_id = l.id AND o.exchange_bytes > 0
                  ORDER BY o.n LIMIT ?2)
-             WHERE l.owner_key = ?1 ORDER BY d.queued_at, d.lane_id, d.n",
-            values![owner_key, STEP],
+             WHERE l.owner_key = ?1 ORDER BY d.queued_at, d.lane_id, d.n LIMIT ?3",
+            values![owner_key, STEP, STEP_ROWS],
         )?;
         if oldest.is_empty() {
             return Ok(());
         }
-        for row in oldest.iter().take(REMOVED_MAX - removed) {
-            if left == 0 {
+        for row in &oldest {
+            if is_done(freed, removed) {
                 return Ok(());
             }
             let (lane, n, size): (LaneId, u64, i64) =
                 (row.get("lane_id")?, row.get("n")?, row.get("bytes")?);
             release(tx, lane, n, size)?;
             shorten(tx, lane, n)?;
-            left = left.saturating_sub(size.unsigned_abs());
+            freed += size.unsigned_abs();
             removed += 1;
         }
     }

@@ -9,7 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::{EventId, Quota, QuotaOverrides, Quotas, UserId, event::Event};
+use svc_core::{
+    EventId, Quota, QuotaOverrides, Quotas, UserId,
+    event::{Event, PAYLOAD_BYTES_MAX},
+};
 
 use super::removal::{LostEvents, RETURNED, RemovedEvent, remove, settle};
 use crate::{
@@ -21,6 +24,9 @@ use crate::{
 
 /// Bytes counted for an event in addition to its data: its other columns and its index entries.
 const OVERHEAD: i64 = 512;
+
+/// The largest number of bytes that an emitted event adds to its counter.
+const EVENT_MAX: u64 = PAYLOAD_BYTES_MAX as u64 + OVERHEAD.unsigned_abs();
 
 /// The maximum number of events that one query reads.
 const WINDOW: u32 = 500;
@@ -105,8 +111,8 @@ pub struct Room {
     pub lost: Vec<LostEvents>,
 }
 
-/// Tries to reduce an owner's usage to the limit: removes the oldest texts of attempts, then the oldest
-/// events that no waiting delivery needs. Events that only global sinks need are moved to the
+/// Tries to reduce an owner's usage to the limit: removes the oldest texts of attempts, as many as one
+/// event can need, then the oldest events that no waiting delivery needs. Events that only global sinks need are moved to the
 /// counter of the server, if that counter is below its limit. Events from `newest` on are kept.
 ///
 /// A lane with a filter, or a lane that was full, may not have checked some events yet. Such events
@@ -123,7 +129,9 @@ pub fn make_room(
     let slack = limits.owner / 64;
     let excess = bytes_of(tx, Some(owner))?.saturating_sub(limits.owner);
     if excess > 0 {
-        texts::remove_oldest(tx, &key(Some(owner)), excess + slack)?;
+        // An emit never needs more than the bytes of its event.
+        let needed = excess.min(EVENT_MAX);
+        texts::remove_oldest(tx, &key(Some(owner)), needed, excess + slack)?;
     }
     let mut after = EventId::NIL;
     for _ in 0..WINDOWS_MAX {

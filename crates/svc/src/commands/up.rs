@@ -18,7 +18,7 @@ use std::{
 
 use svc_core::SpaceId;
 use svc_crypto::random;
-use svc_private::{FolderKind, own_folder};
+use svc_private::{FolderKind, OwnFolder, own_folder};
 use svc_protocol::{agent_api::Discovery, env};
 use svc_server::{
     Server,
@@ -201,6 +201,9 @@ impl Up<'_> {
     /// start. A server without a setup link already has users, whose passwords are not known.
     fn password(&self) -> Result<Option<String>, Failure> {
         let file = self.data_dir.join(PASSWORD_FILE);
+        OwnFolder::open(&self.data_dir, FolderKind::Chosen)
+            .and_then(|folder| folder.check_file(PASSWORD_FILE))
+            .map_err(|refusal| unwritable(&file, refusal.into()))?;
         match fs::read_to_string(&file) {
             Ok(text) => return Ok(Some(text.trim().to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -224,3 +224,29 @@ fn a_file_in_the_current_folder_that_others_can_write_is_ignored_unless_it_is_na
     assert_eq!(listen(Some(&file)), 1);
     std::fs::remove_dir_all(&folder).expect("removable");
 }
+
+/// A file at the bound of its depth and beyond. An overflow would end the test process; unoptimised
+/// builds have the largest stack frames.
+#[test]
+fn a_deeply_nested_file_is_refused_on_a_small_stack() {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(1024 * 1024);
+        let reading = || {
+            let key = "a.a.a.a";
+            for head in ["", "[server]\n", "[quotas]\n", "[agent.a.a.a]\n", "server."] {
+                for first in [key, "listen", "allow"] {
+                    // 31 tables of four levels are 127 levels, the most that is parsed.
+                    for tables in [31, 32, 5_000] {
+                        let open = format!("{{ {key} = ").repeat(tables - 1);
+                        let close = " }".repeat(tables - 1);
+                        let _ =
+                            error_of(&format!("{head}{first} = {open}{{ {key} = 1 }}{close}\n"));
+                    }
+                    let _ = error_of(&format!("{head}{first} = {}", "[".repeat(100_000)));
+                }
+            }
+        };
+        let running = thread.spawn_scoped(scope, reading).expect("a thread");
+        running.join().expect("each file is refused");
+    });
+}

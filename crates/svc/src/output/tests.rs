@@ -82,3 +82,25 @@ fn a_string_that_looks_like_a_number_stays_a_string_in_yaml() {
         "{text}"
     );
 }
+
+/// The deepest document that a server can send. An overflow would end the test process; unoptimised
+/// builds have the largest stack frames.
+#[test]
+fn the_deepest_document_is_written_on_a_small_stack() {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(1024 * 1024);
+        let writing = || {
+            let levels = svc_protocol::jsonrpc::JSON_DEPTH_MAX;
+            for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":", "}]")] {
+                let times = levels / close.len();
+                let text = format!("{}1{}", open.repeat(times), close.repeat(times));
+                let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+                for format in [Format::Json, Format::Yaml] {
+                    assert!(to_text(format, &document).is_ok(), "{open}");
+                }
+            }
+        };
+        let running = thread.spawn_scoped(scope, writing).expect("a thread");
+        running.join().expect("the documents are written");
+    });
+}

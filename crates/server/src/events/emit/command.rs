@@ -18,7 +18,7 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{EmitServiceError, KEY_MAX, StorageLimits};
+use super::{EmitServiceError, KEY_MAX, StorageLimits, searches::Searches};
 use crate::{
     events::{
         audit::audit_lost,
@@ -93,8 +93,7 @@ pub(super) struct EmitCommand {
     pub(super) key: Option<IdempotencyKey>,
     pub(super) run: Option<ScheduledRun>,
     pub(super) storage: StorageLimits,
-    /// Whether old events may be removed to make room for this event.
-    pub(super) may_search: bool,
+    pub(super) searches: Arc<Searches>,
 }
 
 impl Grouped for EmitCommand {
@@ -143,8 +142,9 @@ impl EmitCommand {
         Ok(())
     }
 
-    /// Removes old events to make room for an event that was just written, or refuses the event.
-    /// `bytes` is the size of all events of the owner.
+    /// Removes old texts of attempts and old events to make room for an event that was just written,
+    /// or refuses the event. A refused event removes nothing, because its transaction is rolled back.
+    /// `bytes` is the size of all events and texts of the owner.
     fn make_room(
         &self,
         tx: &mut Tx<'_>,
@@ -157,10 +157,14 @@ impl EmitCommand {
             server: self.storage.server_bytes,
         };
         let mut fits = bytes <= limits.owner;
-        if !fits && self.may_search {
+        let could_fit = usage::size_of(event) <= limits.owner;
+        if !fits && could_fit && self.searches.is_permitted(event.owner_id) {
             let room = usage::make_room(tx, event.owner_id, event.id, limits)?;
             audit_lost(tx, &room.lost, "the owner's quota `event_bytes` is used up")?;
             fits = room.fits;
+            if !fits {
+                self.searches.note_refusal(event.owner_id);
+            }
         }
         match fits {
             true => Ok(()),

@@ -27,6 +27,7 @@ use crate::{
 };
 
 mod concurrent;
+mod texts;
 mod together;
 
 struct Fixture {
@@ -204,10 +205,12 @@ fn storage(event_bytes: u64) -> StorageLimits {
 }
 
 /// Adds a webhook sink. Its events stay queued, because no delivery engine runs.
-async fn add_sink(fixture: &Fixture, owner_key: String) {
+async fn add_sink(fixture: &Fixture, owner_key: String) -> SinkId {
     let row = webhook_row(fixture.caller.user.id, owner_key, "s");
+    let id = row.id;
     let inserting = fixture.store.write(move |tx| sinks::insert(tx, &row));
     inserting.await.expect("committed");
+    id
 }
 
 fn webhook_row(owner_id: UserId, owner_key: String, name: &str) -> SinkRow {

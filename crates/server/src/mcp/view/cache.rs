@@ -26,6 +26,9 @@ use crate::{
 const VIEWS_MAX: usize = 10_000;
 /// Maximum bytes of all views in the cache.
 const BYTES_MAX: usize = 256 * 1024 * 1024;
+/// A larger view never displaces smaller ones: a user with thousands of tools would otherwise remove
+/// the views of all others.
+const SHARE_BYTES_MAX: usize = BYTES_MAX / 8;
 /// Maximum number of remembered warnings about hidden tools. A remembered warning is not logged
 /// again. At the limit, all are forgotten.
 const REPORTS_MAX: usize = 10_000;
@@ -42,14 +45,24 @@ pub struct Views {
     compute: FairPool,
 }
 
-#[derive(Default)]
-struct ViewCache {
-    views: HashMap<UserId, Entry>,
+/// The parameter is for tests: the cache does not look into views.
+struct ViewCache<V = View> {
+    views: HashMap<UserId, Entry<V>>,
     bytes: usize,
 }
 
-struct Entry {
-    view: Arc<View>,
+impl<V> Default for ViewCache<V> {
+    fn default() -> Self {
+        Self {
+            views: HashMap::new(),
+            bytes: 0,
+        }
+    }
+}
+
+struct Entry<V = View> {
+    view: Arc<V>,
+    bytes: usize,
     used: AtomicU64,
 }
 
@@ -96,6 +109,7 @@ impl Views {
         let view = Arc::new(self.build(stamp));
         let entry = Entry {
             view: Arc::clone(&view),
+            bytes: view.bytes(),
             used: AtomicU64::new(self.tick()),
         };
         self.cache.write().insert(user, entry);
@@ -173,34 +187,95 @@ impl Views {
     }
 }
 
-impl ViewCache {
-    fn insert(&mut self, user: UserId, entry: Entry) {
-        self.bytes += entry.view.bytes();
+impl<V> ViewCache<V> {
+    fn insert(&mut self, user: UserId, entry: Entry<V>) {
+        self.bytes += entry.bytes;
         if let Some(before) = self.views.insert(user, entry) {
-            self.bytes -= before.view.bytes();
+            self.bytes -= before.bytes;
         }
         if self.views.len() > VIEWS_MAX || self.bytes > BYTES_MAX {
             self.shrink(user);
         }
     }
 
-    /// Removes the least recently used views until the cache is at most seven eighths full, so that
-    /// the next new views need no removal. Keeps the newest view.
+    /// Removes views until the cache is at most seven eighths full, so that the next new views need
+    /// no removal: first those that are larger than a share, then the least recently used. Of both
+    /// kinds, the newest view is the last.
     fn shrink(&mut self, newest: UserId) {
-        let mut by_use: Vec<_> = self
-            .views
-            .iter()
-            .filter(|(user, _)| **user != newest)
-            .map(|(user, entry)| (entry.used.load(Ordering::Relaxed), *user))
-            .collect();
+        let order = |(user, entry): (&UserId, &Entry<V>)| {
+            let is_small = entry.bytes <= SHARE_BYTES_MAX;
+            let used = entry.used.load(Ordering::Relaxed);
+            (is_small, *user == newest, used, *user)
+        };
+        let mut by_use: Vec<_> = self.views.iter().map(order).collect();
         by_use.sort_unstable();
-        for (_, user) in by_use {
+        for (_, _, _, user) in by_use {
             if self.views.len() <= VIEWS_MAX / 8 * 7 && self.bytes <= BYTES_MAX / 8 * 7 {
                 return;
             }
             if let Some(removed) = self.views.remove(&user) {
-                self.bytes -= removed.view.bytes();
+                self.bytes -= removed.bytes;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn user(number: usize) -> UserId {
+        UserId(Uuid::from_u128(number as u128))
+    }
+
+    /// A cache into which users put views of these sizes, one after the other.
+    fn cache(sizes: impl IntoIterator<Item = usize>) -> ViewCache<()> {
+        let mut cache = ViewCache::default();
+        for (number, bytes) in sizes.into_iter().enumerate() {
+            let entry = Entry {
+                view: Arc::new(()),
+                bytes,
+                used: AtomicU64::new(number as u64),
+            };
+            cache.insert(user(number), entry);
+            assert!(cache.bytes <= BYTES_MAX && cache.views.len() <= VIEWS_MAX);
+        }
+        let bytes: usize = cache.views.values().map(|entry| entry.bytes).sum();
+        assert_eq!(cache.bytes, bytes);
+        cache
+    }
+
+    #[test]
+    fn the_least_recently_used_views_are_removed_first() {
+        let cache = cache([SHARE_BYTES_MAX; 9]);
+        let removed = |number| !cache.views.contains_key(&user(number));
+        assert!(removed(0) && removed(1) && !removed(2) && !removed(8));
+    }
+
+    #[test]
+    fn the_number_of_views_is_limited() {
+        let cache = cache(vec![1; VIEWS_MAX + 1]);
+        assert_eq!(cache.views.len(), VIEWS_MAX / 8 * 7);
+        assert!(cache.views.contains_key(&user(VIEWS_MAX)));
+    }
+
+    #[test]
+    fn a_large_view_displaces_large_views_only() {
+        let (small, large) = (SHARE_BYTES_MAX / 4, BYTES_MAX / 2);
+        let others = vec![small; 20];
+        let cache = cache([others, vec![large, large, BYTES_MAX]].concat());
+        for number in 0..20 {
+            assert!(cache.views.contains_key(&user(number)), "{number}");
+        }
+        // Neither large view fits beside the small ones.
+        assert_eq!(cache.views.len(), 20);
+    }
+
+    #[test]
+    fn a_large_view_is_kept_while_there_is_room() {
+        let cache = cache([SHARE_BYTES_MAX / 4, BYTES_MAX / 2]);
+        assert_eq!(cache.views.len(), 2);
     }
 }

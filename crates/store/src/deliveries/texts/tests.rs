@@ -64,6 +64,16 @@ fn attempt(bytes: usize) -> Attempt {
 /// A lane with this many deliveries. Each delivery ended after two attempts, whose request and
 /// response were recorded.
 async fn fill(store: &Store, sink: SinkRow, deliveries: u32) -> LaneId {
+    fill_with(store, sink, deliveries, vec![attempt(1_000), attempt(500)]).await
+}
+
+/// A lane with this many deliveries. Each delivery ended after these attempts.
+async fn fill_with(
+    store: &Store,
+    sink: SinkRow,
+    deliveries: u32,
+    attempts: Vec<Attempt>,
+) -> LaneId {
     let writing = store.write(move |tx| {
         sinks::insert(tx, &sink)?;
         let lane = sinks::status(tx, sink.id)?
@@ -73,8 +83,9 @@ async fn fill(store: &Store, sink: SinkRow, deliveries: u32) -> LaneId {
             let at = Timestamp(i64::from(number));
             let event = (EventId(Uuid::from_u128(number.into())), "custom.x");
             let n = lanes::enqueue(tx, lane, event, at)?.expect("it fits");
-            deliveries::insert_attempt(tx, (lane, n), &attempt(1_000), true)?;
-            deliveries::insert_attempt(tx, (lane, n), &attempt(500), true)?;
+            for attempt in &attempts {
+                deliveries::insert_attempt(tx, (lane, n), attempt, true)?;
+            }
             deliveries::finish(tx, lane, n, DeliveryState::Delivered, at)?;
             lanes::turn::recount(tx, lane)?;
         }
@@ -172,6 +183,29 @@ async fn the_oldest_texts_make_room_and_the_last_attempts_stay(engine: &TestEngi
         kept,
         [(4, 2, true), (3, 2, true), (2, 1, false), (1, 1, false)]
     );
+}
+
+/// A large event needs the room of many short texts. Otherwise every repetition of its emit would be
+/// refused, although there is room.
+async fn as_many_short_texts_are_removed_as_a_large_event_needs(engine: &TestEngine) {
+    let store = engine.open().await;
+    let short = Attempt {
+        output: None,
+        ..answered(Some("x"), "")
+    };
+    fill_with(&store, sink(1, &ANN.to_string()), 1_000, vec![short]).await;
+    let all = counted(&store, Some(ANN)).await;
+    assert_eq!(all, 1_000 * 65);
+    let make_room = async |owner: u64| {
+        let newest = EventId(Uuid::from_u128(9));
+        let limits = usage::Limits { owner, server: 0 };
+        let making = store.write(move |tx| usage::make_room(tx, ANN, newest, limits));
+        assert!(making.await.expect("committed").fits);
+        counted(&store, Some(ANN)).await
+    };
+    assert_eq!(make_room(250 * 65).await, 250 * 65, "more than 500 removed");
+    // The slack for the next emits is a part of the limit.
+    assert_eq!(make_room(200 * 65).await, 196 * 65);
 }
 
 /// An attempt without an exchange.
@@ -292,6 +326,7 @@ async fn attempts_of_a_removed_subscription_are_not_counted(engine: &TestEngine)
 on_each_engine!(
     exchanges_are_listed_on_request_and_counted_until_they_are_removed,
     the_oldest_texts_make_room_and_the_last_attempts_stay,
+    as_many_short_texts_are_removed_as_a_large_event_needs,
     outputs_and_errors_are_counted_until_they_are_removed,
     an_owner_without_room_keeps_one_short_attempt_of_each_delivery,
     attempts_of_a_removed_subscription_are_not_counted,

@@ -313,6 +313,29 @@ async fn a_server_refuses_a_data_folder_that_other_users_can_change() {
 }
 
 #[tokio::test]
+async fn a_server_refuses_files_that_other_users_can_change() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data");
+    fs::create_dir(&data).expect("a folder");
+    // Other users can enter the folder, and cannot create files in it.
+    set_mode(&data, 0o755);
+    for name in ["svc.db", "secret.key"] {
+        let file = data.join(name);
+        fs::write(&file, "").expect("written");
+        set_mode(&file, 0o664);
+        let args = ["server", "start", "--listen", "127.0.0.1:0", "--data-dir"];
+        let mut server = Cli::new(folder.path()).spawn(&[&args[..], &["data"]].concat());
+        let status = server.wait_for_exit(SOON).await;
+        let said = server.stderr();
+        assert_eq!(status.code(), Some(1), "{said}");
+        for text in ["(mode 0664)", "chmod go-w", name] {
+            assert!(said.contains(text), "{text} in {said}");
+        }
+        set_mode(&file, 0o600);
+    }
+}
+
+#[tokio::test]
 async fn saved_contexts_that_other_users_can_change_are_not_used() {
     let server = TestServer::start().await;
     let home = TempDir::new().expect("a folder");

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use svc_link::Control;
 use svc_testkit::{
-    Cli, RegistrationToml, TestAgent, TestServer, TestUser, fixture, fixture_method_server, method,
-    result,
+    Cli, RawLink, RegistrationToml, TestAgent, TestServer, TestUser, fixture,
+    fixture_method_server, method, result, simulated_registration,
 };
 
 use crate::SOON;
@@ -315,7 +316,7 @@ async fn registrations_of_one_owner_are_limited_and_come_back_after_a_restart() 
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let space = ann.space("lab").await;
     let agent = space.agent().await;
-    // The first registration of a space is not counted.
+    // The first registration on a link is not counted.
     for _ in 0..4 {
         agent.register(whoami()).await.expect(0);
     }
@@ -329,4 +330,37 @@ async fn registrations_of_one_owner_are_limited_and_come_back_after_a_restart() 
     server.restart().await;
     space.wait_for_registration("active", 2 * SOON).await;
     result(&ann.call("whoami", json!({})).await);
+}
+
+/// A registration that changes nothing costs a check too.
+#[tokio::test]
+async fn a_registration_that_an_agent_repeats_is_counted_except_on_a_new_link() {
+    let server = TestServer::builder()
+        .config("registrations_per_minute = 1")
+        .start()
+        .await;
+    let ann = server.user("ann").await;
+    let spaces = [ann.space("one").await, ann.space("two").await];
+    // As after restarts of a proxy: all agents link and register again.
+    for _ in 0..3 {
+        for space in &spaces {
+            let _link = RawLink::publish(server.address(), &space.agent_token, 2).await;
+        }
+    }
+    let mut link = RawLink::publish(server.address(), &spaces[0].agent_token, 2).await;
+    let again = link.register(simulated_registration(2)).await;
+    assert!(matches!(again, Control::Registered(_)), "{again:?}");
+    for _ in 0..3 {
+        match link.register(simulated_registration(2)).await {
+            Control::RegisterRefused { problem } => {
+                assert_eq!(problem.code, "too_many_registrations");
+            }
+            accepted => panic!("{accepted:?}"),
+        }
+    }
+    let mut other = RawLink::publish(server.address(), &spaces[1].agent_token, 2).await;
+    let refused = other.register(simulated_registration(2)).await;
+    let is_refused = matches!(refused, Control::RegisterRefused { .. });
+    assert!(is_refused, "{refused:?}");
+    assert_eq!(ann.method_names().await.len(), 4, "no method is lost");
 }

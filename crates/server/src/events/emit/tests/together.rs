@@ -57,7 +57,7 @@ pub(super) fn command(
         key,
         run: None,
         storage: storage(1 << 30),
-        may_search: true,
+        searches: Arc::default(),
     }
 }
 

@@ -157,6 +157,38 @@ async fn a_registration_without_a_valid_ticket_is_refused() {
 }
 
 #[tokio::test]
+async fn a_registration_that_an_agent_repeats_on_a_side_link_is_counted() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start_with(postgres, 2, |builder| {
+        builder.announced().config("registrations_per_minute = 2")
+    })
+    .await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let space = at[0].space("lab").await;
+    let mut home = Home::link(&zone, 0, &space).await;
+    let accepted = home.register(register(1, 1)).await;
+    let address = zone.server(1).address();
+    let mut side = RawLink::connect(address, &space.agent_token).await;
+    welcome(side.hello_side("simulated", home.server).await);
+    // The first registration on a link is not counted.
+    for _ in 0..3 {
+        assert_eq!(refusal(&mut side, &accepted).await, None);
+    }
+    let refused = refusal(&mut side, &accepted).await;
+    assert_eq!(refused.as_deref(), Some("too_many_registrations"));
+    assert_eq!(at[1].method_names().await, ["lab.m0"]);
+    // Registrations on home links are counted separately.
+    let other = at[1].space("other").await;
+    let mut other = Home::link(&zone, 1, &other).await;
+    for generation in 1..=3 {
+        other.register(register(generation, 1)).await;
+    }
+}
+
+#[tokio::test]
 async fn a_home_link_replaces_the_side_link_of_its_agent_without_a_gap() {
     let Some(postgres) = TestPostgres::find() else {
         return;
