@@ -22,6 +22,7 @@ mod methods;
 mod oauth;
 mod oidc;
 mod operations;
+mod records;
 mod scripts;
 mod second_factor;
 mod sources;
