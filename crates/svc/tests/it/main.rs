@@ -25,6 +25,7 @@ mod operations;
 mod records;
 mod scripts;
 mod second_factor;
+mod snapshot;
 mod sources;
 mod spaces;
 mod web;

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Lists of pages that are no list of records which users create, change or delete.
-const OTHER_LISTS: [&str; 9] = [
+const OTHER_LISTS: [&str; 8] = [
     "/api/audit",
     "/api/calls",
     "/api/event-sinks/{id}/deliveries",
@@ -18,7 +18,6 @@ const OTHER_LISTS: [&str; 9] = [
     "/api/events/{id}/deliveries",
     "/api/methods",
     "/api/permissions",
-    "/api/servers",
     "/api/spaces/{id}/logs",
 ];
 

@@ -1,14 +1,18 @@
 //! The OpenAPI document and the codes of its errors, compared with files, so that the review of a
 //! commit shows every change of the API. `UPDATE_EXPECT=1 cargo verify openapi::snapshot` replaces
 //! the files.
+//!
+//! `openapi.json` has the codes in place of the responses with errors, which are half of the
+//! document. `error_codes.txt` has the meaning of each code.
 
 use std::collections::BTreeSet;
 
 use expect_test::{ExpectFile, expect_file};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_testkit::TestServer;
 
 use super::difference::differences;
+use crate::snapshot::{lines_of, sorted};
 
 /// A failed test shows at most this many differences.
 const SHOWN_MAX: usize = 100;
@@ -23,27 +27,32 @@ async fn document() -> Value {
     document
 }
 
-/// The same value, with the members of every object in alphabetical order.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.into_iter().collect();
-            members.sort_by(|(a, _), (b, _)| a.cmp(b));
-            let members = members
-                .into_iter()
-                .map(|(name, member)| (name, sorted(member)));
-            Value::Object(members.collect::<Map<_, _>>())
+/// Replaces the responses with errors by their codes. Returns the lines of `error_codes.txt`, such
+/// as "404 `not_found`: There is no such record, or the caller may not see it".
+fn take_codes(document: &mut Value) -> BTreeSet<String> {
+    let mut lines = BTreeSet::new();
+    let paths = document["paths"].as_object_mut().unwrap().values_mut();
+    let operations = paths.flat_map(|path| path.as_object_mut().unwrap().values_mut());
+    for operation in operations {
+        for (status, response) in operation["responses"].as_object_mut().unwrap() {
+            let schema = &response["content"]["application/problem+json"]["schema"];
+            let codes = schema["properties"]["code"]["enum"].clone();
+            if codes.is_null() {
+                continue;
+            }
+            let meanings = response["description"].as_str().unwrap().lines();
+            let meanings = meanings.filter_map(|line| line.strip_prefix("- "));
+            lines.extend(meanings.map(|meaning| format!("{status} {meaning}")));
+            *response = codes;
         }
-        Value::Array(items) => items.into_iter().map(sorted).collect(),
-        other => other,
     }
+    lines
 }
 
 /// Compares a document with a file. Shows the members that differ, and not the whole text.
 #[track_caller]
 fn check(document: Value, expected: &ExpectFile) {
     let document = sorted(document);
-    let text = serde_json::to_string_pretty(&document).unwrap();
     if std::env::var_os("UPDATE_EXPECT").is_none() {
         let before = serde_json::from_str(&expected.data()).unwrap_or_default();
         let found = differences(&before, &document);
@@ -55,29 +64,13 @@ fn check(document: Value, expected: &ExpectFile) {
             found[..shown].join("\n")
         );
     }
-    expected.assert_eq(&format!("{text}\n"));
-}
-
-/// Every documented code with its status, such as `404 not_found`.
-fn codes(document: &Value) -> BTreeSet<String> {
-    let paths = document["paths"].as_object().unwrap().values();
-    let operations = paths.flat_map(|path| path.as_object().unwrap().values());
-    let responses = operations.flat_map(|operation| operation["responses"].as_object().unwrap());
-    let mut codes = BTreeSet::new();
-    for (status, response) in responses {
-        let schema = &response["content"]["application/problem+json"]["schema"];
-        let names = schema["properties"]["code"]["enum"].as_array();
-        for name in names.into_iter().flatten() {
-            codes.insert(format!("{status} {}", name.as_str().unwrap()));
-        }
-    }
-    codes
+    expected.assert_eq(&lines_of(&document));
 }
 
 #[tokio::test]
 async fn the_document_and_its_error_codes_are_unchanged() {
-    let document = document().await;
-    let codes: Vec<_> = codes(&document).into_iter().collect();
+    let mut document = document().await;
+    let codes: Vec<_> = take_codes(&mut document).into_iter().collect();
     expect_file!["../error_codes.txt"].assert_eq(&format!("{}\n", codes.join("\n")));
     check(document, &expect_file!["../openapi.json"]);
 }
