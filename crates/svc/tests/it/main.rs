@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agents;
+mod audit;
 mod calls;
 mod cli;
 mod events;
