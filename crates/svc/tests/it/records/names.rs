@@ -54,7 +54,7 @@ async fn a_record_beyond_the_quota_of_the_user_is_refused() {
     for (kind, body) in Kind::posted() {
         let Some(quota) = kind.quota else { continue };
         let manager = world.manager(kind);
-        world.create(kind, "one").await;
+        let created = world.create(kind, "one").await;
         let has = world.list(manager, kind).await.len();
         let user = format!("/api/users/{}", manager.id);
         let set = async |value: Value| {
@@ -68,8 +68,18 @@ async fn a_record_beyond_the_quota_of_the_user_is_refused() {
         assert_eq!(problem["limit"], has, "{problem}");
         assert_eq!(problem["setting"], format!("quotas.{quota}"), "{problem}");
         assert_eq!(world.list(manager, kind).await.len(), has);
-        set(json!(has + 1)).await;
+        let detail = problem["detail"].as_str().unwrap();
+        for part in [format!("{has} "), format!("quotas.{quota}")] {
+            assert!(detail.contains(&part), "{detail}");
+        }
+        // Other users are not affected, and deleted records do not count.
+        world.bob.post(kind.path, body("one")).await.expect(201);
+        let path = kind.path_of(id_of(&created));
+        manager.delete(&path).await.expect(204);
         manager.post(kind.path, body("two")).await.expect(201);
+        manager.post(kind.path, body("three")).await.expect(409);
+        set(json!(has + 1)).await;
+        manager.post(kind.path, body("three")).await.expect(201);
         set(Value::Null).await;
     }
 }
