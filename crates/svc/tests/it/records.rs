@@ -4,10 +4,10 @@
 //! A kind that lacks an operation says so in its row. What only one kind does is tested elsewhere.
 
 mod access;
+mod bodies;
 mod changes;
 mod kinds;
 mod lists;
 mod names;
-mod patches;
 mod routes;
 mod world;

@@ -143,14 +143,21 @@ pub fn without(record: &Value, members: &[&str]) -> Value {
     record
 }
 
-/// The properties of the body of an operation, by name.
-pub fn body_members(document: &Value, method: &str, path: &str) -> Vec<String> {
+/// The schema of the body of an operation.
+pub fn body_schema<'a>(document: &'a Value, method: &str, path: &str) -> &'a Value {
     let content = &document["paths"][path][method]["requestBody"]["content"];
     let mut schema = &content["application/json"]["schema"];
     while let Some(name) = schema["$ref"].as_str().and_then(|at| at.rsplit('/').next()) {
         schema = &document["components"]["schemas"][name];
     }
-    let members = schema["properties"].as_object();
-    let members = members.unwrap_or_else(|| panic!("{method} {path} has no members: {schema}"));
+    schema
+}
+
+/// The names of the members of the body of an operation.
+pub fn body_members(document: &Value, method: &str, path: &str) -> Vec<String> {
+    let members = &body_schema(document, method, path)["properties"];
+    let members = members
+        .as_object()
+        .unwrap_or_else(|| panic!("{method} {path} has no members"));
     members.keys().cloned().collect()
 }

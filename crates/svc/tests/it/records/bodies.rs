@@ -1,5 +1,5 @@
-//! `PATCH` is a merge patch (RFC 7396): members that are left out stay, and `null` resets a member or
-//! is refused.
+//! Bodies. A refused body names the member. `PATCH` is a merge patch (RFC 7396): members that are left
+//! out stay, and `null` resets a member or is refused.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     kinds::Kind,
-    world::{World, body_members, id_of, without},
+    world::{World, body_members, body_schema, id_of, without},
 };
 
 /// A value of a type that no member of a `PATCH` body has.
@@ -129,6 +129,24 @@ async fn an_unknown_member_of_a_body_is_refused_by_its_name() {
         assert!(text.contains("unknown field `colour`"), "{path}: {text}");
         let kept = without(&created, kind.shown_once);
         assert_eq!(world.find(kind, id_of(&created)).await, Some(kept));
+    }
+}
+
+#[tokio::test]
+async fn a_required_member_that_is_missing_is_refused_by_its_name() {
+    let world = World::new().await;
+    let document = world.document().await;
+    for (kind, body) in Kind::posted() {
+        let required = &body_schema(&document, "post", kind.path)["required"];
+        for member in required.as_array().unwrap() {
+            let member = member.as_str().unwrap();
+            let body = without(&body("one"), &[member]);
+            let refused = world.manager(kind).post(kind.path, body).await.expect(400);
+            assert_eq!(refused.code(), "invalid_body", "{}", kind.path);
+            let expected = format!("missing field `{member}`");
+            let text = refused.text();
+            assert!(text.contains(&expected), "{}: {text}", kind.path);
+        }
     }
 }
 
