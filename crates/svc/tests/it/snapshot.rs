@@ -34,9 +34,10 @@ fn write(text: &mut String, value: &Value, indent: usize) {
     let parts: Vec<(String, &Value)> = match value {
         _ if indent + line.len() <= WIDTH => Vec::new(),
         Value::Object(members) => {
-            let named = |(name, member)| (format!("{}: ", Value::from(name)), member);
-            let members = members.iter().map(|(name, member)| (name.as_str(), member));
-            members.map(named).collect()
+            let named = members.iter();
+            named
+                .map(|(name, member)| (format!("{}: ", Value::from(name.as_str())), member))
+                .collect()
         }
         Value::Array(items) => items.iter().map(|item| (String::new(), item)).collect(),
         _ => Vec::new(),
