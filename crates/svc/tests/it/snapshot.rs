@@ -33,12 +33,10 @@ fn write(text: &mut String, value: &Value, indent: usize) {
     let line = value.to_string();
     let parts: Vec<(String, &Value)> = match value {
         _ if indent + line.len() <= WIDTH => Vec::new(),
-        Value::Object(members) => {
-            let named = members.iter();
-            named
-                .map(|(name, member)| (format!("{}: ", Value::from(name.as_str())), member))
-                .collect()
-        }
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| (format!("{}: ", Value::from(name.as_str())), member))
+            .collect(),
         Value::Array(items) => items.iter().map(|item| (String::new(), item)).collect(),
         _ => Vec::new(),
     };
