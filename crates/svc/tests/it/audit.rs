@@ -18,7 +18,7 @@ use svc_testkit::{TestUser, eventually};
 
 use crate::{SOON, snapshot::sorted};
 
-/// The entries since the begin of a test.
+/// The entries that were written since [`AuditLog::begin`].
 pub struct AuditLog {
     reader: TestUser,
     skipped: usize,
@@ -118,7 +118,7 @@ fn stable(text: &str) -> String {
     out
 }
 
-/// The action at the begin of each entry of all files.
+/// The actions of the entries in all files.
 fn actions_of_files() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/audit");
     let mut actions = BTreeSet::new();
