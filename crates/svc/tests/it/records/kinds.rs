@@ -301,7 +301,12 @@ pub const KINDS: &[Kind] = &[
         get: false,
         patch: None,
         names: Names::None,
-        audit: audit!("session"),
+        audit: Audit {
+            target: "session",
+            created: Some("session.created"),
+            updated: None,
+            deleted: Some("session.deleted"),
+        },
         ..OWNED
     },
     Kind {
