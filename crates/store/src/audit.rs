@@ -5,6 +5,7 @@
 //! entries that it wrote ([`usage`], [`Tx::take_audited`]). Entries of the server about the records
 //! of an owner are merged beyond a number of bytes per day ([`append_for`]).
 
+mod actions;
 mod detail;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ pub mod usage;
 
 use std::time::Duration;
 
+pub use actions::ACTIONS;
 pub use detail::DETAIL_BYTES_MAX;
 use serde_json::Value as JsonValue;
 use svc_core::{EventId, Id, Timestamp};
@@ -88,6 +90,7 @@ count as "occurrences" }
 
 /// Writes an entry. A large detail is cut.
 pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
+    actions::check(entry.action);
     let detail = detail::shorten(&entry.detail);
     tx.note_audited(WrittenEntry {
         action: entry.action,
@@ -142,6 +145,7 @@ fn append_grouped(
     event: Option<EventId>,
     entry: &Entry,
 ) -> Result<(), StoreError> {
+    actions::check(entry.action);
     let detail = detail::shorten(&entry.detail);
     let key = format!("system {owner_key}");
     let bytes = size_of(entry, &detail);

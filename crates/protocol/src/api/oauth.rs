@@ -9,6 +9,8 @@ use svc_core::{
     oauth::{ClientKind, OAuthScopes},
 };
 
+use super::patch::set;
+
 /// An app as users see it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AppSummary {
@@ -72,11 +74,12 @@ pub struct NewApp {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"blocked": true}))]
 pub struct AppPatch {
     /// Blocking an app disconnects it from every user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
     pub blocked: Option<bool>,
 }
 

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use svc_core::{PasskeyId, Timestamp};
 
+use super::patch::set;
+
 /// A passkey of the caller.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Passkey {
@@ -54,13 +56,15 @@ pub struct CreatedPasskey {
     pub recovery_codes: Vec<String>,
 }
 
-/// `PATCH /api/auth/passkeys/{id}`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+/// `PATCH /api/auth/passkeys/{id}`: a merge patch.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 #[schemars(example = json!({"name": "Work laptop"}))]
 pub struct PasskeyPatch {
     /// Between 1 and 60 characters.
-    pub name: String,
+    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub name: Option<String>,
 }
 
 /// `POST /api/auth/passkeys/challenge`: begins a login with a passkey.

@@ -11,6 +11,9 @@ macro_rules! failures {
         pub fn is_known(status: u16, code: &str) -> bool {
             [$(($status, $code)),*].contains(&(status, code))
         }
+
+        #[cfg(test)]
+        pub const ALL: &[Failure] = &[$($name),*];
     };
 }
 

@@ -4,6 +4,8 @@
 //! `manage_users` could set a new password for an administrator and log in with it. Changing the
 //! members of a group also requires `manage_groups` or membership in that group.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 use svc_core::{
     QuotaOverrides, RoleId, UserId, UserName,
@@ -158,23 +160,29 @@ impl Identity {
             }
             let ids = find_roles(tx, &names)?.into_iter().map(|role| role.id);
             roles::set_of_user(tx, id, &ids.collect::<Vec<RoleId>>())?;
-            detail.insert("roles".to_owned(), json!(names));
-            detail.insert("previous_roles".to_owned(), json!(before.roles));
+            if BTreeSet::from_iter(&names) != BTreeSet::from_iter(&before.roles) {
+                detail.insert("roles".to_owned(), json!(names));
+                detail.insert("previous_roles".to_owned(), json!(before.roles));
+            }
         }
         if let Some(names) = patch.groups {
             let after = resolve_groups(tx, &names)?;
             let (added, removed) = check_group_changes(tx, actor, &before.groups, &after)?;
             groups::set_of_user(tx, id, &ids_of(&after))?;
-            detail.insert("groups".to_owned(), json!(names_of(&after)));
-            detail.insert("groups_added".to_owned(), json!(added));
-            detail.insert("groups_removed".to_owned(), json!(removed));
+            if !added.is_empty() || !removed.is_empty() {
+                detail.insert("groups".to_owned(), json!(names_of(&after)));
+                detail.insert("groups_added".to_owned(), json!(added));
+                detail.insert("groups_removed".to_owned(), json!(removed));
+            }
         }
         if let Some(patch) = patch.quotas {
             quotas::check_may_set(caller, before)?;
             let after = quotas::patched(&before.quotas, patch)?;
             users::set_quotas(tx, id, &after)?;
-            detail.insert("quotas".to_owned(), json!(after));
-            detail.insert("previous_quotas".to_owned(), json!(before.quotas));
+            if after != before.quotas {
+                detail.insert("quotas".to_owned(), json!(after));
+                detail.insert("previous_quotas".to_owned(), json!(before.quotas));
+            }
         }
         if !detail.is_empty() {
             note(tx, "user.updated", Value::Object(detail))?;

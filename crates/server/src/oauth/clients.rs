@@ -240,10 +240,16 @@ impl OAuth {
     }
 
     pub async fn get_client(&self, id: OAuthClientId) -> Result<api::App, RecordError> {
-        let reading = self
-            .store
-            .read(move |tx| records::find::<ClientRow>(tx, id));
-        reading.await?.map(shown).ok_or_else(|| not_found(id))
+        let reading = self.store.read(move |tx| {
+            let grants = rows::grants::count_of_client(tx, id)?;
+            Ok((records::find::<ClientRow>(tx, id)?, grants))
+        });
+        let (client, grants) = reading.await?;
+        let client = client.ok_or_else(|| not_found(id))?;
+        Ok(api::App {
+            grants,
+            ..shown(client)
+        })
     }
 
     /// Blocks or unblocks an app. Blocking ends its grants.

@@ -176,13 +176,17 @@ impl SecondFactors {
         let writer = &self.identity.writer;
         let writing = writer.change(caller, move |tx, caller| {
             let mut passkey = find_own(tx, user, id)?;
-            passkey.name = check_name(&patch.name)?;
+            let name = patch.name.as_deref().map(check_name).transpose()?;
+            let Some(name) = name.filter(|name| *name != passkey.name) else {
+                return Ok(shown(passkey));
+            };
+            passkey.name = name;
             records::replace(tx, &passkey)?;
             tx.audit(
                 caller,
                 "second_factor.renamed",
                 ("user", user),
-                json!({"kind": "passkey", "name": patch.name}),
+                json!({"kind": "passkey", "name": passkey.name}),
             )?;
             Ok(shown(passkey))
         });

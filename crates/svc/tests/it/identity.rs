@@ -8,7 +8,7 @@ mod held;
 mod power;
 mod power_shared;
 mod quotas;
-mod revocation;
+pub mod revocation;
 mod sessions;
 mod tokens;
 mod usage;

@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod agents;
+mod audit;
 mod calls;
 mod cli;
 mod events;
@@ -22,8 +23,10 @@ mod methods;
 mod oauth;
 mod oidc;
 mod operations;
+mod records;
 mod scripts;
 mod second_factor;
+mod snapshot;
 mod sources;
 mod spaces;
 mod web;

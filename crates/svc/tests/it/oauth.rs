@@ -1,6 +1,7 @@
 //! Apps that connect by OAuth, and `svc login` in a browser or with a code.
 
 mod apps;
+mod audit;
 mod codes;
 mod consent;
 mod crashes;

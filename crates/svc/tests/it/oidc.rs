@@ -2,6 +2,7 @@
 //! answers a test controls (`oauth2-mock-server`), and, with `SVC_TEST_KEYCLOAK=1`, Keycloak.
 
 mod attacks;
+mod audit;
 mod grants;
 mod keycloak;
 mod linking;

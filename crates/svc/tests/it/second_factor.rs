@@ -5,7 +5,7 @@
 //! current and of the next step, which stay valid for at least 30 seconds, so the tests never wait
 //! for a step. A further login uses a recovery code.
 
-mod authenticator;
+pub mod authenticator;
 mod cli;
 mod enrolment;
 mod login;

@@ -3,8 +3,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use svc_protocol::problem;
 
-use super::{super::router::routes, Document, texts};
+use super::{
+    super::{failures, router::routes},
+    Document, texts,
+};
 
 fn document() -> Value {
     Document::new().build()
@@ -66,6 +70,30 @@ fn every_operation_has_answers_with_schemas_and_bodies_with_examples() {
         }
         assert!(schema["examples"][0].is_object(), "{name}: {schema}");
     }
+}
+
+/// Codes of the routes that the document does not describe.
+const UNDESCRIBED: [&str; 1] = ["verification_failed"];
+
+#[test]
+fn every_code_is_an_answer_of_an_operation() {
+    let document = document();
+    let mut described = BTreeSet::new();
+    for (_, operation) in operations(&document) {
+        for (status, response) in operation["responses"].as_object().expect("responses") {
+            let schema = &response["content"][problem::CONTENT_TYPE]["schema"];
+            let codes = schema["properties"]["code"]["enum"].as_array();
+            for code in codes.into_iter().flatten() {
+                described.insert((status.clone(), code.as_str().expect("a text").to_owned()));
+            }
+        }
+    }
+    let all = failures::ALL.iter();
+    let expected: BTreeSet<_> = all
+        .filter(|(_, code, _)| !UNDESCRIBED.contains(code))
+        .map(|(status, code, _)| (status.to_string(), (*code).to_owned()))
+        .collect();
+    assert_eq!(described, expected);
 }
 
 /// Every `$ref` points to a schema, and every schema is used.

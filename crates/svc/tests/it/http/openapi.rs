@@ -1,5 +1,9 @@
 //! `GET /api/openapi.json` tested by independent judges: a linter, a generator of types, and a
-//! property-based tester that compares the document with the running server.
+//! property-based tester that compares the document with the running server. Its text is compared
+//! with a file.
+
+mod difference;
+mod snapshot;
 
 use svc_testkit::TestServer;
 

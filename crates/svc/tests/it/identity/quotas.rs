@@ -119,20 +119,6 @@ async fn set_quota(admin: &TestUser, user: &TestUser, quota: &str, value: Value)
 }
 
 #[tokio::test]
-async fn a_user_may_reach_the_quota_and_others_are_not_affected() {
-    let server = limited_server().await;
-    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
-    for resource in &RESOURCES {
-        resource.fill(&ann, LIMIT).await;
-        resource.create(&bob, 0).await.expect(201);
-        // Deleted records do not count.
-        resource.delete_one(&ann).await;
-        resource.create(&ann, 100).await.expect(201);
-        resource.refuses(&ann, LIMIT, LIMIT + 1).await;
-    }
-}
-
-#[tokio::test]
 async fn concurrent_requests_cannot_exceed_the_quota() {
     let server = limited_server().await;
     let ann = server.user("ann").await;

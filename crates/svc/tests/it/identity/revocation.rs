@@ -42,19 +42,25 @@ enum Revocation {
 /// A request whose head has been sent. The server asks for the body (`100 Continue`) after it has
 /// authenticated the caller, so a revocation at this point always comes between the check and the
 /// body.
-struct HalfSent {
+pub struct HalfSent {
     stream: TcpStream,
     body: String,
 }
 
-enum Begun {
+pub enum Begun {
     /// The route reads a body.
     Waits(HalfSent),
     /// The route has answered without reading a body.
     Answered,
 }
 
-async fn begin(server: &TestServer, token: &str, method: &str, path: &str, body: &str) -> Begun {
+pub async fn begin(
+    server: &TestServer,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> Begun {
     let mut stream = TcpStream::connect(server.address()).await.unwrap();
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
@@ -76,7 +82,7 @@ async fn begin(server: &TestServer, token: &str, method: &str, path: &str, body:
 
 impl HalfSent {
     /// Sends the body; returns the status of the answer.
-    async fn finish(mut self) -> u16 {
+    pub async fn finish(mut self) -> u16 {
         self.stream.write_all(self.body.as_bytes()).await.unwrap();
         read_status(&mut self.stream).await
     }

@@ -77,38 +77,3 @@ async fn an_app_connects_by_address_renews_its_token_and_is_disconnected() {
     let refused = flow.refresh(text(&renewed, "refresh_token"), &[]).await;
     assert_eq!(refused.expect(400).json()["error"], "invalid_grant");
 }
-
-#[tokio::test]
-async fn every_step_is_in_the_audit_log() {
-    let server = TestServer::start().await;
-    let flow = Flow::new(&server, "ann").await;
-    flow.connect(&[]).await;
-    let request = flow.ask(&[]).await;
-    flow.decide(&request, false).await.expect(200);
-    let grants = flow.user.get("/api/oauth/grants").await.expect(200).json();
-    let path = format!("/api/oauth/grants/{}", text(&grants["grants"][0], "id"));
-    flow.user.delete(&path).await.expect(204);
-    let audit = server
-        .admin()
-        .await
-        .get("/api/audit")
-        .await
-        .expect(200)
-        .json();
-    let actions: Vec<_> = audit["audit"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|entry| entry["action"].as_str())
-        .filter(|action| action.starts_with("oauth."))
-        .collect();
-    assert_eq!(
-        actions,
-        [
-            "oauth.revoked",
-            "oauth.denied",
-            "oauth.granted",
-            "oauth.client_registered"
-        ]
-    );
-}

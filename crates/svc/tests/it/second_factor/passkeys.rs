@@ -2,6 +2,7 @@
 //! steps with the authenticator of a browser.
 
 mod attacks;
+mod audit;
 mod manage;
 
 use serde_json::{Value, json};

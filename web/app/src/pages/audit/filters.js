@@ -7,6 +7,7 @@ export const FILTERS = ['actor', 'action', 'target_type', 'target_id', ...RANGE_
 
 /** Suggestions for the action. The user can also type another action; the server compares the whole name. */
 const ACTIONS = [
+  'agent_token.revoked',
   'agent_token.rotated',
   'event_sink.created',
   'event_sink.dead',
@@ -70,6 +71,7 @@ const ACTIONS = [
   'source.url_rotated',
   'space.created',
   'space.deleted',
+  'space.health_check_ended',
   'space.started',
   'space.stopped',
   'space.updated',

@@ -1,0 +1,98 @@
+//! The actions of the audit log.
+
+/// Every action, in alphabetical order. In debug builds, an entry with another action is an error.
+/// The integration tests have a snapshot of an entry of each.
+pub const ACTIONS: &[&str] = &[
+    "agent_token.revoked",
+    "agent_token.rotated",
+    "event_sink.created",
+    "event_sink.dead",
+    "event_sink.deleted",
+    "event_sink.disabled",
+    "event_sink.dropped",
+    "event_sink.enabled",
+    "event_sink.lost",
+    "event_sink.paused",
+    "event_sink.replayed",
+    "event_sink.resent",
+    "event_sink.secret_rotated",
+    "event_sink.tested",
+    "event_sink.updated",
+    "event_sink.withheld",
+    "group.created",
+    "group.deleted",
+    "group.updated",
+    "identity.linked",
+    "identity.unlinked",
+    "login.failed",
+    "login.oidc",
+    "logout.oidc",
+    "method_subscription.removed",
+    "oauth.client_blocked",
+    "oauth.client_created",
+    "oauth.client_deleted",
+    "oauth.client_registered",
+    "oauth.client_unblocked",
+    "oauth.code_reused",
+    "oauth.denied",
+    "oauth.granted",
+    "oauth.refresh_reused",
+    "oauth.revoked",
+    "oidc.provider_created",
+    "oidc.provider_deleted",
+    "oidc.provider_updated",
+    "role.created",
+    "role.deleted",
+    "role.updated",
+    "schedule.created",
+    "schedule.deleted",
+    "schedule.updated",
+    "script.created",
+    "script.deleted",
+    "script.updated",
+    "second_factor.added",
+    "second_factor.counter_went_back",
+    "second_factor.failed",
+    "second_factor.recovery_code_used",
+    "second_factor.recovery_codes_renewed",
+    "second_factor.removed",
+    "second_factor.renamed",
+    "second_factor.reset",
+    "session.created",
+    "session.deleted",
+    "source.created",
+    "source.deleted",
+    "source.secret_rotated",
+    "source.updated",
+    "source.url_rotated",
+    "space.created",
+    "space.deleted",
+    "space.health_check_ended",
+    "space.started",
+    "space.stopped",
+    "space.updated",
+    "template.created",
+    "template.deleted",
+    "template.updated",
+    "token.created",
+    "token.revoked",
+    "user.activated",
+    "user.created",
+    "user.deactivated",
+    "user.deleted",
+    "user.password_changed",
+    "user.updated",
+];
+
+/// Stops a debug build that writes an entry with an unknown action.
+pub(super) fn check(action: &str) {
+    debug_assert!(
+        ACTIONS.contains(&action),
+        "`{action}` is not an action of the audit log: add it to `audit::ACTIONS`"
+    );
+}
+
+#[test]
+fn the_actions_are_sorted_and_each_occurs_once() {
+    assert!(ACTIONS.is_sorted_by(|a, b| a < b), "{ACTIONS:?}");
+}
