@@ -83,7 +83,8 @@ fn is_name(text: &str) -> bool {
 
 /// Whether a label is a number. A host whose last label is a number is an IPv4 address or nothing.
 fn is_number(label: &str) -> bool {
-    label.bytes().all(|byte| byte.is_ascii_digit()) || parse_number(label).is_some()
+    let is_decimal = label.bytes().all(|byte| byte.is_ascii_digit());
+    is_decimal || matches!(digits_of(label), (digits, 16) if is_in_radix(digits, 16))
 }
 
 /// Parses one to four numbers. The last number fills the bytes that the others leave.
@@ -105,19 +106,26 @@ fn parse_ipv4(text: &str) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from_bits(first | last))
 }
 
-/// Parses a decimal number, an octal number (`0177`) or a hexadecimal number (`0x7f`).
+/// Parses a decimal number, an octal number (`0177`) or a hexadecimal number (`0x7f`). `0x` is 0.
 fn parse_number(text: &str) -> Option<u32> {
-    let (digits, radix) = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        Some("") => return Some(0),
+    match digits_of(text) {
+        ("", 16) => Some(0),
+        (digits, radix) if is_in_radix(digits, radix) => u32::from_str_radix(digits, radix).ok(),
+        _ => None,
+    }
+}
+
+/// The digits of a number, and their radix.
+fn digits_of(text: &str) -> (&str, u32) {
+    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
         None if text.len() > 1 && text.starts_with('0') => (&text[1..], 8),
         None => (text, 10),
-    };
-    let is_digit = |character: char| character.is_digit(radix);
-    match digits.chars().all(is_digit) {
-        true => u32::from_str_radix(digits, radix).ok(),
-        false => None,
     }
+}
+
+fn is_in_radix(digits: &str, radix: u32) -> bool {
+    digits.chars().all(|digit| digit.is_digit(radix))
 }
 
 #[cfg(test)]
