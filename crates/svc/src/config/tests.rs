@@ -230,7 +230,7 @@ fn a_file_in_the_current_folder_that_others_can_write_is_ignored_unless_it_is_na
 #[test]
 fn a_deeply_nested_file_is_refused_on_a_small_stack() {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(1024 * 1024);
+        let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024);
         let reading = || {
             let key = "a.a.a.a";
             for head in ["", "[server]\n", "[quotas]\n", "[agent.a.a.a]\n", "server."] {

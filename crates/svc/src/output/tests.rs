@@ -88,7 +88,7 @@ fn a_string_that_looks_like_a_number_stays_a_string_in_yaml() {
 #[test]
 fn the_deepest_document_is_written_on_a_small_stack() {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(1024 * 1024);
+        let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024);
         let writing = || {
             let levels = svc_protocol::jsonrpc::JSON_DEPTH_MAX;
             for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"a\":", "}]")] {
