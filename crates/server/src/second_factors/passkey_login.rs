@@ -18,7 +18,7 @@ use svc_store::{
 use super::{
     CHALLENGES_MAX, CHALLENGES_PER_USER, SecondFactors, TRIES_MAX,
     login::{ended, find_user},
-    passkeys::{Purpose, credential_ids, is_pending_login, take_challenge},
+    passkeys::{Purpose, credential_ids, is_pending_login, site_at, take_challenge},
 };
 use crate::{
     identity::{ClientDetails, NewSession, Proof, hash_secret},
@@ -42,7 +42,7 @@ impl SecondFactors {
         origin: Option<String>,
     ) -> Result<api::PasskeyRequest, RecordError> {
         self.take_passkey_attempt(address)?;
-        let site = Site::at(origin)?;
+        let site = site_at(origin)?;
         let now = self.clock.now();
         let (purpose, allow) = match asked.token {
             None => (Purpose::Login, Vec::new()),
@@ -90,7 +90,7 @@ impl SecondFactors {
         client: ClientDetails,
         origin: Option<String>,
     ) -> Result<NewSession, RecordError> {
-        let site = Site::at(origin)?;
+        let site = site_at(origin)?;
         match login.token.clone() {
             Some(token) => {
                 let completing = self.complete_with_passkey(token, login, client, &site);

@@ -84,7 +84,7 @@ impl SecondFactors {
         address: IpAddr,
         origin: Option<String>,
     ) -> Result<api::PasskeyCreation, RecordError> {
-        let site = Site::at(origin)?;
+        let site = site_at(origin)?;
         let proving = self.identity.prove(caller, Some(proof.password), address);
         let proof = proving.await?;
         let (user, now) = (caller.user.id, self.clock.now());
@@ -121,7 +121,7 @@ impl SecondFactors {
         let codes = NewCodes::draw()?;
         let (user, now) = (caller.user.id, self.clock.now());
         let changing = self.identity.change(caller, move |tx, caller| {
-            let site = Site::at(origin)?;
+            let site = site_at(origin)?;
             let name = check_name(&new.name)?;
             let client = ClientData::read(&new.client_data, Ceremony::Registration, &site)?;
             let data = AuthenticatorData::read(&new.authenticator_data, &site)?;
@@ -217,29 +217,27 @@ impl SecondFactors {
     }
 }
 
-impl Site {
-    /// The site at an origin of this server. Browsers accept passkeys for host names, not for IP
-    /// addresses.
-    pub fn at(origin: Option<String>) -> Result<Self, RecordError> {
-        let Some(origin) = origin else {
-            return Err(unavailable(
-                "this server does not know its own address; set `public_url` to its `https` address with a host name"
-                    .to_owned(),
-            ));
-        };
-        let authority = origin.split("://").nth(1).unwrap_or_default();
-        let host = Host::parse_authority(authority).map(|(host, _)| host);
-        let Some(Host::Name(name)) = host else {
-            let host = split_port(authority).0;
-            return Err(unavailable(format!(
-                "a passkey belongs to a host name, and `{host}` is an IP address; on the server's own machine open `http://localhost` with the same port, otherwise set `public_url` to an `https` address with a host name"
-            )));
-        };
-        Ok(Self {
-            rp_id: name.to_owned(),
-            origin,
-        })
-    }
+/// The site at an origin of this server. Browsers accept passkeys for host names, not for IP
+/// addresses.
+pub(super) fn site_at(origin: Option<String>) -> Result<Site, RecordError> {
+    let Some(origin) = origin else {
+        return Err(unavailable(
+            "this server does not know its own address; set `public_url` to its `https` address with a host name"
+                .to_owned(),
+        ));
+    };
+    let authority = origin.split("://").nth(1).unwrap_or_default();
+    let host = Host::parse_authority(authority).map(|(host, _)| host);
+    let Some(Host::Name(name)) = host else {
+        let host = split_port(authority).0;
+        return Err(unavailable(format!(
+            "a passkey belongs to a host name, and `{host}` is an IP address; on the server's own machine open `http://localhost` with the same port, otherwise set `public_url` to an `https` address with a host name"
+        )));
+    };
+    Ok(Site {
+        rp_id: name.to_owned(),
+        origin,
+    })
 }
 
 impl From<AnswerError> for RecordError {

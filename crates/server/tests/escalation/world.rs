@@ -21,9 +21,8 @@ use svc_server::{
     App, EventOptions, Limits, Options, Policy, ScriptOptions, Server,
     http::{listen::Peer, router},
     identity::PasswordPolicy,
-    limits::MinuteLimit,
     live::LiveSpace,
-    methods::publish::Publisher,
+    methods::publish::{Publisher, RegistrationLimits},
 };
 use svc_store::oidc::providers::ProviderRow;
 use tokio_util::sync::CancellationToken;
@@ -240,7 +239,7 @@ impl World {
             store: self.app.store.clone(),
             quotas: self.app.quotas,
             compute: self.app.compute.clone(),
-            pace: MinuteLimit::new(1),
+            limits: RegistrationLimits::new(1),
         };
         let checked = publisher.check(&live, register).await;
         let published = publisher.publish(checked.expect("a valid registration"), |_| ());

@@ -161,6 +161,11 @@ async function seeMark(field, message) {
 
 /** @param {Locator} locator @param {boolean} focused */
 async function seeUncovered(locator, focused) {
+  // The page moves the focus after it has shown the message.
+  if (focused) {
+    const element = await locator.elementHandle();
+    await locator.page().waitForFunction((element) => document.activeElement === element, element);
+  }
   const state = await locator.evaluate((element) => {
     const box = element.getBoundingClientRect();
     const at = document.elementFromPoint(

@@ -1,6 +1,6 @@
 //! Changes of a user are bounded: requests per second, and bytes of audit entries per day.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use svc_testkit::{TestServer, TestUser, get_eventually};
 
 use crate::SOON;
