@@ -239,7 +239,7 @@ impl Link {
             is_home: true,
             since: svc_clock::now(),
         };
-        let features = ServerFeatures::of(&welcome);
+        let features = ServerFeatures::of(welcome);
         let (frames, stuck) = self.outbox.open(number, record, features);
         self.status.send_replace(LinkStatus {
             link: Some(number),

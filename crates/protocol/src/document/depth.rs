@@ -64,7 +64,7 @@ mod tests {
     use crate::{
         document::{read_exact_json, read_json, read_record, read_toml},
         jsonrpc::JSON_DEPTH_MAX,
-        registration_file::{parse, parse_and_check},
+        registration_file::{parse, read_file},
     };
 
     /// Threads of tokio have 2 MiB. An unoptimised build, which has the largest stack frames, needs 0.6
@@ -126,7 +126,7 @@ mod tests {
             let (space, owner) = (space.expect("a name"), owner.expect("a name"));
             let deepest = registration(78, 31);
             assert!(parse("svc.toml", &deepest).is_ok());
-            let refused = parse_and_check("svc.toml", &deepest, &space, &owner);
+            let refused = read_file("svc.toml", &deepest, &space, &owner);
             let refused = refused.expect_err("the schema is too deep").to_string();
             assert!(refused.contains("more than 64 levels"), "{refused}");
             for deeper in [

@@ -41,6 +41,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/roles/{id}", role),
     ("/api/permissions", |_| fixed("/api/permissions")),
     ("/api/tokens", |draft| of_user(draft, "/api/tokens")),
+    ("/api/tokens/{id}", token),
     ("/api/spaces", |_| fixed("/api/spaces")),
     ("/api/spaces/{id}", |draft| space(draft, "")),
     ("/api/spaces/{id}/logs", |draft| space(draft, "/logs")),
@@ -70,6 +71,7 @@ pub const READS: &[(&str, ReadGenerator)] = &[
     ("/api/audit", |_| fixed("/api/audit")),
     ("/api/oauth/grants", |draft| of_user(draft, "/api/oauth/grants")),
     ("/api/oauth/clients", |_| fixed("/api/oauth/clients")),
+    ("/api/oauth/clients/{id}", app),
     ("/api/oauth/requests/{id}", question),
 ];
 
@@ -124,6 +126,21 @@ fn of_user(draft: &mut Draft<'_>, path: &str) -> Option<String> {
         true => format!("{path}?user={}", draft.model.users[user].id),
         false => path.to_owned(),
     })
+}
+
+fn token(draft: &mut Draft<'_>) -> Option<String> {
+    let creds = draft.model.creds.iter();
+    let ids = creds.filter_map(|cred| match &cred.kind {
+        Kind::Token { id, .. } => Some(id.as_str()),
+        _ => None,
+    });
+    let id = draft.rng.pick(&ids.collect::<Vec<_>>())?;
+    Some(format!("/api/tokens/{id}"))
+}
+
+fn app(draft: &mut Draft<'_>) -> Option<String> {
+    let app = draft.rng.pick(&draft.model.live_apps())?;
+    Some(format!("/api/oauth/clients/{}", draft.model.apps[app].id))
 }
 
 fn method_stats(draft: &mut Draft<'_>) -> Option<String> {

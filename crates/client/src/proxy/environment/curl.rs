@@ -32,8 +32,11 @@ const B: &str = "http://{b}";
 
 /// Environment variables, a URL, where our client connects, and where curl connects. In the values,
 /// `{a}` and `{b}` are the addresses of the proxies.
+type Case = (Variables, &'static str, Asked, Curl);
+type Variables = &'static [(&'static str, &'static str)];
+
 #[rustfmt::skip]
-const VARIABLES: &[(&[(&str, &str)], &str, Asked, Curl)] = &[
+const VARIABLES: &[Case] = &[
     (&[], PLAIN, Server, Curl::Same),
     (&[], TLS, Server, Curl::Same),
     (&[("http_proxy", A)], PLAIN, ProxyA, Curl::Same),

@@ -25,7 +25,7 @@ impl Maker<'_> {
         }
         let by_type = object.get("type").is_some_and(|types| {
             // A number such as 1.0 may count as an integer.
-            !has_type(types, value) && !(value.is_f64() && has_type(types, &1.into()))
+            !(has_type(types, value) || value.is_f64() && has_type(types, &1.into()))
         });
         let by_const = object.get("const").is_some_and(|one| differs(one, value));
         let by_enum = match object.get("enum") {

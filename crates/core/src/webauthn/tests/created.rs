@@ -16,11 +16,13 @@ use ring::{
 use super::super::verify;
 use super::*;
 
+type Sign = Box<dyn Fn(&[u8]) -> Vec<u8>>;
+
 /// A key of an authenticator.
 struct Authenticator {
     /// In COSE.
     public_key: Vec<u8>,
-    sign: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    sign: Sign,
 }
 
 impl Authenticator {

@@ -39,7 +39,7 @@ async fn a_startup_script_cannot_be_deleted_while_a_space_or_template_uses_it() 
 
     let foreign = spaces.create(&ben, new_space("lab", &own, false)).await;
     assert!(
-        matches!(&foreign, Err(error) if error.code() == "invalid"),
+        matches!(&foreign, Err(error) if error.code() == "unknown_script"),
         "{foreign:?}"
     );
     let wrong = spaces.create(&ann, new_space("lab", &library, false)).await;
