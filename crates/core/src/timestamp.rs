@@ -49,6 +49,7 @@ impl Timestamp {
 /// Whether the text has the form of RFC 3339, section 5.6. `jiff` reads other forms too, such as
 /// times without seconds.
 fn is_rfc_3339(text: &str) -> bool {
+    const LOCAL: &str = "0000-00-00T00:00:00";
     let has_form = |text: &str, form: &str| {
         let mut pairs = text.bytes().zip(form.bytes());
         text.len() == form.len()
@@ -60,7 +61,6 @@ fn is_rfc_3339(text: &str) -> bool {
                 _ => byte == expected,
             })
     };
-    const LOCAL: &str = "0000-00-00T00:00:00";
     let Some((local, rest)) = text.split_at_checked(LOCAL.len()) else {
         return false;
     };
