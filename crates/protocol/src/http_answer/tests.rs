@@ -32,7 +32,7 @@ const VALID: &[&str] = &[
     "HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n",
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-    "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n1\r\n\n\r\n0A;name=\"value\"\r\n0123\r\n\n\n8\r\n0\r\nExpires: 0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n1\r\n\n\r\n0A;name=\"value\"\r\n0123\r\n\n\n89\r\n0\r\nExpires: 0\r\n\r\n",
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n000000000000000000001\r\na\r\n0\r\n\r\n",
 ];
 
