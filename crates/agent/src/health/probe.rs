@@ -27,6 +27,8 @@ pub async fn probe(probe: &Probe, folder: &Path, guard: &Arc<Guard>) -> bool {
     }
 }
 
+/// The status that the program of the space answers. Ambiguous answers are accepted here: only the
+/// status is used, and each connection has one answer.
 async fn get(url: &str) -> Option<http::StatusCode> {
     let uri: Uri = url.parse().ok()?;
     let authority = uri.authority()?;
