@@ -95,10 +95,14 @@ impl Link {
         if let Some(network) = &self.network {
             return network.connect().await;
         }
-        // Only the answer to the upgrade is HTTP; the check ends with it.
-        let stream = transport::connect(server).await?;
-        Ok(Box::new(StrictStream::new(stream, RequestKind::Usual)))
+        dial(server).await
     }
+}
+
+async fn dial(server: &Target) -> io::Result<ServerIo> {
+    let stream = transport::connect(server).await?;
+    // Only the answer to the upgrade is HTTP; the check ends with it.
+    Ok(Box::new(StrictStream::new(stream, RequestKind::Usual)))
 }
 
 fn connect_error(url: String, error: OpenError) -> ConnectError {
@@ -111,5 +115,39 @@ fn connect_error(url: String, error: OpenError) -> ConnectError {
         OpenError::WebSocket(source) => ConnectError::WebSocket { url, source },
         OpenError::Refused(refusal) => ConnectError::Refused(refusal),
         OpenError::Protocol => ConnectError::Protocol(url),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_ambiguous_answer_to_the_upgrade_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let answering = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                stream.read_buf(&mut request).await.expect("read");
+            }
+            let answer = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\n\r\n";
+            stream.write_all(answer).await.expect("written");
+        };
+        let server = Target::parse(&format!("http://{address}"), None).expect("an address");
+        let connecting = async {
+            let stream = dial(&server).await.expect("connected");
+            svc_link::connect(stream, &server.url(PATH), "svc_agt_x").await
+        };
+        let ((), connected) = tokio::join!(answering, connecting);
+        let error = connected.map(drop).expect_err("ambiguous");
+        let error = connect_error(server.to_string(), error).to_string();
+        assert!(error.contains("a line ends with LF alone"), "{error}");
     }
 }
