@@ -136,7 +136,7 @@ impl Report {
 
     /// A call of a new or changed method. `None` if there is no such method whose params are known.
     fn call_to_try(&self, registered: &[String]) -> Option<String> {
-        let of = |change| {
+        let of = |change: Change| {
             registered
                 .iter()
                 .filter(move |name| self.change(name) == change)
