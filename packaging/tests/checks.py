@@ -76,7 +76,9 @@ def _contents(case: Case) -> None:
     for target in TARGETS.values():
         components = sbom.crate_components(target)
         wrong = list(lock.problems(components))
-        case.expect(not wrong, f"the list of contents for {target.name} agrees with Cargo.lock: {'; '.join(wrong) or 'yes'}")
+        case.expect(
+            not wrong, f"the list of contents for {target.name} agrees with Cargo.lock: {'; '.join(wrong) or 'yes'}"
+        )
     at = next(at for at, each in enumerate(components) if each["name"] == "serde_json")
     others = components[:at] + components[at + 1 :]
     other_hash = [{"alg": "SHA-256", "content": "0" * 64}]
