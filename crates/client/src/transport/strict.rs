@@ -31,7 +31,7 @@ impl<S> StrictStream<S> {
 }
 
 /// Why the answer was refused, if an error of the HTTP library comes from [`StrictStream`].
-pub fn find_answer_error(error: &(dyn Error + 'static)) -> Option<&AnswerError> {
+pub fn find_answer_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e AnswerError> {
     let mut errors = std::iter::successors(Some(error), |&error| error.source());
     errors.find_map(|error| {
         // The source of an `io::Error` is not the error inside of it, but the source of that error.
