@@ -274,7 +274,6 @@ async fn queries_are_limited_in_bytes_and_in_words() {
         "events",
         "spaces",
         "scripts",
-        "audit",
         "stats",
         "openapi.json",
     ] {

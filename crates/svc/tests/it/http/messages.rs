@@ -119,8 +119,8 @@ async fn messages_of_refused_requests_have_no_text_of_a_library() {
             "in the query: `limit`: expected a whole number from 0 to 4294967295, not the text `many`",
         ),
         (
-            "/api/audit?limit=3&acion=token.created",
-            "in the query: unknown parameter `acion`; did you mean `action`?",
+            "/api/events?limit=3&actr=ann",
+            "in the query: unknown parameter `actr`; did you mean `actor`?",
         ),
         (
             "/api/auth/me?verbose=1",
