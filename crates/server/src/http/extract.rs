@@ -267,7 +267,7 @@ impl FromRequestParts<App> for IdempotencyKey {
     }
 }
 
-/// Query parameters; unknown ones are ignored.
+/// Query parameters. `auth::query` has refused unknown ones.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Query<T> {

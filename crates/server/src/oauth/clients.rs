@@ -259,33 +259,29 @@ impl OAuth {
         id: OAuthClientId,
         patch: api::AppPatch,
     ) -> Result<api::App, RecordError> {
-        let before = self.get_client(id).await?;
-        let Some(blocked) = patch.blocked.filter(|blocked| *blocked != before.blocked) else {
-            return Ok(before);
-        };
-        let action = match blocked {
-            true => "oauth.client_blocked",
-            false => "oauth.client_unblocked",
-        };
-        let client = self
-            .identity
-            .change(caller, move |tx, caller| {
-                let mut client =
-                    records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
+        let changing = self.identity.change(caller, move |tx, caller| {
+            let mut client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
+            if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != client.blocked) {
                 client.blocked = blocked;
                 records::replace(tx, &client)?;
-                let users = match blocked {
-                    true => rows::grants::delete_of_client(tx, id)?,
-                    false => Vec::new(),
+                let (action, users) = match blocked {
+                    true => (
+                        "oauth.client_blocked",
+                        rows::grants::delete_of_client(tx, id)?,
+                    ),
+                    false => ("oauth.client_unblocked", Vec::new()),
                 };
                 let detail = json!({"name": client.name, "grants": users.len()});
                 tx.audit(caller, action, ("oauth_client", id), detail)?;
-                let client = ClientRow { blocked, ..client };
                 tx.affects_users(users);
-                Ok(client)
+            }
+            let grants = rows::grants::count_of_client(tx, id)?;
+            Ok(api::App {
+                grants,
+                ..shown(client)
             })
-            .await?;
-        Ok(shown(client))
+        });
+        changing.await
     }
 
     /// Deletes an app with its grants. A blocked app that no administrator added cannot be deleted:
