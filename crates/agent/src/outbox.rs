@@ -202,10 +202,14 @@ impl Outbox {
     /// Waits until the server has stored the log lines of earlier control messages. Does not wait if
     /// no home link is up, or if the server is too old to report it.
     pub async fn flush_log(&self) {
-        let flushes = |link: &mut OpenLink| link.features.flushes_log;
-        if self.open.lock().home().is_some_and(flushes) {
+        let home = {
+            let mut open = self.open.lock();
+            let flushes = open.home().is_some_and(|link| link.features.flushes_log);
+            open.home.filter(|_| flushes)
+        };
+        if let Some(home) = home {
             // If the link is lost, the lines may be lost too.
-            let _ = self.request(&Control::FlushLog).await;
+            let _ = self.request_on(home, &Control::FlushLog).await;
         }
     }
 

@@ -104,8 +104,8 @@ impl Proxy {
         let mut answer = Vec::new();
         let mut check = AnswerCheck::new(RequestKind::Connect);
         let end = loop {
-            if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
-                break at + 4;
+            if let Some(end) = find_end(&answer) {
+                break end;
             }
             if answer.len() > ANSWER_BYTES_MAX {
                 return Err("the head of the proxy's answer is too large".to_owned());
@@ -114,7 +114,9 @@ impl Proxy {
             if stream.read_buf(&mut answer).await.map_err(broken)? == 0 {
                 return Err("the proxy closed the connection before it answered".to_owned());
             }
-            check.check(&answer[before..]).map_err(|refused| {
+            // The body of a refusal is not read.
+            let end = find_end(&answer).unwrap_or(answer.len());
+            check.check(&answer[before..end]).map_err(|refused| {
                 format!(
                     "the proxy's answer is not valid HTTP/1.1: {}",
                     refused.error
@@ -131,6 +133,12 @@ impl Proxy {
         }
         Ok(stream)
     }
+}
+
+/// The end of the head.
+fn find_end(answer: &[u8]) -> Option<usize> {
+    let at = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    Some(at + 4)
 }
 
 fn status_of(answer: &[u8]) -> Option<u16> {

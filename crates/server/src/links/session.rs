@@ -102,7 +102,7 @@ impl Links {
             instance: hello.instance.clone(),
             caller,
             names_users: hello.has_feature(FEATURE_USERS),
-            is_side: false,
+            home: None,
             learns_servers,
             moves_home: learns_servers && hello.has_feature(FEATURE_MOVES),
             user_key: self.keys.users_of(space),

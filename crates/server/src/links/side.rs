@@ -50,18 +50,17 @@ impl Links {
         let identity = identity.map_err(link_refusal)?;
         let (live, _transition) = self.enter_locked(identity, space).await;
         let checked = self.check_side(hello, &caller, space).await;
-        if let Err(refusal) = checked {
+        let home = checked.inspect_err(|refusal| {
             // A space that never had a link here was added to memory for this link only.
             if live.link_number() == 0 && refusal.code != RefusalCode::HomeHere {
                 self.forget(space);
             }
-            return Err(refusal);
-        }
+        })?;
         let (link, outgoing) = Link::new(LinkSetup {
             instance: hello.instance.clone(),
             caller,
             names_users: hello.has_feature(FEATURE_USERS),
-            is_side: true,
+            home: Some(home),
             learns_servers: false,
             moves_home: false,
             user_key: self.keys.users_of(space),
@@ -87,12 +86,13 @@ impl Links {
         Ok((Arc::clone(&live), link, outgoing))
     }
 
+    /// Returns the server of the agent's home link.
     async fn check_side(
         &self,
         hello: &Hello,
         caller: &Caller,
         space: SpaceId,
-    ) -> Result<(), Refusal> {
+    ) -> Result<ServerId, Refusal> {
         let directory = &self.publisher.directory;
         directory
             .recheck(caller, svc_clock::now())
@@ -262,22 +262,27 @@ impl Links {
 
 /// Whether the agent may have a side link here: it must be the agent that has the home link of the
 /// space, and the home link must be at another server.
-fn check_home(row: Option<&SpaceRow>, is_same_agent: bool, here: ServerId) -> Result<(), Refusal> {
+fn check_home(
+    row: Option<&SpaceRow>,
+    is_same_agent: bool,
+    here: ServerId,
+) -> Result<ServerId, Refusal> {
     let Some(row) = row.filter(|row| row.state != State::Deleted) else {
         return Err(link_refusal(LinkRefused::Gone));
     };
     if row.stop_reason == Some(StopReason::Requested) {
         return Err(link_refusal(LinkRefused::Stopped));
     }
-    if row.state != State::Deployed || !is_same_agent {
+    let home = row.node_id.filter(|_| row.state == State::Deployed);
+    let Some(home) = home.filter(|_| is_same_agent) else {
         let detail = "this agent has no home link; a side link needs one";
         return Err(Refusal::new(RefusalCode::NoHome, detail, true));
-    }
-    if row.node_id == Some(here) {
+    };
+    if home == here {
         let detail = "the home link of the space is at this server";
         return Err(Refusal::new(RefusalCode::HomeHere, detail, true));
     }
-    Ok(())
+    Ok(home)
 }
 
 /// The goodbye to a side link after a change of the space; `None` if the link may stay.

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_core::{UserId, journal::CallTimes};
+use svc_core::{ServerId, UserId, journal::CallTimes};
 use svc_link::{
     Closing, Control, Frame, FrameKind, Goodbye, Outbox, OutboxError, OutboxLimits, OutboxReader,
     PROGRESS_BYTES_MAX, control_frame, outbox, read_times,
@@ -36,9 +36,9 @@ pub struct Link {
     outbox: Outbox,
     /// Whether the agent supports user numbers.
     names_users: bool,
-    /// Whether the home of the agent is another server. A side link carries calls, and never
-    /// changes the state of the space.
-    is_side: bool,
+    /// The agent's home, if it is another server. Then this is a side link: it carries calls, and
+    /// never changes the state of the space.
+    home: Option<ServerId>,
     /// Whether the agent keeps links to several servers.
     learns_servers: bool,
     /// Whether the agent can make another server its home while this link is up.
@@ -63,7 +63,8 @@ pub struct LinkSetup {
     pub instance: String,
     pub caller: Caller,
     pub names_users: bool,
-    pub is_side: bool,
+    /// The agent's home, if it is another server.
+    pub home: Option<ServerId>,
     pub learns_servers: bool,
     pub moves_home: bool,
     /// Secret, and the same for all links of the space.
@@ -85,7 +86,7 @@ impl Link {
             caller: setup.caller,
             outbox,
             names_users: setup.names_users,
-            is_side: setup.is_side,
+            home: setup.home,
             learns_servers: setup.learns_servers,
             moves_home: setup.moves_home,
             has_registered: AtomicBool::new(false),
@@ -106,7 +107,12 @@ impl Link {
     }
 
     pub fn is_side(&self) -> bool {
-        self.is_side
+        self.home.is_some()
+    }
+
+    /// The agent's home, if it is another server.
+    pub fn home(&self) -> Option<ServerId> {
+        self.home
     }
 
     pub fn learns_servers(&self) -> bool {

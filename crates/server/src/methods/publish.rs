@@ -1,10 +1,15 @@
 //! Publishes the registration of an agent: checks every rule, resolves groups, and accepts the
 //! whole registration or nothing (spec 2.1). The server must not rely on the agent's own check.
 
-use std::{collections::HashSet, sync::Arc, time::Instant};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Instant,
+};
 
+use parking_lot::Mutex;
 use svc_core::{
-    CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId,
+    CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, ServerId, SpaceId, UserId,
     registration::{Registration, Warning},
     subscription::Subscription,
 };
@@ -21,6 +26,9 @@ use crate::{
     live::{Link, LiveSpace},
 };
 
+/// With more other homes than this, their limits are forgotten.
+const HOMES_MAX: usize = 100;
+
 pub struct Publisher {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
@@ -32,13 +40,15 @@ pub struct Publisher {
     pub limits: RegistrationLimits,
 }
 
-/// The limits on the registrations of an owner's spaces. They are separate, so that registrations
-/// at other servers of the zone never keep an agent from registering with its home server.
+/// The limits on the registrations of an owner's spaces. Each server of the zone accepts as many as
+/// its limit allows, and agents then bring them to all other servers. So a server has a limit for its
+/// own home links, and one for each other home.
 pub struct RegistrationLimits {
+    per_minute: usize,
     /// Registrations on home links.
-    home: RegistrationLimit,
-    /// Registrations on side links.
-    side: RegistrationLimit,
+    here: Arc<RegistrationLimit>,
+    /// Registrations on side links, by the server of the home link.
+    elsewhere: Mutex<HashMap<ServerId, Arc<RegistrationLimit>>>,
 }
 
 /// A registration that is valid by itself. It may still conflict with other registrations.
@@ -106,9 +116,23 @@ impl RegistrationRejected {
 impl RegistrationLimits {
     pub fn new(per_minute: usize) -> Self {
         Self {
-            home: RegistrationLimit::new(per_minute),
-            side: RegistrationLimit::new(per_minute),
+            per_minute,
+            here: Arc::new(RegistrationLimit::new(per_minute)),
+            elsewhere: Mutex::default(),
         }
+    }
+
+    fn of(&self, link: &Link) -> Arc<RegistrationLimit> {
+        let Some(home) = link.home() else {
+            return Arc::clone(&self.here);
+        };
+        let mut elsewhere = self.elsewhere.lock();
+        // Servers that ended long ago are forgotten.
+        if elsewhere.len() > HOMES_MAX {
+            elsewhere.clear();
+        }
+        let limit = elsewhere.entry(home);
+        Arc::clone(limit.or_insert_with(|| Arc::new(RegistrationLimit::new(self.per_minute))))
     }
 }
 
@@ -137,12 +161,11 @@ impl CheckedPublication {
 impl Publisher {
     /// Counts a registration against the limit of the owner, before any work for it.
     pub fn admit(&self, space: &LiveSpace, link: &Link) -> Result<(), RegistrationRejected> {
-        let limit = match link.is_side() {
-            true => &self.limits.side,
-            false => &self.limits.home,
-        };
         let is_first = link.take_first_registration();
-        let taken = limit.take((space.owner, space.id), is_first, Instant::now());
+        let taken = self
+            .limits
+            .of(link)
+            .take((space.owner, space.id), is_first, Instant::now());
         taken.map_err(RegistrationRejected::TooMany)
     }
 

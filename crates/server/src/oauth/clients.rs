@@ -239,8 +239,12 @@ impl OAuth {
         })
     }
 
-    pub async fn get_client(&self, id: OAuthClientId) -> Result<api::App, RecordError> {
-        let reading = self.store.read(move |tx| {
+    pub async fn get_client(
+        &self,
+        reader: UserId,
+        id: OAuthClientId,
+    ) -> Result<api::App, RecordError> {
+        let reading = self.store.read_list(reader, move |tx| {
             let grants = rows::grants::count_of_client(tx, id)?;
             Ok((records::find::<ClientRow>(tx, id)?, grants))
         });
@@ -275,13 +279,10 @@ impl OAuth {
                 tx.audit(caller, action, ("oauth_client", id), detail)?;
                 tx.affects_users(users);
             }
-            let grants = rows::grants::count_of_client(tx, id)?;
-            Ok(api::App {
-                grants,
-                ..shown(client)
-            })
+            Ok(())
         });
-        changing.await
+        changing.await?;
+        self.get_client(caller.user.id, id).await
     }
 
     /// Deletes an app with its grants. A blocked app that no administrator added cannot be deleted:

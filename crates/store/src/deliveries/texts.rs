@@ -22,7 +22,7 @@ const REMOVED_MAX: usize = 500;
 const NEEDED_REMOVED_MAX: usize = 5_000;
 const _: () = assert!(NEEDED_REMOVED_MAX * OVERHEAD > PAYLOAD_BYTES_MAX + 1_024);
 /// How many deliveries of each lane [`remove_oldest`] looks at in one step.
-const STEP: u32 = 8;
+const STEP: u32 = 32;
 /// How many deliveries of all lanes [`remove_oldest`] looks at in one step.
 const STEP_ROWS: u32 = 500;
 /// Bytes counted for an attempt with a text, in addition to the texts: its other columns. An

@@ -225,7 +225,12 @@ impl TlsOptions {
 
 fn is_this_machine(host: &Host) -> bool {
     match host {
-        Host::Tcp(name) => host::Host::parse(name).is_some_and(host::Host::is_loopback),
+        // A name server may resolve a name below `localhost` to another machine.
+        Host::Tcp(name) => match host::Host::parse(name) {
+            Some(host::Host::Name(name)) => name.eq_ignore_ascii_case("localhost"),
+            Some(address) => address.is_loopback(),
+            None => false,
+        },
         Host::Unix(_) => true,
     }
 }
@@ -274,7 +279,7 @@ mod tests {
             ("postgres://a@localhost/b", false),
             ("postgres://a@[::1]/b", false),
             ("postgres://a@LOCALHOST/b", false),
-            ("postgres://a@db.localhost/b", false),
+            ("postgres://a@db.localhost/b", true),
             ("postgres://a@localhost.db.example/b", true),
             ("postgres://a@/b?host=/run/postgresql", false),
             ("postgres://a@db.example/b", true),

@@ -87,8 +87,12 @@ pub async fn create_client(
     Ok(Created(app.oauth.create_client(&caller, new).await?))
 }
 
-pub async fn get_client(app: App, PathId(id): PathId<OAuthClientId>) -> ApiResult<Json<api::App>> {
-    Ok(Json(app.oauth.get_client(id).await?))
+pub async fn get_client(
+    app: App,
+    caller: Caller,
+    PathId(id): PathId<OAuthClientId>,
+) -> ApiResult<Json<api::App>> {
+    Ok(Json(app.oauth.get_client(caller.user.id, id).await?))
 }
 
 pub async fn patch_client(

@@ -1,6 +1,9 @@
 //! Answers to the agent: one JSON-RPC response per line.
 
-use std::{io::Write, path::Path};
+use std::{
+    io::Write,
+    path::{Component, Path},
+};
 
 use serde_json::json;
 use svc_protocol::jsonrpc::{
@@ -106,10 +109,13 @@ fn of_script(error: &ScriptError, folder: &Path) -> ErrorObject {
 /// path is private. A text that is no path, such as `<library notes>`, is unchanged.
 fn shown_file<'a>(file: &'a str, folder: &Path) -> Option<&'a str> {
     let path = Path::new(file);
-    match path.is_absolute() {
-        true => path.strip_prefix(folder).ok()?.to_str(),
-        false => Some(file),
-    }
+    let path = match path.is_absolute() {
+        true => path.strip_prefix(folder).ok()?,
+        false => path,
+    };
+    let mut parts = path.components();
+    let is_inside = parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    path.to_str().filter(|_| is_inside)
 }
 
 fn internal(message: String, data: serde_json::Value) -> ErrorObject {
@@ -194,6 +200,9 @@ mod tests {
         let other = ("/home/ann/shared/text.py", 9);
         check_place(&[own], json!("src/notes.py"), json!(7));
         check_place(&[own, other], json!("src/notes.py"), json!(7));
+        for outside in ["/home/ann/lab/../shared/text.py", "../shared/text.py"] {
+            check_place(&[(outside, 9)], Value::Null, Value::Null);
+        }
         check_place(&[other], Value::Null, Value::Null);
         check_place(
             &[own, ("<library text>", 3)],

@@ -72,7 +72,7 @@ async fn emits_that_wait_together_search_once_if_there_is_no_room() {
     for _ in 0..50 {
         fixture.emit("x", json!({}), None).await.expect("emitted");
     }
-    let searches = Arc::new(Searches::default());
+    let searches = Arc::new(Searches::new(Duration::from_secs(60 * 60)));
     let [first, second] = [(); 2].map(|()| {
         let data = JsonText::from(&json!({ "text": "x".repeat(10_000) }));
         let mut command = together::command(&fixture.caller, "x", (data, 0), None);

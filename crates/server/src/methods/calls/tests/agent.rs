@@ -50,7 +50,7 @@ impl SimulatedAgent {
             instance: "agent".to_owned(),
             caller,
             names_users: true,
-            is_side: false,
+            home: None,
             learns_servers: false,
             moves_home: false,
             user_key: [7; 32],
