@@ -262,7 +262,11 @@ pub fn list(
 ) -> Result<Page<Delivery>, StoreError> {
     let mut conditions = Conditions::new("lane_id = ?", lane);
     conditions.add("n < ?", before);
-    conditions.add_some("state = ?", state);
+    match state {
+        // A constant, because only then the index of dead deliveries is used.
+        Some(DeliveryState::Dead) => conditions.and("state = 'dead'"),
+        state => conditions.add_some("state = ?", state),
+    }
     if only_tried {
         // Skips at most the waiting deliveries, whose number is limited by the size of the queue.
         conditions.and(
@@ -290,24 +294,32 @@ pub fn list(
     })
 }
 
-/// The number of each delivery, and the bytes of its attempts. `numbers` are sorted, newest first.
+/// Selects the attempts of these deliveries. With a filter, other deliveries may be between them.
+fn attempts_of(lane: LaneId, numbers: &[u64]) -> Conditions {
+    let mut conditions = Conditions::new("lane_id = ?", lane);
+    conditions.add_in_padded("n", numbers);
+    conditions
+}
+
+/// The number of each delivery, and the bytes of its attempts.
 fn sizes(
     tx: &mut Tx<'_>,
     lane: LaneId,
     numbers: Vec<u64>,
     with_exchanges: bool,
 ) -> Result<Vec<(u64, u64)>, StoreError> {
-    let (Some(newest), Some(oldest)) = (numbers.first(), numbers.last()) else {
+    if numbers.is_empty() {
         return Ok(Vec::new());
-    };
-    let exchange = exchange_column(with_exchanges);
+    }
+    let (exchange, of) = (exchange_column(with_exchanges), attempts_of(lane, &numbers));
     let sizes: Vec<(u64, u64)> = tx.list(
         &format!(
             "SELECT n, CAST(SUM(COALESCE(octet_length(output), 0) + COALESCE(octet_length(error), 0)
                  + COALESCE(octet_length({exchange}), 0)) AS BIGINT) AS bytes FROM attempts
-             WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 GROUP BY n"
+             WHERE {} GROUP BY n",
+            of.sql
         ),
-        values![lane, *oldest, *newest],
+        &of.values,
     )?;
     let sizes: BTreeMap<_, _> = sizes.into_iter().collect();
     let sized = |n| (n, sizes.get(&n).copied().unwrap_or(0));
@@ -367,18 +379,21 @@ fn with_attempts(
     rows: &[Row],
     with_exchanges: bool,
 ) -> Result<Vec<Delivery>, StoreError> {
-    let (Some(newest), Some(oldest)) = (rows.first(), rows.last()) else {
+    if rows.is_empty() {
         return Ok(Vec::new());
-    };
+    }
+    let numbers = rows.iter().map(|row| row.get("n"));
+    let of = attempts_of(lane, &numbers.collect::<Result<Vec<u64>, _>>()?);
     let mut attempts: BTreeMap<u64, Vec<Attempt>> = BTreeMap::new();
     let exchange = exchange_column(with_exchanges);
     for row in tx.query(
         &format!(
             "SELECT n, at, status, ms, error, output, output_omitted, {exchange} AS exchange
              FROM attempts
-             WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt"
+             WHERE {} ORDER BY n, attempt",
+            of.sql
         ),
-        values![lane, oldest.get::<u64>("n")?, newest.get::<u64>("n")?],
+        &of.values,
     )? {
         let made = attempts.entry(row.get("n")?).or_default();
         made.push(Attempt::read(&row)?);

@@ -38,3 +38,6 @@ UPDATE event_usage SET bytes = bytes + COALESCE((
 -- 1 for a block of calls that were kept when the block that held them was removed: see `core::journal::fair`.
 ALTER TABLE call_blocks ADD COLUMN kept BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE call_payloads ADD COLUMN kept BIGINT NOT NULL DEFAULT 0;
+
+-- A page of dead deliveries does not read the others.
+CREATE INDEX deliveries_dead ON deliveries (lane_id, n) WHERE state = 'dead';

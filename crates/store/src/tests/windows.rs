@@ -9,11 +9,13 @@ use svc_core::{
     pattern::Pattern,
     subscription::Subscription,
 };
-use svc_protocol::api::AuditQuery;
+use svc_protocol::api::{AuditQuery, DeliveryState};
 use uuid::Uuid;
 
 use crate::{
-    PageRequest, Store, StoreError, StoreOptions, Tx, audit, deliveries, dispatch,
+    PageRequest, Store, StoreError, StoreOptions, Tx, audit,
+    deliveries::{self, DeliveryPage},
+    dispatch,
     engines::TestEngine,
     events::{self, Filter, Search},
     lanes,
@@ -57,7 +59,7 @@ async fn long_history(engine: &TestEngine) -> (Store, LaneId) {
         dispatch::store_event(tx, &first)?;
         let entry = audit::Entry::by_system(
             Timestamp(START),
-            "sink.changed",
+            "event_sink.updated",
             ("sink", "x".to_owned()),
             serde_json::json!({}),
         );
@@ -100,6 +102,18 @@ fn fill(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
              SELECT ?1, n, {id}, 'custom.x', 'delivered', {START} + n, {START} + n FROM numbers"
         ),
         values![lane],
+    )?;
+    tx.execute(
+        &format!(
+            "{numbers} INSERT INTO attempts (lane_id, n, attempt, at, ms)
+             SELECT ?1, n, 1, {START} + n, 1 FROM numbers"
+        ),
+        values![lane],
+    )?;
+    // The oldest and the newest delivery failed, and were sent again.
+    tx.execute(
+        "UPDATE deliveries SET state = 'dead', resent_as = n WHERE lane_id = ?1 AND n IN (1, ?2)",
+        values![lane, STORED],
     )?;
     let sql = "UPDATE lanes SET tail = ?2, refill_from = 0, refilling = 1 WHERE id = ?1";
     tx.execute(sql, values![lane, STORED])
@@ -217,6 +231,12 @@ fn reads(lane: LaneId) -> Vec<(&'static str, Read, usize)> {
             .len())
     };
     reads.push(("dead deliveries", Box::new(dead), 0));
+    let page_of_dead = move |tx: &mut Tx<'_>| {
+        let page = DeliveryPage::parse(None, None).expect("the first page");
+        let dead = deliveries::list(tx, lane, Some(DeliveryState::Dead), page)?;
+        Ok(dead.items.len())
+    };
+    reads.push(("a page of dead deliveries", Box::new(page_of_dead), 2));
     let since = move |tx: &mut Tx<'_>| {
         let count = events::count_since(tx, Some(ANN), Timestamp(START), 10_000)?;
         Ok(usize::try_from(count).expect("small"))

@@ -101,7 +101,7 @@ async fn a_startup_script_cannot_be_deleted_while_a_space_or_template_uses_it() 
         .expect("patched");
     assert_eq!(changed.startup_script_id, Some(global.id));
     let wrong = spaces.patch(&ann, space.id, patch(json!(library.id))).await;
-    assert!(matches!(&wrong, Err(error) if error.code() == "invalid"));
+    assert!(matches!(&wrong, Err(error) if error.code() == "unknown_script"));
     let cleared = spaces
         .patch(&ann, space.id, patch(Value::Null))
         .await
