@@ -10,7 +10,7 @@ use svc_core::{
 use svc_protocol::{
     api::{NewSchedule, NewSink, NewSource},
     document,
-    registration_file::{parse_and_check, read_json, read_request},
+    registration_file::{read_file, read_json, read_request},
 };
 
 use super::text;
@@ -21,7 +21,7 @@ pub fn registration(data: &[u8]) {
     let _ = read_json(text);
     let space = SpaceName::parse("lab").expect("a name");
     let owner = UserName::parse("ann").expect("a name");
-    if let Err(error) = parse_and_check("methods.toml", text, &space, &owner) {
+    if let Err(error) = read_file("methods.toml", text, &space, &owner) {
         assert!(!error.to_string().is_empty(), "an error without a text");
     }
 }
