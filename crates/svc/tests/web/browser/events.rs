@@ -56,6 +56,8 @@ async fn a_failing_sink_is_shown_and_its_events_are_resent_after_its_repair() {
 
     // The queue has room for 100 of these events.
     flow.until("overfill the queue").await;
+    // Otherwise the resent delivery may still take a place.
+    sink.wait_for("delivered", 2, SOON).await;
     receiver.set("/hook", Reply::Hang);
     for n in 0..103 {
         ann.emit("order.shipped", json!({ "order": n })).await;
