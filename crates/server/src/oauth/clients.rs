@@ -265,24 +265,28 @@ impl OAuth {
     ) -> Result<api::App, RecordError> {
         let changing = self.identity.change(caller, move |tx, caller| {
             let mut client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
-            if let Some(blocked) = patch.blocked.filter(|&blocked| blocked != client.blocked) {
-                client.blocked = blocked;
-                records::replace(tx, &client)?;
-                let (action, users) = match blocked {
-                    true => (
-                        "oauth.client_blocked",
-                        rows::grants::delete_of_client(tx, id)?,
-                    ),
-                    false => ("oauth.client_unblocked", Vec::new()),
-                };
-                let detail = json!({"name": client.name, "grants": users.len()});
-                tx.audit(caller, action, ("oauth_client", id), detail)?;
-                tx.affects_users(users);
-            }
-            Ok(())
+            let Some(blocked) = patch.blocked.filter(|&blocked| blocked != client.blocked) else {
+                return Ok(None);
+            };
+            client.blocked = blocked;
+            records::replace(tx, &client)?;
+            let (action, users) = match blocked {
+                true => (
+                    "oauth.client_blocked",
+                    rows::grants::delete_of_client(tx, id)?,
+                ),
+                false => ("oauth.client_unblocked", Vec::new()),
+            };
+            let detail = json!({"name": client.name, "grants": users.len()});
+            tx.audit(caller, action, ("oauth_client", id), detail)?;
+            tx.affects_users(users);
+            Ok(Some(client))
         });
-        changing.await?;
-        self.get_client(caller.user.id, id).await
+        match changing.await? {
+            // An app that is blocked, or was until now, has no grants.
+            Some(client) => Ok(shown(client)),
+            None => self.get_client(caller.user.id, id).await,
+        }
     }
 
     /// Deletes an app with its grants. A blocked app that no administrator added cannot be deleted:

@@ -188,6 +188,33 @@ async fn a_registration_that_an_agent_repeats_on_a_side_link_is_counted() {
     }
 }
 
+/// Agents bring the registrations that each server has accepted to all other servers.
+#[tokio::test]
+async fn each_home_has_its_own_limit_of_registrations_on_side_links() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start_with(postgres, 3, |builder| {
+        builder.announced().config("registrations_per_minute = 2")
+    })
+    .await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 3).await;
+    for (server, name) in [(0, "lab"), (1, "shop")] {
+        let space = at[server].space(name).await;
+        let mut home = Home::link(&zone, server, &space).await;
+        let accepted = home.register(register(1, 1)).await;
+        let mut side = RawLink::connect(zone.server(2).address(), &space.agent_token).await;
+        welcome(side.hello_side("simulated", home.server).await);
+        // The first registration on a link is not counted.
+        for _ in 0..3 {
+            assert_eq!(refusal(&mut side, &accepted).await, None, "{name}");
+        }
+        let refused = refusal(&mut side, &accepted).await;
+        assert_eq!(refused.as_deref(), Some("too_many_registrations"), "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_home_link_replaces_the_side_link_of_its_agent_without_a_gap() {
     let Some(postgres) = TestPostgres::find() else {
