@@ -14,12 +14,7 @@ use super::{DATABASE_FILE, error::OpenError};
 /// Locked while a server runs. The file itself is never removed.
 const LOCK_FILE: &str = "svc.lock";
 /// The files that SQLite opens by their names.
-const DATABASE_FILES: [&str; 4] = [
-    DATABASE_FILE,
-    "svc.db-journal",
-    "svc.db-wal",
-    "svc.db-shm",
-];
+const DATABASE_FILES: [&str; 4] = [DATABASE_FILE, "svc.db-journal", "svc.db-wal", "svc.db-shm"];
 
 /// Holds the lock of the data folder until dropped. The operating system releases the lock of a
 /// process that was killed.

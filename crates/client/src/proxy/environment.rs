@@ -25,7 +25,7 @@ pub fn find(
     port: u16,
     read: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Proxy>, ProxyVariableError> {
-    // A text that is no host is left to the proxy: this machine then asks no name server about it.
+    // If the text is not a host, the proxy gets it. This machine asks no name server about it.
     let host = Host::parse(host).unwrap_or(Host::Name(host));
     if is_this_machine(host) {
         return Ok(None);

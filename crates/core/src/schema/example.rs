@@ -1,7 +1,7 @@
 //! Makes an example of a value that a schema accepts, for people who want to try a method.
 //!
-//! The schema must have passed [`check`](super::check()). There is no example if it is not certain
-//! that the schema accepts the value: this module does not understand every keyword.
+//! The schema must have passed [`check`](super::check()). This module does not understand every
+//! keyword, so it makes an example only if the schema certainly accepts it.
 
 mod reject;
 mod scalar;

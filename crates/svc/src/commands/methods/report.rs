@@ -134,7 +134,7 @@ impl Report {
         sets.into_iter().map(line).collect()
     }
 
-    /// A call of a new or changed method. `None` if there is no such method whose params are known.
+    /// A call of the first new or changed method for which an example of the params can be made.
     fn call_to_try(&self, registered: &[String]) -> Option<String> {
         let of = |change: Change| {
             registered
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(same.signed(&names(&["b", "a", "c"])), None);
         assert_eq!(same.call_to_try(&names(&["b", "a", "c"])), None);
 
-        // A method whose params are not known is no example.
+        // No example can be made for the first method, so the second one is called.
         after[0]["params_schema"] = json!({"not": {}});
         after[1]["params_schema"] = json!({"required": ["it's"]});
         let changed = report(Vec::new(), after);

@@ -106,7 +106,7 @@ fn of_script(error: &ScriptError, folder: &Path) -> ErrorObject {
 }
 
 /// The path of a file in the working folder, relative to this folder. `None` for another file, whose
-/// path is private. A text that is no path, such as `<library notes>`, is unchanged.
+/// path is private. A text that is not a path, such as `<library notes>`, is unchanged.
 fn shown_file<'a>(file: &'a str, folder: &Path) -> Option<&'a str> {
     let path = Path::new(file);
     let path = match path.is_absolute() {
