@@ -29,7 +29,8 @@ pub enum LoopbackAccess {
 
 /// Chooses the router of a new connection.
 pub trait Gate<S>: Send + Sync + 'static {
-    fn admit(&self, stream: &S) -> impl Future<Output = Router> + Send;
+    /// `Err` if the user has no access: a router that answers 403.
+    fn admit(&self, stream: &S) -> impl Future<Output = Result<Router, Router>> + Send;
 }
 
 pub struct SocketGate {
@@ -37,9 +38,9 @@ pub struct SocketGate {
 }
 
 impl Gate<UnixStream> for SocketGate {
-    async fn admit(&self, stream: &UnixStream) -> Router {
+    async fn admit(&self, stream: &UnixStream) -> Result<Router, Router> {
         match stream.peer_cred() {
-            Ok(peer) if is_own_or_root(peer.uid()) => self.router.clone(),
+            Ok(peer) if is_own_or_root(peer.uid()) => Ok(self.router.clone()),
             Ok(peer) => {
                 let uid = peer.uid();
                 tracing::warn!(uid, "another user tried to use the agent's socket");
@@ -103,13 +104,13 @@ impl LoopbackGate {
 }
 
 impl Gate<TcpStream> for LoopbackGate {
-    async fn admit(&self, stream: &TcpStream) -> Router {
+    async fn admit(&self, stream: &TcpStream) -> Result<Router, Router> {
         let Some(lookup) = self.lookup else {
-            return self.router.clone();
+            return Ok(self.router.clone());
         };
         let user = lookup.user_of(stream).await;
         if user.is_some_and(is_own_or_root) {
-            return self.router.clone();
+            return Ok(self.router.clone());
         }
         self.warn_once(user);
         let own = own_uid();
@@ -131,10 +132,10 @@ impl Gate<TcpStream> for LoopbackGate {
 }
 
 /// Answers every request with 403.
-fn refuse(code: &'static str, detail: impl Into<String>) -> Router {
+fn refuse(code: &'static str, detail: impl Into<String>) -> Result<Router, Router> {
     let detail = detail.into();
-    Router::new().fallback(move || {
+    Err(Router::new().fallback(move || {
         let failure = Failure::new(StatusCode::FORBIDDEN, code, detail.clone());
         std::future::ready(failure)
-    })
+    }))
 }

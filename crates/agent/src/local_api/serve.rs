@@ -24,10 +24,14 @@ use super::{
 
 /// Time a client has for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum number of open connections of each listener; further clients wait. Other users of
-/// the machine can connect too, and the agent needs file descriptors for its links and its method
-/// server.
+/// The maximum number of open connections of each listener; further clients wait. The agent needs
+/// file descriptors for its links and its method server.
 pub(super) const CONNECTIONS_MAX: usize = 256;
+/// The maximum number of connections of users without access, which do not count for
+/// [`CONNECTIONS_MAX`]. Further ones are closed without an answer.
+pub(super) const REFUSALS_MAX: usize = 16;
+/// Time for the only request of a user without access, and its answer.
+pub(super) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, which usually means that no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -72,7 +76,7 @@ pub async fn serve_socket(
 }
 
 /// `accept` returns the next connection, and `gate` chooses its router.
-async fn serve<S, A>(
+pub(super) async fn serve<S, A>(
     accept: impl Fn() -> A,
     gate: impl Gate<S>,
     stop: CancellationToken,
@@ -81,24 +85,28 @@ async fn serve<S, A>(
     S: AsyncRead + AsyncWrite + Send + Sync + Unpin + 'static,
     A: Future<Output = io::Result<S>>,
 {
-    let gate = Arc::new(gate);
-    let mut connections = JoinSet::new();
+    let (mut connections, mut refusals) = (JoinSet::new(), JoinSet::new());
     loop {
         tokio::select! {
             accepted = accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
-                Ok(stream) => {
-                    let (gate, stop) = (Arc::clone(&gate), stop.clone());
-                    connections.spawn(async move {
-                        let router = gate.admit(&stream).await;
-                        serve_connection(stream, router, stop).await;
-                    });
-                }
+                // Awaited here: the user decides which limit the connection counts for.
+                Ok(stream) => match gate.admit(&stream).await {
+                    Ok(router) => {
+                        connections.spawn(serve_connection(stream, router, true, stop.clone()));
+                    }
+                    Err(router) if refusals.len() < REFUSALS_MAX => {
+                        let refusal = serve_connection(stream, router, false, stop.clone());
+                        refusals.spawn(timeout(REFUSAL_TIMEOUT, refusal));
+                    }
+                    Err(_) => {}
+                },
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a local connection");
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
             Some(_) = connections.join_next() => {}
+            Some(_) = refusals.join_next() => {}
             () = stop.cancelled() => break,
         }
     }
@@ -111,12 +119,14 @@ async fn serve<S, A>(
 async fn serve_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     router: Router,
+    keep_alive: bool,
     stop: CancellationToken,
 ) {
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
+        .keep_alive(keep_alive)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let mut stopping = false;

@@ -2,6 +2,7 @@
 
 mod loopback;
 mod proxy;
+mod refusals;
 mod socket;
 
 use std::{
