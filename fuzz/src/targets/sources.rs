@@ -78,10 +78,9 @@ pub fn request(data: &[u8]) {
     let rule = EventRule {
         id: Id::NIL,
         name: "source",
-        verify: kind,
+        verify: &verification,
         event_type: &TypeRule::default(),
         headers: &[],
-        deduplicate: verification.deduplicate.unwrap_or_default(),
     };
     let _ = read(&rule, &verified, &headers, body, NOW);
 }

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::{
     SOURCE_EVENTS,
-    rules::{BASE64, places},
-    settings::{Deduplicate, TypeRule, VerifyType},
+    rules::{BASE64, places, proof_header},
+    settings::{Deduplicate, TypeRule, Verification, VerifyType},
     verify::{Headers, Verified},
 };
 use crate::{
@@ -41,11 +41,21 @@ const CHALLENGE_MAX: usize = 1_024;
 pub struct EventRule<'a> {
     pub id: Id,
     pub name: &'a str,
-    pub verify: VerifyType,
+    pub verify: &'a Verification,
     pub event_type: &'a TypeRule,
     /// Headers that are copied into `_source`, in addition to the provider's.
     pub headers: &'a [String],
-    pub deduplicate: Deduplicate,
+}
+
+impl EventRule<'_> {
+    /// The value of a header, unless the header proves who sent the request.
+    fn find<'h>(&self, headers: &'h impl Headers, name: &str) -> Option<&'h str> {
+        let is_proof = proof_header(self.verify).is_some_and(|it| it.eq_ignore_ascii_case(name));
+        match is_proof {
+            true => None,
+            false => headers.find(&name.to_ascii_lowercase()),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -96,7 +106,7 @@ pub fn read(
     now: Timestamp,
 ) -> Result<Request, RequestError> {
     let content = read_body(headers.find("content-type"), body)?;
-    if rule.verify == VerifyType::Slack
+    if rule.verify.r#type == VerifyType::Slack
         && find_text(&content, "type").as_deref() == Some("url_verification")
         && let Some(challenge) = find_text(&content, "challenge")
     {
@@ -196,13 +206,11 @@ fn find_text(content: &JsonText, path: &str) -> Option<String> {
 
 fn type_of(rule: &EventRule<'_>, headers: &impl Headers, content: &JsonText) -> String {
     let settings = rule.event_type;
-    let places = places(rule.verify);
+    let places = places(rule.verify.r#type);
     let given = if let Some(fixed) = &settings.fixed {
         Some(fixed.clone())
     } else if let Some(header) = &settings.header {
-        headers
-            .find(&header.to_ascii_lowercase())
-            .map(str::to_owned)
+        rule.find(headers, header).map(str::to_owned)
     } else if let Some(path) = &settings.body {
         find_text(content, path)
     } else {
@@ -237,7 +245,7 @@ fn delivery_of(
     headers: &impl Headers,
     content: &JsonText,
 ) -> DeliveryKey {
-    let places = places(rule.verify);
+    let places = places(rule.verify.r#type);
     let in_body = || find_text(content, places.id_path?);
     let in_header = || headers.find(places.id_header?).map(str::to_owned);
     let id = verified
@@ -245,10 +253,10 @@ fn delivery_of(
         .clone()
         .or_else(in_body)
         .or_else(in_header);
-    match (id, rule.verify) {
+    match (id, rule.verify.r#type) {
         (Some(id), _) if !id.is_empty() => DeliveryKey::Id(id),
         (_, VerifyType::Basic | VerifyType::None) => DeliveryKey::None,
-        _ if rule.deduplicate == Deduplicate::None => DeliveryKey::None,
+        _ if rule.verify.deduplicate == Some(Deduplicate::None) => DeliveryKey::None,
         _ => DeliveryKey::Signed(verified.signed_head.clone()),
     }
 }
@@ -271,17 +279,17 @@ fn about<'a>(
     now: Timestamp,
 ) -> About<'a> {
     let usual = ["content-type", "user-agent"].into_iter();
-    let provider = places(rule.verify).headers.iter().copied();
+    let provider = places(rule.verify.r#type).headers.iter().copied();
     let selected = rule.headers.iter().map(String::as_str);
     let copied = usual.chain(provider).chain(selected).filter_map(|name| {
+        let value = rule.find(headers, name)?.chars();
         let name = name.to_ascii_lowercase();
-        let value = headers.find(&name)?;
-        Some((name, value.chars().take(HEADER_VALUE_MAX).collect()))
+        Some((name, value.take(HEADER_VALUE_MAX).collect()))
     });
     About {
         id: rule.id,
         name: rule.name,
-        verify: rule.verify,
+        verify: rule.verify.r#type,
         received_at: now,
         delivery_id: match delivery {
             DeliveryKey::Id(id) => Some(id),

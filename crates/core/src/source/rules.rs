@@ -133,6 +133,17 @@ pub(super) fn scheme(verification: &Verification) -> Scheme<'_> {
     })
 }
 
+/// The header whose value proves who sent a request: a signature, or the secret itself. Its value is
+/// never a part of an event. Otherwise, a test of a source would show the signature of any body.
+pub(super) fn proof_header(verification: &Verification) -> Option<&str> {
+    match scheme(verification) {
+        Scheme::Signature(rule) => Some(rule.header),
+        Scheme::Token { header } => Some(header),
+        Scheme::Basic => Some("authorization"),
+        Scheme::None => None,
+    }
+}
+
 /// Where a provider writes the type and the id of a delivery, and which headers are useful.
 pub(super) struct ProviderPlaces {
     pub(super) type_header: Option<&'static str>,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::rules::decode_webhook_secret;
+use super::rules::{decode_webhook_secret, proof_header};
 use crate::text_enum::text_enum;
 
 /// The default of `tolerance_seconds`: how far the signed time may be from the server's clock.
@@ -162,6 +162,10 @@ pub enum SettingsError {
     TooManyHeaders(usize),
     #[error("the header `{0}` may contain a credential and cannot be a part of events")]
     SecretHeader(String),
+    #[error(
+        "the header `{0}` proves who sent a request and cannot be a part of events; leave it out of `headers` and `event_type.header`"
+    )]
+    ProofHeader(String),
     #[error("a secret must have {} to {} bytes and no control characters; leave it out to get a new one", SECRET_BYTES.start(), SECRET_BYTES.end())]
     Secret,
     #[error("the secret of `standard` is `whsec_` and the base64 of at least 16 bytes")]
@@ -306,6 +310,20 @@ pub fn check_headers(names: &[String]) -> Result<(), SettingsError> {
         check_public(name)?;
     }
     Ok(())
+}
+
+/// Checks that the header of the signature or of the credential becomes no part of events.
+pub fn check_proof_header(
+    verification: &Verification,
+    event_type: &TypeRule,
+    headers: &[String],
+) -> Result<(), SettingsError> {
+    let proof = proof_header(verification).unwrap_or_default();
+    let mut names = headers.iter().chain(&event_type.header);
+    match names.find(|name| name.eq_ignore_ascii_case(proof)) {
+        Some(name) => Err(SettingsError::ProofHeader(name.clone())),
+        None => Ok(()),
+    }
 }
 
 fn check_public(header: &str) -> Result<(), SettingsError> {

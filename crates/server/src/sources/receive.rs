@@ -282,10 +282,9 @@ pub(super) fn read_request(
     let rule = EventRule {
         id: Id(row.id.0),
         name: &row.name,
-        verify: row.verify.r#type,
+        verify: &row.verify,
         event_type: &row.event_type,
         headers: &row.headers,
-        deduplicate: row.verify.deduplicate.unwrap_or_default(),
     };
     request::read(
         &rule,

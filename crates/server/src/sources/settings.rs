@@ -3,7 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::source::{
     check_event_name,
-    settings::{TypeRule, Verification, check_headers},
+    settings::{TypeRule, Verification, check_headers, check_proof_header},
 };
 use svc_protocol::{
     api::{DESCRIPTION_MAX, Members, SourcePatch},
@@ -22,7 +22,12 @@ pub(super) fn check(row: &SourceRow) -> Result<(), RecordError> {
     }
     row.verify.check()?;
     row.event_type.check()?;
-    Ok(check_headers(&row.headers)?)
+    check_headers(&row.headers)?;
+    Ok(check_proof_header(
+        &row.verify,
+        &row.event_type,
+        &row.headers,
+    )?)
 }
 
 /// The source after a merge patch.

@@ -27,10 +27,9 @@ fn read_as(
     let rule = EventRule {
         id: Id(Uuid::nil()),
         name: "shop",
-        verify: kind,
+        verify: &Verification::of(kind),
         event_type,
         headers: &["X-Extra".to_owned()],
-        deduplicate: Deduplicate::Body,
     };
     let verified = Verified {
         signed_id: None,
@@ -343,10 +342,12 @@ fn without_deduplication_only_an_id_makes_two_requests_the_same_delivery() {
         let rule = EventRule {
             id: Id(Uuid::nil()),
             name: "shop",
-            verify: VerifyType::Gitlab,
+            verify: &Verification {
+                deduplicate: Some(Deduplicate::None),
+                ..Verification::of(VerifyType::Gitlab)
+            },
             event_type: &TypeRule::default(),
             headers: &[],
-            deduplicate: Deduplicate::None,
         };
         let headers = headers
             .iter()
@@ -360,6 +361,56 @@ fn without_deduplication_only_an_id_makes_two_requests_the_same_delivery() {
     assert_eq!(delivery(&[JSON]), DeliveryKey::None);
     let with_key = delivery(&[JSON, ("idempotency-key", "k")]);
     assert_eq!(with_key, DeliveryKey::Id("k".to_owned()));
+}
+
+/// Sources that were created before such names were refused may have them.
+#[test]
+fn the_proof_of_the_sender_is_never_a_part_of_an_event() {
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    for &kind in VerifyType::ALL {
+        let verify = Verification {
+            // A header that is copied from every request.
+            header: (kind == VerifyType::Hmac).then(|| "User-Agent".to_owned()),
+            ..Verification::of(kind)
+        };
+        let now = Timestamp(0);
+        let signed = crate::source::verify::sign(&verify, secret, "id", b"{}", now);
+        let Some((proof, value)) = signed.last().cloned() else {
+            assert_eq!(kind, VerifyType::None);
+            continue;
+        };
+        let sent = signed.into_iter().map(|(name, value)| {
+            let name: &'static str = name.to_ascii_lowercase().leak();
+            (name, value)
+        });
+        let sent = Sent(sent.collect());
+        let rule = EventRule {
+            id: Id(Uuid::nil()),
+            name: "shop",
+            verify: &verify,
+            event_type: &TypeRule {
+                header: Some(proof.to_ascii_uppercase()),
+                ..TypeRule::default()
+            },
+            headers: &[proof.to_ascii_uppercase(), proof.clone()],
+        };
+        let verified = Verified {
+            signed_id: None,
+            signed_head: String::new(),
+        };
+        match read(&rule, &verified, &sent, b"{}", now) {
+            Ok(Request::Event(event)) => {
+                assert_eq!(event.event_type, "source.shop.event", "{kind}");
+                let data = event.data.as_str();
+                assert!(!data.contains(&value), "{kind}: {data}");
+                assert!(
+                    !data.contains(&proof.to_ascii_lowercase()),
+                    "{kind}: {data}"
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]

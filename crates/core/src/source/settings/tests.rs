@@ -117,6 +117,40 @@ fn headers_with_credentials_never_become_part_of_events() {
 }
 
 #[test]
+fn the_header_that_proves_the_sender_never_becomes_part_of_events() {
+    for (verification, proof) in [
+        (Verification::of(VerifyType::Github), "X-Hub-Signature-256"),
+        (Verification::of(VerifyType::Gitlab), "X-Gitlab-Token"),
+        (Verification::of(VerifyType::Stripe), "Stripe-Signature"),
+        (Verification::of(VerifyType::Slack), "X-Slack-Signature"),
+        (
+            Verification::of(VerifyType::Shopify),
+            "X-Shopify-Hmac-SHA256",
+        ),
+        (Verification::of(VerifyType::Standard), "Webhook-Signature"),
+        (hmac("{body}", false, false), "x-SIGNATURE"),
+        (Verification::of(VerifyType::Basic), "Authorization"),
+    ] {
+        let (names, refused) = (
+            [proof.to_owned()],
+            SettingsError::ProofHeader(proof.to_owned()),
+        );
+        let check =
+            |rule: &TypeRule, names: &[String]| check_proof_header(&verification, rule, names);
+        let usual = TypeRule::default();
+        assert_eq!(check(&usual, &names), Err(refused.clone()));
+        let typed = TypeRule {
+            header: Some(proof.to_owned()),
+            ..TypeRule::default()
+        };
+        assert_eq!(check(&typed, &[]), Err(refused));
+        assert_eq!(check(&usual, &["X-Other".to_owned()]), Ok(()));
+        let none = Verification::of(VerifyType::None);
+        assert_eq!(check_proof_header(&none, &typed, &names), Ok(()));
+    }
+}
+
+#[test]
 fn a_source_copies_at_most_20_headers() {
     let names = |count| vec!["x".to_owned(); count];
     assert_eq!(check_headers(&names(20)), Ok(()));
