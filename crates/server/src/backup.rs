@@ -17,7 +17,7 @@ use svc_core::Timestamp;
 use svc_store::{
     DATABASE_FILE, FolderLock, OpenError,
     archive::{self, IncludedFile, Manifest},
-    prepare_folder,
+    open_folder, prepare_folder,
 };
 use thiserror::Error;
 use uuid::Uuid;
@@ -64,7 +64,8 @@ pub struct Report {
     pub files: Vec<String>,
 }
 
-/// Backs up a data folder into a new file. A server may use the folder meanwhile.
+/// Backs up a data folder into a new file. A server may use the folder meanwhile. Refuses a folder
+/// or files that other users can change, because links in it could lead to any file.
 pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
     let database = data_dir.join(DATABASE_FILE);
     if !database.is_file() {
@@ -73,8 +74,10 @@ pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
     if out.exists() {
         return Err(BackupError::OutExists(out.to_owned()));
     }
+    let folder = open_folder(data_dir).map_err(OpenError::from)?;
     let mut files = Vec::new();
     for name in CARRIED_FILES {
+        folder.check_file(name).map_err(OpenError::from)?;
         let path = data_dir.join(name);
         match fs::read(&path) {
             Ok(content) => files.push(IncludedFile {

@@ -80,21 +80,22 @@ pub struct Manifest {
 }
 
 /// Copies a database into an empty file, and adds the manifest. A server may use the database
-/// during the copy.
+/// during the copy. The caller has checked the folder of the database with
+/// [`open_folder`](super::open_folder): SQLite may create a log beside the database.
 pub fn write(
     database: &Path,
     out: &Path,
     files: &[IncludedFile],
     now: Timestamp,
 ) -> Result<(), ArchiveError> {
-    let source = open(database)?;
+    let source = open(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let name = out
         .to_str()
         .ok_or_else(|| ArchiveError::Name(out.to_owned()))?;
     // One read transaction makes the copy. So the copy is consistent, and blocks no writer.
     source.execute("VACUUM INTO ?1", [name])?;
     drop(source);
-    let mut copy = open(out)?;
+    let mut copy = open(out, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // The backup must be a single file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     let schema_version = schema_version(&copy)?;
@@ -139,8 +140,7 @@ pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
         return Err(ArchiveError::NotABackup(file.to_owned()));
     }
     let damaged = |error: rusqlite::Error| ArchiveError::Damaged(error.to_string());
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let copy = Connection::open_with_flags(file, flags).map_err(damaged)?;
+    let copy = open(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(damaged)?;
     let manifest = read_manifest(&copy).map_err(damaged)?;
     if manifest.schema_version > SCHEMA_VERSION && seal == Seal::Whole {
         return Err(ArchiveError::NewerSchema {
@@ -202,7 +202,7 @@ pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
         path: file.to_owned(),
         source,
     })?;
-    let mut copy = open(file)?;
+    let mut copy = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // Overwrite deleted data, so that the included files do not remain in free pages.
     copy.pragma_update(None, "secure_delete", "ON")?;
     let tx = copy.transaction()?;
@@ -218,14 +218,14 @@ pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
 
 /// Moves the contents of the write-ahead log of a database into the database file.
 pub fn checkpoint_log(database: &Path) -> Result<(), ArchiveError> {
-    let connection = open(database)?;
+    let connection = open(database, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 
 /// Opens an existing database.
-fn open(file: &Path) -> Result<Connection, rusqlite::Error> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+fn open(file: &Path, access: OpenFlags) -> Result<Connection, rusqlite::Error> {
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     Ok(connection)

@@ -31,14 +31,7 @@ impl FolderLock {
             path: folder.to_owned(),
             source,
         };
-        let own = match OwnFolder::open(folder, FolderKind::Chosen) {
-            Ok(own) => own,
-            Err(FolderError::Io { error, .. }) => return Err(lock_error(error)),
-            Err(refusal) => return Err(refusal.into()),
-        };
-        for name in DATABASE_FILES {
-            own.check_file(name)?;
-        }
+        let own = open_folder(folder)?;
         let file = own.open_lock(LOCK_FILE).map_err(lock_error)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
@@ -48,6 +41,16 @@ impl FolderLock {
             Err(TryLockError::Error(source)) => Err(lock_error(source)),
         }
     }
+}
+
+/// Opens the data folder. Refuses it if other users can change the folder or its database: SQLite
+/// follows links, creates files, and applies a journal and a log that it finds.
+pub fn open_folder(folder: &Path) -> Result<OwnFolder, FolderError> {
+    let own = OwnFolder::open(folder, FolderKind::Chosen)?;
+    for name in DATABASE_FILES {
+        own.check_file(name)?;
+    }
+    Ok(own)
 }
 
 /// Creates the data folder with mode 0700. An existing folder keeps its mode, and is refused if

@@ -77,7 +77,7 @@ mod tests;
 
 pub use archive::ArchiveError;
 pub use error::{OpenError, StoreError};
-pub use folder::{FolderLock, prepare_folder};
+pub use folder::{FolderLock, open_folder, prepare_folder};
 pub use group::{Grouped, GroupedResult};
 pub use handle::{Store, StoreOptions, StoreStats};
 pub use migrations::{NewerSchema, SCHEMA_VERSION, find_newer_schema};

@@ -1,5 +1,5 @@
 use std::{
-    os::unix::fs::{FileExt, PermissionsExt},
+    os::unix::fs::{FileExt, PermissionsExt, chown, symlink},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -207,4 +207,90 @@ async fn damage_inside_stored_values_is_found_and_named() {
     }
     assert!(!fresh.join(DATABASE_FILE).exists());
     verify(&out).expect("the undamaged backup is valid");
+}
+
+#[tokio::test]
+async fn a_backup_of_a_folder_that_other_users_can_change_is_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (data, out) = (folder.path().join("data"), folder.path().join("svc.backup"));
+    let elsewhere = folder.path().join("elsewhere");
+    Store::open(&data).expect("opens").close().await;
+    fs::write(data.join("secret.key"), "the key").expect("written");
+    let set_mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    let refusal = || {
+        let refused = create(&data, &out).expect_err("other users can change it");
+        assert!(matches!(refused, BackupError::Folder(OpenError::Folder(_))));
+        refused.to_string()
+    };
+    // Another user could put a link there. SQLite would create its target.
+    let log = data.join("svc.db-wal");
+    let _ = fs::remove_file(&log);
+    symlink(&elsewhere, &log).expect("a link");
+    set_mode(&data, 0o777);
+    assert!(refusal().contains("chmod go-w"));
+    assert!(!elsewhere.exists(), "the link was not followed");
+    fs::remove_file(&log).expect("removed");
+
+    set_mode(&data, 0o755);
+    for name in [
+        "svc.db",
+        "svc.db-journal",
+        "svc.db-wal",
+        "svc.db-shm",
+        "secret.key",
+    ] {
+        let file = data.join(name);
+        let is_new = !file.exists();
+        File::options()
+            .create(true)
+            .append(true)
+            .open(&file)
+            .expect("opens");
+        set_mode(&file, 0o664);
+        let refused = refusal();
+        assert!(refused.contains(name), "{name}: {refused}");
+        assert!(refused.contains("(mode 0664)"), "{name}: {refused}");
+        set_mode(&file, 0o600);
+        if is_new {
+            fs::remove_file(&file).expect("removed");
+        }
+    }
+    // Only root can give the folder to another user.
+    if svc_private::own_uid() == 0 {
+        chown(&data, Some(54_322), None).expect("given away");
+        let refused = refusal();
+        assert!(refused.contains("belongs to user id 54322"), "{refused}");
+        assert!(refused.contains("as its owner"), "{refused}");
+        chown(&data, Some(0), None).expect("taken back");
+    }
+    assert!(!out.exists());
+    create(&data, &out).expect("made");
+}
+
+#[tokio::test]
+async fn a_backup_changes_no_byte_of_a_database_that_was_not_closed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let store = Store::open(&data).expect("opens");
+    set(&store, "k".into(), "v").await;
+    // As after a crash: the row is only in the log.
+    prepare_folder(&copy).expect("made");
+    for name in [DATABASE_FILE, "svc.db-wal"] {
+        fs::copy(data.join(name), copy.join(name)).expect("copied");
+    }
+    store.close().await;
+    let read =
+        || [DATABASE_FILE, "svc.db-wal"].map(|name| fs::read(copy.join(name)).expect("read"));
+    let before = read();
+    let out = folder.path().join("svc.backup");
+    create(&copy, &out).expect("made");
+    assert!(before == read(), "the backup wrote to the database");
+
+    let fresh = folder.path().join("fresh");
+    restore(&out, &fresh, false).expect("restored");
+    let store = Store::open(&fresh).expect("opens");
+    assert_eq!(find(&store, "k").await.as_deref(), Some("v"));
+    store.close().await;
 }

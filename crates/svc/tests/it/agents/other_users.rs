@@ -319,7 +319,7 @@ async fn a_server_refuses_files_that_other_users_can_change() {
     fs::create_dir(&data).expect("a folder");
     // Other users can enter the folder, and cannot create files in it.
     set_mode(&data, 0o755);
-    for name in ["svc.db", "secret.key"] {
+    for name in ["svc.db", "svc.db-journal", "secret.key"] {
         let file = data.join(name);
         fs::write(&file, "").expect("written");
         set_mode(&file, 0o664);
