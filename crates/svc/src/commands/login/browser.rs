@@ -1,7 +1,9 @@
 //! Login in a browser: the server sends the browser back to a port of this machine, with a code.
 
 use std::{
+    collections::VecDeque,
     process::{Command, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,6 +13,7 @@ use svc_crypto::{random, sha256};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    task::{AbortHandle, JoinSet},
     time::timeout,
 };
 
@@ -22,6 +25,9 @@ const LOGIN_TIME: Duration = Duration::from_secs(5 * 60);
 /// The maximum bytes and time of a request to the port.
 const REQUEST_BYTES_MAX: usize = 16 * 1024;
 const REQUEST_TIME: Duration = Duration::from_secs(5);
+/// The maximum number of open connections to the port. Other users of the machine can connect too,
+/// so a further connection closes the oldest one.
+const CONNECTIONS_MAX: usize = 64;
 
 /// Logs in with a browser. The token gets the name `cli@<machine>`.
 pub async fn log_in(
@@ -91,25 +97,45 @@ struct Expected {
 impl Expected {
     /// Answers requests until one of them contains the code or a refusal. Other requests, for
     /// example for an icon or from a page of another site, get 404 and change nothing.
-    async fn wait(&self, listener: &TcpListener) -> Result<String, Failure> {
+    async fn wait(self, listener: &TcpListener) -> Result<String, Failure> {
+        let expected = Arc::new(self);
+        let mut connections = JoinSet::new();
+        let mut by_age: VecDeque<AbortHandle> = VecDeque::new();
         loop {
-            let Ok((mut stream, _)) = listener.accept().await else {
-                continue;
-            };
-            let Ok(Some(head)) = timeout(REQUEST_TIME, read_head(&mut stream)).await else {
-                continue;
-            };
-            let Some(answer) = self.read(&head) else {
-                respond(&mut stream, "404 Not Found", "Not found.").await;
-                continue;
-            };
-            let text = match &answer {
-                Ok(_) => "You are logged in. You can close this page.",
-                Err(_) => "The login was declined. You can close this page.",
-            };
-            respond(&mut stream, "200 OK", text).await;
-            return answer;
+            tokio::select! {
+                accepted = listener.accept() => {
+                    let Ok((stream, _)) = accepted else { continue };
+                    if by_age.len() == CONNECTIONS_MAX
+                        && let Some(oldest) = by_age.pop_front()
+                    {
+                        oldest.abort();
+                    }
+                    let expected = Arc::clone(&expected);
+                    let serving = async move { expected.serve(stream).await };
+                    by_age.push_back(connections.spawn(serving));
+                }
+                Some(served) = connections.join_next() => {
+                    if let Ok(Some(answer)) = served {
+                        return answer;
+                    }
+                    by_age.retain(|connection| !connection.is_finished());
+                }
+            }
         }
+    }
+
+    /// Answers one request. Returns the code or the refusal, if the request has one.
+    async fn serve(&self, mut stream: TcpStream) -> Option<Result<String, Failure>> {
+        let reading = timeout(REQUEST_TIME, read_head(&mut stream));
+        let head = reading.await.ok().flatten()?;
+        let answer = self.read(&head);
+        let (status, text) = match &answer {
+            None => ("404 Not Found", "Not found."),
+            Some(Ok(_)) => ("200 OK", "You are logged in. You can close this page."),
+            Some(Err(_)) => ("200 OK", "The login was declined. You can close this page."),
+        };
+        respond(&mut stream, status, text).await;
+        answer
     }
 
     /// The code or the refusal in a request; `None` if the request is not the answer.
@@ -203,13 +229,36 @@ fn random_text() -> Result<String, Failure> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_the_answer_to_this_login_is_accepted() {
-        let expected = Expected {
-            host: "127.0.0.1:4000".to_owned(),
+    fn expected(port: u16) -> Expected {
+        Expected {
+            host: format!("127.0.0.1:{port}"),
             state: "s".to_owned(),
             issuer: "http://127.0.0.1:12200".to_owned(),
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn silent_connections_do_not_delay_the_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let waiting = tokio::spawn(async move { expected(address.port()).wait(&listener).await });
+        let mut silent = Vec::new();
+        for _ in 0..2 * CONNECTIONS_MAX {
+            silent.push(TcpStream::connect(address).await.expect("connects"));
+        }
+        let mut browser = TcpStream::connect(address).await.expect("connects");
+        let request = format!(
+            "GET /callback?code=c&state=s&iss=http%3A%2F%2F127.0.0.1%3A12200 HTTP/1.1\r\nHost: {address}\r\n\r\n"
+        );
+        browser.write_all(request.as_bytes()).await.expect("writes");
+        // One after the other, the silent connections would take ten minutes.
+        let code = timeout(10 * REQUEST_TIME, waiting).await.expect("soon");
+        assert_eq!(code.expect("no panic").expect("a code"), "c");
+    }
+
+    #[test]
+    fn only_the_answer_to_this_login_is_accepted() {
+        let expected = expected(4000);
         let read = |target: &str, host: &str| {
             expected.read(&format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
         };
