@@ -17,14 +17,17 @@ const TOKEN_BYTES_MAX: usize = 64 * 1024;
 const KEYS_MAX: usize = 100;
 
 /// The algorithms that are accepted, with their names in tokens.
-pub const ALGORITHMS: [&str; 5] = ["RS256", "PS256", "ES256", "ES384", "EdDSA"];
+pub const ALGORITHMS: [&str; 6] = ["RS256", "PS256", "ES256", "ES384", "EdDSA", "Ed25519"];
+/// Two names of one algorithm. RFC 9864 replaces the first name by the second.
+const ED25519_NAMES: &[&str] = &["EdDSA", "Ed25519"];
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum JoseError {
     #[error("the token is not a signed token: {0}")]
     Malformed(&'static str),
     #[error(
-        "the algorithm `{0}` is not accepted; let the provider sign with RS256, PS256, ES256, ES384 or EdDSA"
+        "the algorithm `{0}` is not accepted; let the provider sign with one of: {all}",
+        all = ALGORITHMS.join(", ")
     )]
     Algorithm(String),
     #[error("the provider publishes no key{} for `{algorithm}`", named(kid.as_deref()))]
@@ -135,13 +138,15 @@ impl Key {
             Material::Rsa { .. } => &["RS256", "PS256"],
             Material::P256(_) => &["ES256"],
             Material::P384(_) => &["ES384"],
-            Material::Ed25519(_) => &["EdDSA"],
+            Material::Ed25519(_) => ED25519_NAMES,
         };
-        of_kind.contains(&algorithm)
-            && self
-                .algorithm
-                .as_deref()
-                .is_none_or(|only| only == algorithm)
+        let is_permitted_by = |only: &str| {
+            only == algorithm
+                || [only, algorithm]
+                    .iter()
+                    .all(|it| ED25519_NAMES.contains(it))
+        };
+        of_kind.contains(&algorithm) && self.algorithm.as_deref().is_none_or(is_permitted_by)
     }
 
     fn verify(&self, algorithm: &str, message: &[u8], signature: &[u8]) -> bool {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use svc_core::oidc::{
     Claims,
-    jose::{JoseError, KeySet, Keys},
+    jose::{ALGORITHMS, JoseError, KeySet, Keys},
 };
 use svc_store::oidc::providers::ProviderRow;
 
@@ -144,7 +144,8 @@ impl Oidc {
         let keys = Keys::from(self.read_json::<KeySet>(address, None).await?);
         match keys.is_empty() {
             true => Err(format!(
-                "`{address}` contains no key for RS256, PS256, ES256, ES384 or EdDSA"
+                "`{address}` contains no key for one of: {}",
+                ALGORITHMS.join(", ")
             )),
             false => Ok(keys),
         }

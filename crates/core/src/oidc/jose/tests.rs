@@ -99,6 +99,14 @@ fn a_key_is_used_only_as_its_provider_says() {
         let error = keys.verify(token).expect_err("no such key");
         assert!(matches!(error, JoseError::UnknownKey { .. }), "{error}");
     }
+    // RFC 9864 gave the algorithm a second name.
+    for (kid, token) in [("ed", "EdDSA"), ("ed25519", "Ed25519")] {
+        let token = &vectors.good[token];
+        for (only, is_right) in [("EdDSA", true), ("Ed25519", true), ("ES256", false)] {
+            let verified = with(kid, "alg", json!(only)).verify(token);
+            assert_eq!(verified.is_ok(), is_right, "{kid} {only}: {verified:?}");
+        }
+    }
     let short = with("p256", "x", json!("AAAA"));
     assert_eq!(short.len(), vectors.keys.len() - 1);
     // Some providers write the modulus with a leading zero.
