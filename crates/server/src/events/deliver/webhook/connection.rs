@@ -5,14 +5,13 @@
 
 use std::{
     error::Error,
-    io,
     net::SocketAddr,
     pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll},
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -27,10 +26,8 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use svc_client::transport::{Stream, StrictStream, find_answer_error};
 use svc_protocol::http_answer::RequestKind;
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    task::JoinSet,
-};
+use tokio::task::JoinSet;
+use tokio_util::io::InspectReader;
 
 use super::{
     answer::WebhookAnswer,
@@ -95,10 +92,12 @@ impl Connection {
         address: Option<SocketAddr>,
     ) -> Result<Self, String> {
         let (has_read, tasks) = (Arc::new(AtomicBool::new(false)), Tasks::default());
-        let stream = ObservedStream {
-            stream,
-            has_read: Arc::clone(&has_read),
-        };
+        let observed = Arc::clone(&has_read);
+        let stream = InspectReader::new(stream, move |bytes| {
+            if !bytes.is_empty() {
+                observed.store(true, Ordering::Relaxed);
+            }
+        });
         let failed = |error: hyper::Error| error.to_string();
         let (sender, driver): (_, Pin<Box<dyn Future<Output = _> + Send>>) = match form {
             RequestForm::Http2 => {
@@ -257,56 +256,5 @@ impl<T: Future<Output = ()> + Send + 'static> hyper::rt::Executor<T> for Tasks {
         let mut tasks = self.0.lock();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
-    }
-}
-
-/// A stream that sets `has_read` when bytes arrive.
-struct ObservedStream {
-    stream: Box<dyn Stream>,
-    has_read: Arc<AtomicBool>,
-}
-
-impl AsyncRead for ObservedStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if buffer.filled().len() > before {
-            self.has_read.store(true, Ordering::Relaxed);
-        }
-        polled
-    }
-}
-
-impl AsyncWrite for ObservedStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }
