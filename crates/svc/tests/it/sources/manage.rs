@@ -197,6 +197,11 @@ async fn wrong_settings_are_refused_with_the_value() {
     .await;
     let cookies = json!({"name": "a", "verify": {"type": "none"}, "headers": ["Cookie"]});
     check(cookies, "invalid_settings", "Cookie").await;
+    let hmac = json!({"type": "hmac", "header": "X-Signature"});
+    let copied = json!({"name": "a", "verify": hmac, "headers": ["x-signature"]});
+    check(copied, "invalid_settings", "x-signature").await;
+    let typed = json!({"name": "a", "verify": hmac, "event_type": {"header": "X-SIGNATURE"}});
+    check(typed, "invalid_settings", "X-SIGNATURE").await;
     let secret = json!({"name": "a", "verify": {"type": "none", "secret": "long enough"}});
     check(secret, "invalid_settings", "no secret").await;
     let source = Sender::of_type(&ann, VerifyType::Github).await;
@@ -210,6 +215,9 @@ async fn wrong_settings_are_refused_with_the_value() {
         "{}",
         changed.text()
     );
+    let copied = json!({"headers": ["X-Hub-Signature-256"]});
+    let refused = ann.patch(&path, copied).await.expect(400);
+    assert_eq!(refused.code(), "invalid_settings", "{}", refused.text());
     let refused = ann
         .patch(&path, json!({"verify": {"secret": "a new secret"}}))
         .await
