@@ -21,6 +21,7 @@ pub mod latency;
 pub mod login;
 pub mod method_stats;
 pub mod name;
+pub mod network;
 pub mod number_map;
 pub mod oauth;
 pub mod oidc;

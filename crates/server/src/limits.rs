@@ -10,8 +10,8 @@
 //! | registrations of a user's spaces per minute | [`RegistrationLimit`] | `registrations_per_minute`, 600 by default |
 //! | failed logins of a user at an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
-//! | requests of an address about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
-//! | rejected requests of an address to one source | [`AddressLimit`] | constants of `sources` |
+//! | requests of an address, and of the networks around it, about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
+//! | rejected requests of an address, and of the networks around it, to one source | [`AddressLimit`] | constants of `sources` |
 //! | bytes of bodies still arriving | [`ByteBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //! | bytes of answers that are not read yet | [`ByteBudget`], [`AnswerHold`] | `max_unread_answer_bytes`, a quarter of it per user |
 //!

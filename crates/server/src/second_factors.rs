@@ -58,8 +58,8 @@ const CHALLENGE_LIFETIME: Duration = Duration::from_secs(5 * 60);
 /// The maximum number of open challenges for the passkeys of one user. Beyond it, a new challenge
 /// replaces the oldest one.
 const CHALLENGES_PER_USER: u32 = 20;
-/// The maximum number of open challenges for logins without a password. Beyond it, a new challenge
-/// replaces the oldest one.
+/// The maximum number of open challenges for logins without a password. Beyond it, the network with
+/// the most challenges loses its oldest ones.
 const CHALLENGES_MAX: u32 = 10_000;
 /// The maximum number of requests for challenges and of logins with a passkey alone, together, from
 /// one address within a minute.

@@ -66,6 +66,7 @@ pub mod transfer;
 mod user_permits;
 pub mod users;
 mod value;
+mod waiting;
 pub mod zone_changes;
 
 #[cfg(test)]

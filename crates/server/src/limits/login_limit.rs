@@ -13,7 +13,7 @@ mod zone_failures;
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
-    net::{IpAddr, Ipv6Addr},
+    net::IpAddr,
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 use svc_core::{
     Timestamp,
     login::{Failures, LoginDelay},
+    network::NetworkSize,
 };
 use svc_store::{Store, StoreError};
 
@@ -221,13 +222,7 @@ fn slot<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize
 /// The network of an address. For IPv6 it is the /64, which usually belongs to one owner. For IPv4
 /// it is the address itself.
 pub fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        v4 => v4,
-    }
+    NetworkSize::CLIENT.network_of(address)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ INSERT INTO event_usage VALUES ('u1', 4096), ('global', 512);
 INSERT INTO zone_changes VALUES (1, 1, 'groups', '');
 INSERT INTO idempotency_keys VALUES ('u1', 'key', X'04', 'e00001', 'a', 5);
 
-INSERT INTO oauth_clients VALUES ('c1', 'x', 'registered', 'App', '[]', NULL, 0, 0, 1, NULL);
+INSERT INTO oauth_clients VALUES ('c1', 'x', 'registered', 'App', '[]', NULL, 0, 0, 1, NULL, '::/48');
 INSERT INTO oauth_grants VALUES ('gr1', 'u1', 'c1', 'mcp', 'http://a/mcp', 'a', 1, NULL, 9);
 INSERT INTO oauth_tokens VALUES ('ot1', 'gr1', 'u1', 'refresh', X'06', 'mcp', 1, 9, NULL);
 INSERT INTO sources VALUES ('so1', 'u1', 'github', '', X'09', '{"type":"github"}', '{}', '[]', 1, X'0A',
@@ -54,15 +54,15 @@ INSERT INTO call_block_callers VALUES ('u1', 2, 'cb1');
 INSERT INTO call_payloads VALUES ('cp1', 'u1', 1, 2, 2, X'01FF', 1);
 INSERT INTO method_stats VALUES ('ms1', 'u1', 60000, 60000, X'0100');
 INSERT INTO call_stats VALUES ('cs1', '00000000-0000-0000-0000-000000000000', 60000, 60000, X'0100');
-INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9);
+INSERT INTO oauth_consents VALUES ('co1', 'c1', 'http://a/', NULL, 'x', 'mcp', '', '', NULL, 9, '::/48');
 INSERT INTO oauth_codes VALUES (X'07', 'u1', 'c1', 'http://a/', 'x', 'mcp', '', 9, NULL, NULL, NULL);
-INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5);
+INSERT INTO oauth_devices VALUES (X'08', 'BCDFGHJK', 'c1', 'n', '::1', 'pending', NULL, 1, 9, NULL, 5, '::/48');
 INSERT INTO totp VALUES ('u1', X'09', 5, 0, 1);
 INSERT INTO recovery_codes VALUES ('u1', X'0A'), ('u1', X'0B');
 INSERT INTO totp_enrolments VALUES ('u1', X'0C', 9);
 INSERT INTO pending_logins VALUES (X'0D', 'u1', X'0E', 0, 9);
 INSERT INTO passkeys VALUES ('pk1', 'u1', 'Phone', X'0F', X'10', 3, 1, NULL);
-INSERT INTO passkey_challenges VALUES (X'11', 'login', NULL, 9);
+INSERT INTO passkey_challenges VALUES (X'11', 'login', NULL, 9, '::/48');
 
 INSERT INTO oidc_providers VALUES
     ('op1', 'corp', 'Corp', 'https://id', 'svc', X'09', '["openid"]', 1, 0, '{}', 'groups', '[]', 1);
@@ -71,7 +71,7 @@ INSERT INTO oidc_memberships VALUES ('oi1', 'group', 'g1');
 INSERT INTO oidc_sessions VALUES ('s1', 'oi1', 'sid');
 INSERT INTO oidc_grants VALUES ('gr1', 'oi1', 'sid');
 INSERT INTO oidc_pending_grants VALUES (X'12', 'oi1', 'sid', 9);
-INSERT INTO oidc_logins VALUES (X'0A', X'0B', 'op1', 'n', 'v', 'http://a/', '/', NULL, 9);
+INSERT INTO oidc_logins VALUES (X'0A', X'0B', 'op1', 'n', 'v', 'http://a/', '/', NULL, 9, '::/48');
 INSERT INTO oidc_logout_tokens VALUES (X'0C', 9);
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)

@@ -7,6 +7,7 @@ use svc_core::{
     OAuthClientId, Timestamp, UserId,
     credential::CredentialKind,
     name::check_free_name,
+    network::row_network,
     oauth::{ClientKind, RedirectUri, host_of, usable_uris},
 };
 use svc_crypto::is_equal;
@@ -29,8 +30,8 @@ use crate::{
 };
 
 /// The maximum number of apps that no user has connected. Blocked apps and apps that administrators
-/// added do not count. A new app replaces the oldest unconnected app: if new apps were rejected
-/// instead, a stranger could keep out all other apps.
+/// added do not count. Beyond it, the network that added the most of these apps loses its oldest
+/// ones: if new apps were rejected instead, a stranger could keep out all other apps.
 pub const UNUSED_MAX: u32 = 1_000;
 
 /// How an app identifies itself in a request for tokens.
@@ -123,6 +124,10 @@ impl OAuth {
                     client_id.chars().take(100).collect::<String>()
                 )));
             }
+        };
+        let described = ClientRow {
+            network: row_network(asking),
+            ..described
         };
         let stored = self
             .store
@@ -334,6 +339,7 @@ pub fn new_client(client_id: &str, kind: ClientKind, now: Timestamp) -> ClientRo
         blocked: false,
         created_at: now,
         last_used_at: None,
+        network: String::new(),
     }
 }
 

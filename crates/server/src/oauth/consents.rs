@@ -6,6 +6,7 @@ use serde_json::json;
 use svc_core::{
     ConsentId, Permission, SessionId,
     credential::CredentialKind,
+    network::row_network,
     oauth::{OAuthScope, OAuthScopes, RedirectUri, is_verifier},
 };
 use svc_crypto::random;
@@ -30,8 +31,8 @@ use crate::{
 const ANSWER_TIME: Duration = Duration::from_secs(10 * 60);
 /// The app must exchange the code within this time.
 const CODE_LIFETIME: Duration = Duration::from_secs(60);
-/// The maximum number of authorization requests that wait for an answer. Beyond it, a new request
-/// replaces the oldest one.
+/// The maximum number of authorization requests that wait for an answer. Beyond it, the network with
+/// the most requests loses its oldest ones.
 const QUESTIONS_MAX: u32 = 10_000;
 /// The maximum number of codes of one user, including used codes. Beyond it, a new code replaces
 /// the oldest one.
@@ -45,6 +46,8 @@ pub struct Question {
     redirect_uri: String,
     issuer: String,
     state: Option<String>,
+    /// The address of the client.
+    address: IpAddr,
 }
 
 impl Question {
@@ -114,6 +117,7 @@ impl OAuth {
             issuer: issuer.to_owned(),
             state: state.map(str::to_owned),
             client,
+            address,
         })
     }
 
@@ -159,12 +163,13 @@ impl OAuth {
             issuer: question.issuer.clone(),
             session_id: session,
             expires_at: self.clock.now().plus(ANSWER_TIME),
+            network: row_network(question.address),
         };
         let id = consent.id;
         self.store
             .write(move |tx| {
                 rows::consents::insert(tx, &consent)?;
-                rows::consents::delete_oldest(tx, QUESTIONS_MAX)
+                rows::consents::delete_surplus(tx, QUESTIONS_MAX)
             })
             .await?;
         Ok(id)

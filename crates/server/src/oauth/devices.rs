@@ -8,7 +8,7 @@ use std::{
 
 use serde::Serialize;
 use serde_json::json;
-use svc_core::{Timestamp, credential::CredentialKind};
+use svc_core::{Timestamp, credential::CredentialKind, network::row_network};
 use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
@@ -46,7 +46,8 @@ const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// too early, up to [`POLL_SECONDS_MAX`].
 const POLL_SECONDS: u32 = 5;
 const POLL_SECONDS_MAX: u32 = 60;
-/// The maximum number of logins that wait for their user. Above it, the oldest are removed.
+/// The maximum number of logins that wait for their user. Above it, the network with the most logins
+/// loses its oldest ones.
 const WAITING_MAX: u32 = 10_000;
 
 /// The answer to a machine.
@@ -89,12 +90,13 @@ impl OAuth {
             expires_at: now.plus(LIFETIME),
             polled_at: None,
             poll_seconds: POLL_SECONDS,
+            network: row_network(address),
         };
         let user_code = with_dash(&device.user_code);
         self.store
             .write(move |tx| {
                 rows::devices::insert(tx, &device)?;
-                rows::devices::delete_oldest(tx, WAITING_MAX)
+                rows::devices::delete_surplus(tx, WAITING_MAX)
             })
             .await?;
         Ok(StartedDevice {

@@ -5,7 +5,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use svc_core::oauth::{ClientKind, clean_name, usable_uris};
+use svc_core::{
+    network::row_network,
+    oauth::{ClientKind, clean_name, usable_uris},
+};
 use svc_store::{
     audit::{self, SYSTEM},
     oauth::{self as rows, clients::ClientRow},
@@ -62,6 +65,7 @@ impl OAuth {
         let client = ClientRow {
             name: name.unwrap_or_else(|| "an app without a name".to_owned()),
             redirect_uris,
+            network: row_network(address),
             ..new_client(&client_id, ClientKind::Registered, now)
         };
         let entry = self.identity.entry_by(

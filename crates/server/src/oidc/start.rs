@@ -4,7 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use data_encoding::HEXLOWER;
-use svc_core::{SessionId, oidc::is_local_path};
+use svc_core::{SessionId, network::row_network, oidc::is_local_path};
 use svc_crypto::{random, sha256};
 use svc_protocol::api;
 use svc_store::{
@@ -20,7 +20,8 @@ use crate::{
 
 /// How long a user may take to sign in at the provider.
 pub const LOGIN_LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// The maximum number of sign-ins in progress. Above it, the oldest are removed.
+/// The maximum number of sign-ins in progress. Above it, the network with the most sign-ins loses its
+/// oldest ones.
 const LOGINS_MAX: u32 = 10_000;
 const RANDOM_BYTES: usize = 32;
 
@@ -73,7 +74,8 @@ impl Oidc {
                 "the address to return to must be a path of this server, such as `/account`",
             ));
         }
-        self.begin((name, origin), return_to, browser, None).await
+        self.begin((name, origin), return_to, browser, (address, None))
+            .await
     }
 
     /// Begins to link an account to the user of a session. The user must give the password again. A
@@ -98,7 +100,7 @@ impl Oidc {
             (name, origin),
             "/account#identities",
             browser,
-            Some(session),
+            (address, Some(session)),
         )
         .await
     }
@@ -108,7 +110,7 @@ impl Oidc {
         (name, origin): (&str, &str),
         return_to: &str,
         browser: BrowserKey,
-        link_session_id: Option<SessionId>,
+        (address, link_session_id): (IpAddr, Option<SessionId>),
     ) -> Result<StartedLogin, OidcError> {
         let provider = self.find_enabled(name).await?;
         let metadata = self.metadata(&provider).await?;
@@ -123,13 +125,14 @@ impl Oidc {
             return_to: return_to.to_owned(),
             link_session_id,
             expires_at: self.clock.now().plus(LOGIN_LIFETIME),
+            network: row_network(address),
         };
         let endpoint = &metadata.authorization_endpoint;
         let redirect_to = address_at_provider(endpoint, &provider, &login, &state);
         self.store
             .write(move |tx| {
                 rows::logins::insert(tx, &login)?;
-                rows::logins::delete_oldest(tx, LOGINS_MAX)
+                rows::logins::delete_surplus(tx, LOGINS_MAX)
             })
             .await?;
         Ok(StartedLogin {

@@ -6,12 +6,16 @@ use std::{net::IpAddr, time::Instant};
 use serde_json::json;
 use svc_core::{
     Timestamp,
+    network::row_network,
     webauthn::{self, AnswerError, AuthenticatorData, Ceremony, ClientData, Site},
 };
 use svc_protocol::api;
 use svc_store::{
     Tx, audit, records,
-    second_factors::{self as rows, passkeys::PasskeyRow},
+    second_factors::{
+        self as rows,
+        passkeys::{ChallengeRow, PasskeyRow},
+    },
     users::UserRow,
 };
 
@@ -66,7 +70,11 @@ impl SecondFactors {
             Purpose::Login => CHALLENGES_MAX,
             _ => CHALLENGES_PER_USER,
         };
-        let (row, expires_at) = (challenge.row.clone(), challenge.row.expires_at);
+        let expires_at = challenge.row.expires_at;
+        let row = ChallengeRow {
+            network: row_network(address),
+            ..challenge.row
+        };
         self.store
             .write(move |tx| rows::passkeys::insert_challenge(tx, &row, keep))
             .await?;

@@ -72,6 +72,7 @@ impl SecondFactors {
                 purpose: purpose.to_owned(),
                 user_id,
                 expires_at: self.clock.now().plus(CHALLENGE_LIFETIME),
+                network: String::new(),
             },
         })
     }

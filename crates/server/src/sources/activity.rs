@@ -19,10 +19,10 @@ const REQUESTS_KEPT: usize = 50;
 /// The number of requests of one network that may be rejected within a minute. Further requests of
 /// this network are rejected before their body is read. Each network has its own counter, so a
 /// stranger who knows the URL, and who has addresses in a few networks, cannot block the real
-/// sender.
+/// sender. A wider network (IPv6 /48, IPv4 /16) may have more of them: see [`AddressLimit`].
 const REJECTED_PER_MINUTE: u32 = 60;
-/// For each source, the maximum number of sending networks that have their own counter. Further
-/// networks share one counter.
+/// For each source, the maximum number of sending networks of each size that have their own counter.
+/// Further networks share the counter of the wider network that contains them.
 const NETWORKS_MAX: usize = 256;
 /// Complete requests of a source that are handled at the same time.
 const IN_FLIGHT_MAX: usize = 64;
@@ -167,6 +167,26 @@ mod tests {
         assert_eq!(activity.check_address(good, Instant::now()), Ok(()));
         activity.note(good, request(RequestOutcome::Accepted, 1));
         assert_eq!(activity.counters().accepted, 1);
+    }
+
+    #[test]
+    fn a_flood_of_many_networks_stops_no_other_network() {
+        let activity = Activity::default();
+        let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+        // A stranger with sixteen /48 uses up the counters of the /64 networks.
+        for n in 0..20_000_u32 {
+            let from = format!("2001:db8:{:x}:{:x}::1", n % 16, n / 16);
+            activity.note(address(&from), request(RequestOutcome::Rejected, 1));
+        }
+        let now = Instant::now();
+        assert!(activity.check_address(address("2001:db8::"), now).is_err());
+        for other in ["2001:db8:10::1", "192.0.2.1"] {
+            assert_eq!(
+                activity.check_address(address(other), now),
+                Ok(()),
+                "{other}"
+            );
+        }
     }
 
     #[test]

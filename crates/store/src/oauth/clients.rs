@@ -8,6 +8,7 @@ use crate::{
     records::kept,
     sql::{Tx, values},
     value::Hash,
+    waiting::WaitingRows,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,15 +25,17 @@ pub struct ClientRow {
     pub blocked: bool,
     pub created_at: Timestamp,
     pub last_used_at: Option<Timestamp>,
+    /// The network whose request added the app: see [`crate::waiting`].
+    pub network: String,
 }
 
 record! {
     ClientRow in "oauth_clients": id, client_id, kind, name, redirect_uris, secret_hash, fresh_until,
-    blocked, created_at, last_used_at
+    blocked, created_at, last_used_at, network
 }
 
 kept! {
-    ClientRow "app": OAuthClientId, fixed [client_id, kind, secret_hash, created_at, last_used_at],
+    ClientRow "app": OAuthClientId, fixed [client_id, kind, secret_hash, created_at, last_used_at, network],
     of (): ()
 }
 
@@ -69,16 +72,16 @@ pub fn set_last_used(tx: &mut Tx<'_>, id: OAuthClientId, at: Timestamp) -> Resul
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
 
-/// Deletes all unused apps except the newest `keep`, at most 1,000 in one call. `fresh_until`
-/// decides which apps are the newest; for a registered app it is the time of the registration.
+/// Keeps at most `keep` unused apps. `fresh_until` decides which apps of a network are the oldest; for
+/// a registered app it is the time of the registration.
 pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
-    tx.execute(
-        &format!(
-            "DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE {UNUSED}
-             ORDER BY fresh_until DESC, id DESC LIMIT 1000 OFFSET ?1)"
-        ),
-        values![keep],
-    )
+    let apps = WaitingRows {
+        table: "oauth_clients",
+        key: "id",
+        age: "fresh_until",
+        condition: UNUSED,
+    };
+    apps.delete_surplus(tx, keep)
 }
 
 /// Deletes unused apps that made their last request before this time. For an app that made no

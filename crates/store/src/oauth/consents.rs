@@ -6,6 +6,7 @@ use crate::{
     error::StoreError,
     record::record,
     sql::{Tx, values},
+    waiting::WaitingRows,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,11 +23,13 @@ pub struct ConsentRow {
     /// answer the request.
     pub session_id: Option<SessionId>,
     pub expires_at: Timestamp,
+    /// The network whose request this is: see [`crate::waiting`].
+    pub network: String,
 }
 
 record! {
     ConsentRow in "oauth_consents": id, client_id, redirect_uri, state, challenge, scopes, resource,
-    issuer, session_id, expires_at
+    issuer, session_id, expires_at, network
 }
 
 pub fn insert(tx: &mut Tx<'_>, consent: &ConsentRow) -> Result<(), StoreError> {
@@ -46,13 +49,15 @@ pub fn bind(tx: &mut Tx<'_>, id: ConsentId, session: SessionId) -> Result<(), St
     )
 }
 
-/// Keeps the newest `keep` requests. Deletes the others, at most 1,000 in one call.
-pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oauth_consents WHERE id IN (SELECT id FROM oauth_consents
-         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?1)",
-        values![keep],
-    )
+/// Keeps at most `keep` requests.
+pub fn delete_surplus(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+    let waiting = WaitingRows {
+        table: "oauth_consents",
+        key: "id",
+        age: "expires_at",
+        condition: "TRUE",
+    };
+    waiting.delete_surplus(tx, keep)
 }
 
 /// Returns whether the request existed.

@@ -8,6 +8,7 @@ use crate::{
     record::record,
     sql::{Tx, values},
     value::Hash,
+    waiting::WaitingRows,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,11 +38,13 @@ pub struct DeviceRow {
     pub polled_at: Option<Timestamp>,
     /// The shortest time between two polls.
     pub poll_seconds: u32,
+    /// The network whose request this is: see [`crate::waiting`].
+    pub network: String,
 }
 
 record! {
     DeviceRow in "oauth_devices": hash, user_code, client_id, name, address, state, user_id,
-    created_at, expires_at, polled_at, poll_seconds
+    created_at, expires_at, polled_at, poll_seconds, network
 }
 
 pub fn insert(tx: &mut Tx<'_>, device: &DeviceRow) -> Result<(), StoreError> {
@@ -86,13 +89,15 @@ pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
     tx.changes("DELETE FROM oauth_devices WHERE hash = ?1", values![hash])
 }
 
-/// Keeps the newest `keep` logins. Deletes older logins, at most 1,000 at once.
-pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oauth_devices WHERE hash IN (SELECT hash FROM oauth_devices
-         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?1)",
-        values![keep],
-    )
+/// Keeps at most `keep` logins.
+pub fn delete_surplus(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+    let waiting = WaitingRows {
+        table: "oauth_devices",
+        key: "hash",
+        age: "expires_at",
+        condition: "TRUE",
+    };
+    waiting.delete_surplus(tx, keep)
 }
 
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {

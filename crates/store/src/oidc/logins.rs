@@ -7,6 +7,7 @@ use crate::{
     record::record,
     sql::{Tx, values},
     value::Hash,
+    waiting::WaitingRows,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,11 +23,13 @@ pub struct LoginRow {
     /// The session of a user who links an account; `None` for a sign-in.
     pub link_session_id: Option<SessionId>,
     pub expires_at: Timestamp,
+    /// The network whose request this is: see [`crate::waiting`].
+    pub network: String,
 }
 
 record! {
     LoginRow in "oidc_logins": state_hash, browser_hash, provider_id, nonce, verifier, redirect_uri,
-    return_to, link_session_id, expires_at
+    return_to, link_session_id, expires_at, network
 }
 
 pub fn insert(tx: &mut Tx<'_>, login: &LoginRow) -> Result<(), StoreError> {
@@ -51,13 +54,15 @@ pub fn take(
     Ok(found.filter(|_| is_first))
 }
 
-/// Keeps the newest `keep` sign-ins. Deletes at most 1,000 of the others.
-pub fn delete_oldest(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oidc_logins WHERE state_hash IN (SELECT state_hash FROM oidc_logins
-         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?1)",
-        values![keep],
-    )
+/// Keeps at most `keep` sign-ins.
+pub fn delete_surplus(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+    let waiting = WaitingRows {
+        table: "oidc_logins",
+        key: "state_hash",
+        age: "expires_at",
+        condition: "TRUE",
+    };
+    waiting.delete_surplus(tx, keep)
 }
 
 /// Deletes the unfinished attempts of a user to link an account.

@@ -8,6 +8,7 @@ use crate::{
     records::kept,
     sql::{Tx, values},
     value::Hash,
+    waiting::WaitingRows,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,9 +45,11 @@ pub struct ChallengeRow {
     /// The only user who may answer. `None` for logins without a password: the passkey names the user.
     pub user_id: Option<UserId>,
     pub expires_at: Timestamp,
+    /// The network whose request this is: see [`crate::waiting`]. Empty for the challenge of a user.
+    pub network: String,
 }
 
-record! { ChallengeRow in "passkey_challenges": hash, purpose, user_id, expires_at }
+record! { ChallengeRow in "passkey_challenges": hash, purpose, user_id, expires_at, network }
 
 pub fn find_credential(
     tx: &mut Tx<'_>,
@@ -71,9 +74,7 @@ pub fn use_counter(
 }
 
 /// Stores a challenge. Deletes the oldest challenges of the same user, so that at most `keep` are
-/// left. The challenges of all logins without a password share one limit of `keep`. Of these,
-/// challenges that expire in the same millisecond are kept or deleted together, so a few more than
-/// `keep` may be left.
+/// left. The challenges of all logins without a password share one limit of `keep`.
 pub fn insert_challenge(
     tx: &mut Tx<'_>,
     challenge: &ChallengeRow,
@@ -87,12 +88,15 @@ pub fn insert_challenge(
               ORDER BY expires_at DESC, hash LIMIT ?2)",
             values![user, keep],
         ),
-        None => tx.execute(
-            "DELETE FROM passkey_challenges WHERE user_id IS NULL AND expires_at <
-             (SELECT expires_at FROM passkey_challenges WHERE user_id IS NULL
-              ORDER BY expires_at DESC LIMIT 1 OFFSET ?1)",
-            values![keep.saturating_sub(1)],
-        ),
+        None => {
+            let waiting = WaitingRows {
+                table: "passkey_challenges",
+                key: "hash",
+                age: "expires_at",
+                condition: "user_id IS NULL",
+            };
+            waiting.delete_surplus(tx, keep)
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The tables of unfinished logins and requests of apps keep a limited number of rows, also if all
-//! rows expire at the same time.
+//! rows expire at the same time. The network with the most rows loses its oldest ones.
+
+mod networks;
 
 use std::collections::BTreeMap;
 
@@ -77,6 +79,7 @@ fn insert_owners(tx: &mut Tx<'_>) -> Result<Owners, StoreError> {
         blocked: false,
         created_at: AT,
         last_used_at: None,
+        network: String::new(),
     };
     records::insert(tx, &client)?;
     let provider = ProviderRow {
@@ -102,43 +105,76 @@ fn hash(number: u8) -> Hash {
     [number; 32]
 }
 
+/// The numbers of the rows that exist.
+fn list(
+    tx: &mut Tx<'_>,
+    exists: impl Fn(&mut Tx<'_>, u8) -> Result<bool, StoreError>,
+) -> Result<Vec<u8>, StoreError> {
+    let mut left = Vec::new();
+    for number in 0..30 {
+        if exists(tx, number)? {
+            left.push(number);
+        }
+    }
+    Ok(left)
+}
+
 /// Inserts five rows that expire one after the other, then five that expire together, and checks
 /// which are left.
 fn check(
     tx: &mut Tx<'_>,
-    insert: impl Fn(&mut Tx<'_>, u8, Timestamp) -> Result<(), StoreError>,
+    insert: impl Fn(&mut Tx<'_>, u8, Timestamp, &str) -> Result<(), StoreError>,
     exists: impl Fn(&mut Tx<'_>, u8) -> Result<bool, StoreError>,
     delete: impl Fn(&mut Tx<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let list = |tx: &mut Tx<'_>| -> Result<Vec<u8>, StoreError> {
-        let mut left = Vec::new();
-        for number in 0..20 {
-            if exists(tx, number)? {
-                left.push(number);
-            }
-        }
-        Ok(left)
-    };
     for number in 0..5 {
-        insert(tx, number, Timestamp(AT.0 + i64::from(number)))?;
+        insert(tx, number, Timestamp(AT.0 + i64::from(number)), "")?;
     }
     delete(tx)?;
-    assert_eq!(list(tx)?, [2, 3, 4], "the newest are kept");
+    assert_eq!(list(tx, &exists)?, [2, 3, 4], "the newest are kept");
     delete(tx)?;
-    assert_eq!(list(tx)?, [2, 3, 4], "nothing is deleted below the limit");
+    assert_eq!(
+        list(tx, &exists)?,
+        [2, 3, 4],
+        "nothing is deleted below the limit"
+    );
     for number in 10..15 {
-        insert(tx, number, Timestamp(AT.0 + 1_000))?;
+        insert(tx, number, Timestamp(AT.0 + 1_000), "")?;
     }
     delete(tx)?;
-    let left = list(tx)?;
+    let left = list(tx, &exists)?;
     assert_eq!(left.len(), KEEP as usize, "{left:?}");
     assert!(left.iter().all(|number| *number >= 10), "{left:?}");
     Ok(())
 }
 
+/// Like [`check`], for rows that requests without a credential cause.
+fn check_with_networks(
+    tx: &mut Tx<'_>,
+    insert: impl Fn(&mut Tx<'_>, u8, Timestamp, &str) -> Result<(), StoreError>,
+    exists: impl Fn(&mut Tx<'_>, u8) -> Result<bool, StoreError>,
+    delete: impl Fn(&mut Tx<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    check(&mut *tx, &insert, &exists, &delete)?;
+    // The oldest row of all is the only one of its network.
+    insert(tx, 20, AT, "192.0.2.0/24")?;
+    delete(tx)?;
+    for number in 21..29 {
+        let at = Timestamp(AT.0 + 2_000 + i64::from(number));
+        insert(tx, number, at, "2001:db8::/48")?;
+        delete(tx)?;
+    }
+    assert_eq!(
+        list(tx, &exists)?,
+        [20, 27, 28],
+        "the network with the most rows loses its oldest ones"
+    );
+    Ok(())
+}
+
 async fn codes_of_a_user_are_bounded(engine: &TestEngine) {
     with_owners(engine, |tx, owners| {
-        let insert = |tx: &mut Tx<'_>, number, expires_at| {
+        let insert = |tx: &mut Tx<'_>, number, expires_at, _: &str| {
             let code = CodeRow {
                 hash: hash(number),
                 user_id: owners.user,
@@ -167,7 +203,7 @@ async fn codes_of_a_user_are_bounded(engine: &TestEngine) {
 async fn questions_of_apps_are_bounded(engine: &TestEngine) {
     with_owners(engine, |tx, owners| {
         let id = |number: u8| ConsentId(Uuid::from_bytes([number + 1; 16]));
-        let insert = |tx: &mut Tx<'_>, number, expires_at| {
+        let insert = |tx: &mut Tx<'_>, number, expires_at, network: &str| {
             let consent = ConsentRow {
                 id: id(number),
                 client_id: owners.client,
@@ -179,14 +215,15 @@ async fn questions_of_apps_are_bounded(engine: &TestEngine) {
                 issuer: String::new(),
                 session_id: None,
                 expires_at,
+                network: network.to_owned(),
             };
             consents::insert(tx, &consent)
         };
-        check(
+        check_with_networks(
             tx,
             insert,
             |tx, number| Ok(consents::find(tx, id(number))?.is_some()),
-            |tx| consents::delete_oldest(tx, KEEP),
+            |tx| consents::delete_surplus(tx, KEEP),
         )
     })
     .await;
@@ -194,7 +231,7 @@ async fn questions_of_apps_are_bounded(engine: &TestEngine) {
 
 async fn logins_of_machines_are_bounded(engine: &TestEngine) {
     with_owners(engine, |tx, owners| {
-        let insert = |tx: &mut Tx<'_>, number: u8, expires_at| {
+        let insert = |tx: &mut Tx<'_>, number: u8, expires_at, network: &str| {
             let device = DeviceRow {
                 hash: hash(number),
                 user_code: format!("CODE{number}"),
@@ -207,14 +244,15 @@ async fn logins_of_machines_are_bounded(engine: &TestEngine) {
                 expires_at,
                 polled_at: None,
                 poll_seconds: 5,
+                network: network.to_owned(),
             };
             devices::insert(tx, &device)
         };
-        check(
+        check_with_networks(
             tx,
             insert,
             |tx, number| Ok(devices::find(tx, &hash(number))?.is_some()),
-            |tx| devices::delete_oldest(tx, KEEP),
+            |tx| devices::delete_surplus(tx, KEEP),
         )
     })
     .await;
@@ -222,7 +260,7 @@ async fn logins_of_machines_are_bounded(engine: &TestEngine) {
 
 async fn sign_ins_with_providers_are_bounded(engine: &TestEngine) {
     with_owners(engine, |tx, owners| {
-        let insert = |tx: &mut Tx<'_>, number, expires_at| {
+        let insert = |tx: &mut Tx<'_>, number, expires_at, network: &str| {
             let login = LoginRow {
                 state_hash: hash(number),
                 browser_hash: hash(0),
@@ -233,10 +271,11 @@ async fn sign_ins_with_providers_are_bounded(engine: &TestEngine) {
                 return_to: String::new(),
                 link_session_id: None,
                 expires_at,
+                network: network.to_owned(),
             };
             logins::insert(tx, &login)
         };
-        check(
+        check_with_networks(
             tx,
             insert,
             // A login can only be read by taking it.
@@ -244,7 +283,7 @@ async fn sign_ins_with_providers_are_bounded(engine: &TestEngine) {
                 Some(login) => logins::insert(tx, &login).map(|()| true),
                 None => Ok(false),
             },
-            |tx| logins::delete_oldest(tx, KEEP),
+            |tx| logins::delete_surplus(tx, KEEP),
         )
     })
     .await;

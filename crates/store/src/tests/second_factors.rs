@@ -139,6 +139,7 @@ fn challenge(user_id: Option<UserId>, hash: u8, expires_at: i64) -> ChallengeRow
         purpose: "login".into(),
         user_id,
         expires_at: Timestamp(expires_at),
+        network: String::new(),
     }
 }
 
