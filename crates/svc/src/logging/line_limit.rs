@@ -76,10 +76,10 @@ impl Notice {
         match self {
             Self::Begins { owner } => warn!(
                 target: TARGET,
-                "further lines about the user `{owner}` are left out for up to a minute: the user has caused {LINES_PER_MINUTE} lines"
+                "further lines with owner.id=`{owner}` are left out for up to a minute: the limit is {LINES_PER_MINUTE} lines a minute"
             ),
             Self::LeftOut { owner, lines } => {
-                warn!(target: TARGET, "left out {lines} lines about the user `{owner}`");
+                warn!(target: TARGET, "left out {lines} lines with owner.id=`{owner}`");
             }
         }
     }
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(logged(Some("ann"), MINUTE / 2, flood), 0);
         assert_eq!(logged(Some("ben"), MINUTE / 2, 5), 5, "another user");
         assert_eq!(logged(None, MINUTE / 2, flood), flood, "of no user");
-        // The count comes with the next line, whose ever it is.
+        // The count comes with the next line, also with a line of no user.
         assert_eq!(logged(None, MINUTE, 1), 1);
         assert_eq!(logged(Some("ann"), MINUTE, 1), 1);
         assert_eq!(logged(None, 5 * MINUTE, 1), 1);

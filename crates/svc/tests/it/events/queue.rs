@@ -79,7 +79,7 @@ async fn the_log_lines_that_a_user_causes_are_limited() {
     }
     let is_limited = || {
         let log = server.log();
-        log.contains("are left out for up to a minute: the user has caused 300 lines")
+        log.contains("are left out for up to a minute: the limit is 300 lines a minute")
     };
     // Each event beyond the first hundred is dropped four times.
     for n in 0..2_000 {
