@@ -1,9 +1,10 @@
 //! Links: the connections of agents.
 //!
 //! [`Links`] holds every [`LiveSpace`]. `session` serves one link from hello to goodbye, `reader`
-//! reads its frames, `refusals` has the reasons why a link is not accepted, `control` handles the control messages of agents, `side` has the rules of side
-//! links, `tickets` has the proof that a home server accepted a registration, `balance` spreads the
-//! home links over the servers of a zone. Frames, queues and heartbeats are in `svc_link`.
+//! reads its frames, `refusals` has the reasons why a link is not accepted, `control` handles the
+//! control messages of agents, `side` has the rules of side links, `tickets` has the proof that a
+//! home server accepted a registration, `balance` spreads the home links over the servers of a
+//! zone. Frames, queues and heartbeats are in `svc_link`.
 //!
 //! In a zone, an agent has one home link, and side links to other servers.
 
