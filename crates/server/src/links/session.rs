@@ -78,14 +78,9 @@ impl Links {
         caller: Caller,
         space: SpaceId,
     ) -> Result<(Arc<LiveSpace>, Arc<Link>, OutboxReader), Refusal> {
-        if self.shutdown.is_cancelled() {
-            return Err(draining());
-        }
+        // Before any use of the database, so that an agent that links in a loop costs nothing.
+        self.begin_link(space)?;
         let owner = caller.user.id;
-        // Taken before any use of the database, so that an agent that links in a loop costs nothing.
-        self.link_pace
-            .take(space, Instant::now())
-            .map_err(too_many)?;
         let identity = self
             .lifecycle
             .identity_of(space)
@@ -144,6 +139,14 @@ impl Links {
         self.expect_registration(&live);
         info!(owner.id = %live.owner, space.id = %space, space.name = %live.name, started, "agent linked");
         Ok((Arc::clone(&live), link, outgoing))
+    }
+
+    fn begin_link(&self, space: SpaceId) -> Result<(), Refusal> {
+        if self.shutdown.is_cancelled() {
+            return Err(draining());
+        }
+        let begun = self.link_pace.take(space, Instant::now());
+        begun.map_err(too_many)
     }
 
     pub(super) fn welcome(
