@@ -88,11 +88,20 @@ pub struct OpenSide {
 
 /// The next step after a link has ended or a connection attempt has failed.
 enum NextStep {
-    /// Another server may accept the agent, or the same server may accept it later.
-    Retry,
+    /// Another server may accept the agent, or the same server may accept it later: at once, or
+    /// after the time that it named.
+    Retry {
+        after: Duration,
+    },
     /// The space is stopped. Every server of the zone would refuse the link.
     RetryAfterStop,
     End(LinkEnd),
+}
+
+impl NextStep {
+    const RETRY: Self = Self::Retry {
+        after: Duration::ZERO,
+    };
 }
 
 impl Link {
@@ -118,7 +127,8 @@ impl Link {
     }
 
     /// Makes the home link. If a server fails, tries the next server at once. Waits only after
-    /// every server has failed, or while the space is stopped.
+    /// every server has failed, or while the space is stopped. If a server names a longer wait, the
+    /// next round begins after that wait.
     async fn run_home(
         self: &Arc<Self>,
         finish: &CancellationToken,
@@ -126,6 +136,7 @@ impl Link {
     ) -> LinkEnd {
         let mut delays = ReconnectDelays::new(&self.policy);
         let mut choice = HomeChoice::new(&self.servers);
+        let mut not_before = Instant::now();
         loop {
             let server = choice.next(&self.servers, &self.linked());
             self.servers.make_current(&server);
@@ -146,11 +157,14 @@ impl Link {
                 delays = ReconnectDelays::new(&self.policy);
                 choice.start_round();
             }
-            if let NextStep::End(end) = next {
-                return end;
+            match next {
+                NextStep::End(end) => return end,
+                NextStep::Retry { after } => not_before = not_before.max(now + after),
+                NextStep::RetryAfterStop => {}
             }
             if choice.fail(&self.servers, &self.linked()) {
                 let delay = jitter(delays.next_delay(now));
+                let delay = delay.max(not_before.saturating_duration_since(now));
                 tokio::select! {
                     biased;
                     () = sleep(delay) => {}
@@ -267,7 +281,7 @@ impl Link {
         self.registrar.routes.forget_link(number);
         let (next, error) = next_step(end);
         // No warning if the agent does not retry: it reports the reason when it exits.
-        if let (Some(error), NextStep::Retry | NextStep::RetryAfterStop) = (&error, &next) {
+        if let (Some(error), NextStep::Retry { .. } | NextStep::RetryAfterStop) = (&error, &next) {
             tracing::warn!(%error, "the link to the server ended");
         }
         self.status.send_modify(|status| {
@@ -292,7 +306,10 @@ impl Link {
             ConnectError::Refused(refusal) if !refusal.retry => {
                 return NextStep::End(LinkEnd::Refused(text));
             }
-            _ => NextStep::Retry,
+            ConnectError::Refused(refusal) => NextStep::Retry {
+                after: Duration::from_millis(refusal.retry_after_millis.unwrap_or(0).into()),
+            },
+            _ => NextStep::RETRY,
         };
         let server = self.servers.current();
         tracing::warn!(error = %text, server.url = %server, "no link to the server");
@@ -302,7 +319,7 @@ impl Link {
 
 fn next_step(end: session::End) -> (NextStep, Option<String>) {
     use session::End;
-    let retry = |error: String| (NextStep::Retry, Some(error));
+    let retry = |error: String| (NextStep::RETRY, Some(error));
     match end {
         End::Finished => (NextStep::End(LinkEnd::Finished), None),
         End::Lost(error) => retry(error),

@@ -1,6 +1,9 @@
 //! Makes users' text safe for a terminal or a log.
 
-use std::fmt::{self, Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 /// Whether a terminal or a line reader interprets a character instead of showing it: control
 /// characters, line and paragraph separators, marks that change the direction of text, the byte
@@ -16,6 +19,18 @@ pub fn is_unsafe(character: char) -> bool {
                 | '\u{2066}'..='\u{2069}'
                 | '\u{feff}'
         )
+}
+
+/// The maximum number of bytes of a text of a user in a log line. Escaped, the text may be six times as
+/// long.
+pub const LOGGED_BYTES_MAX: usize = 500;
+
+/// The start of a text that is longer than `bytes_max` with `…`, or the whole text.
+pub fn shorten(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    match text.len() <= bytes_max {
+        true => Cow::Borrowed(text),
+        false => format!("{}…", &text[..text.floor_char_boundary(bytes_max)]).into(),
+    }
 }
 
 /// Writes text with its unsafe characters escaped, as `\n` or `\u{1b}`.
@@ -36,6 +51,18 @@ impl<W: Write> Write for EscapingWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_long_texts_are_shortened() {
+        for (text, expected) in [
+            ("", ""),
+            ("four", "four"),
+            ("fives", "five…"),
+            ("abcä", "abc…"),
+        ] {
+            assert_eq!(shorten(text, 4), expected);
+        }
+    }
 
     #[test]
     fn unsafe_characters_are_escaped_and_nothing_else() {

@@ -9,6 +9,9 @@ pub struct Refusal {
     pub detail: String,
     /// Whether a later attempt can succeed.
     pub retry: bool,
+    /// The time until an attempt can succeed, if the server knows it. An older server sends none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_millis: Option<u32>,
 }
 
 impl Refusal {
@@ -17,6 +20,7 @@ impl Refusal {
             code,
             detail: detail.into(),
             retry,
+            retry_after_millis: None,
         }
     }
 }
@@ -36,6 +40,9 @@ pub enum RefusalCode {
     Draining,
     /// The server cannot reach its database.
     Busy,
+    /// The space has opened too many links in a short time. [`Refusal::retry_after_millis`] says
+    /// when the agent may try again.
+    TooMany,
     /// The agent broke the protocol.
     Protocol,
     /// A side link was refused, because the space's home link is at this server.
@@ -60,6 +67,7 @@ mod tests {
             "user_inactive",
             "draining",
             "busy",
+            "too_many",
             "protocol",
             "home_here",
             "no_home",

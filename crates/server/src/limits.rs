@@ -8,6 +8,7 @@
 //! | tests of sinks by a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
 //! | registrations of a user's spaces per minute | [`RegistrationLimit`] | `registrations_per_minute`, 600 by default |
+//! | links of a space, announced changes of its health | [`SpacePace`] | constants of `links` |
 //! | failed logins of a user at an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number of failures after which the next attempt must wait |
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
 //! | requests of an address, and of the networks around it, about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
@@ -33,6 +34,7 @@ mod login_limit;
 mod minute_limit;
 mod rate_limit;
 mod registration_limit;
+mod space_pace;
 
 pub use address_limit::AddressLimit;
 pub use answer_hold::{AnswerHold, UNCOUNTED_BYTES_MAX, charge_reply};
@@ -42,6 +44,7 @@ pub use login_limit::{LoginLimit, LoginPolicy, LoginRefused, network};
 pub use minute_limit::{MinuteLimit, OverMinuteLimit};
 pub use rate_limit::{OverLimit, RateLimit, RateUse};
 pub use registration_limit::RegistrationLimit;
+pub use space_pace::SpacePace;
 
 /// The maximum number of users in a report to the other servers of the zone, for each limit.
 const USES_MAX: usize = 1_000;

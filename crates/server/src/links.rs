@@ -1,9 +1,10 @@
 //! Links: the connections of agents.
 //!
 //! [`Links`] holds every [`LiveSpace`]. `session` serves one link from hello to goodbye, `reader`
-//! reads its frames, `control` handles the control messages of agents, `side` has the rules of side
-//! links, `tickets` has the proof that a home server accepted a registration, `balance` spreads the
-//! home links over the servers of a zone. Frames, queues and heartbeats are in `svc_link`.
+//! reads its frames, `refusals` has the reasons why a link is not accepted, `control` handles the
+//! control messages of agents, `side` has the rules of side links, `tickets` has the proof that a
+//! home server accepted a registration, `balance` spreads the home links over the servers of a
+//! zone. Frames, queues and heartbeats are in `svc_link`.
 //!
 //! In a zone, an agent has one home link, and side links to other servers.
 
@@ -12,6 +13,7 @@ mod balance;
 mod control;
 mod grace;
 mod reader;
+mod refusals;
 mod session;
 mod side;
 mod subscriptions;
@@ -34,11 +36,21 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     lifecycle::Lifecycle,
-    limits::ByteBudget,
+    limits::{ByteBudget, SpacePace},
     live::{Availability, LiveSpace, SpaceLogs},
     methods::{publish::Publisher, registry::Registry},
     metrics::Metrics,
 };
+
+/// Home links that a space may open at once. In the first minute of failures, an agent makes at most
+/// 124 attempts to link, while the pace allows 130; later its attempts are further apart.
+const LINKS_BURST: u32 = 100;
+/// After the burst, one link per interval: each link writes to the database, and may emit an event.
+const LINKS_INTERVAL: Duration = Duration::from_secs(2);
+/// Changes of its health that a space may announce at once. Each writes to the database and emits an
+/// event.
+const HEALTH_BURST: u32 = 10;
+const HEALTH_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug)]
 pub struct LinkPolicy {
@@ -67,6 +79,8 @@ pub struct Links {
     pub shutdown: CancellationToken,
     /// Every task that serves a link or waits for a reconnection.
     pub tasks: TaskTracker,
+    link_pace: SpacePace,
+    health_pace: SpacePace,
     live: RwLock<HashMap<SpaceId, Arc<LiveSpace>>>,
     /// Spaces with subscriptions in the store.
     declaring: Mutex<HashSet<SpaceId>>,
@@ -96,6 +110,8 @@ impl Links {
             answers,
             shutdown,
             tasks: TaskTracker::new(),
+            link_pace: SpacePace::new(LINKS_BURST, LINKS_INTERVAL),
+            health_pace: SpacePace::new(HEALTH_BURST, HEALTH_INTERVAL),
             live: RwLock::default(),
             declaring: Mutex::default(),
             keys,

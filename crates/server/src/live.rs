@@ -4,15 +4,13 @@
 //! links: that is the task of the module `links`.
 
 mod calls;
-mod health_pace;
 mod link;
 mod live_space;
 mod logs;
 mod reports;
 
 pub use calls::{Answer, InvalidAnswer};
-pub use health_pace::HealthReport;
 pub use link::{Link, LinkSetup, NotSent, PendingCall, UserNumber};
-pub use live_space::{Availability, LiveSpace};
+pub use live_space::{Availability, HealthReport, LiveSpace};
 pub use logs::SpaceLogs;
 pub use reports::{Listener, Reports};

@@ -8,6 +8,7 @@ mod latency_series;
 mod mcp;
 mod methods;
 mod receivers;
+mod recent;
 mod scripts;
 mod sources;
 mod traces;
@@ -21,6 +22,9 @@ use prometheus_client::{
 };
 use svc_core::{Timestamp, journal::CallEnd};
 use svc_protocol::jsonrpc::RpcError;
+use svc_store::StoreError;
+
+use self::recent::Recent;
 
 pub use call_stats::CallStats;
 pub use events::{EventCounters, EventMetrics};
@@ -31,6 +35,9 @@ pub use receivers::RunningAttempt;
 pub use scripts::ScriptMetrics;
 pub use sources::SourceMetrics;
 pub use traces::{SpanOutcome, TraceMetrics};
+
+/// The lanes are read at most once in this time: the cost grows with their number.
+const LANES_MAX_AGE: Duration = Duration::from_secs(1);
 
 /// How a call ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,6 +166,8 @@ pub struct Metrics {
     unfinished_body_bytes: Gauge,
     unread_answer_bytes: Gauge,
     pub events: EventMetrics,
+    /// The time and outcome of the last update of `events` from all lanes in the store.
+    pub lanes: Recent<Result<(), StoreError>>,
     pub methods: Arc<MethodMetrics>,
     pub journal: JournalMetrics,
     pub mcp: McpMetrics,
@@ -223,6 +232,7 @@ impl Metrics {
                 "Bytes of answers that their clients have not read yet",
             ),
             events: EventMetrics::new(table, options.receivers),
+            lanes: Recent::new(LANES_MAX_AGE),
             methods,
             journal: JournalMetrics::new(table),
             mcp: McpMetrics::new(table),

@@ -1,8 +1,10 @@
 //! Logs on stderr, for people or as JSON, filtered by `SVC_LOG`.
 //!
-//! A record is always one line: text of users in its fields cannot forge another record.
+//! A record is always one line: text of users in its fields cannot forge another record. `line_limit`
+//! limits the records that each user can cause.
 
 mod escaped_fields;
+mod line_limit;
 
 use std::io::{self, IsTerminal};
 
@@ -12,7 +14,7 @@ use tracing_subscriber::{
     EnvFilter, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
-use self::escaped_fields::EscapedFields;
+use self::{escaped_fields::EscapedFields, line_limit::LineLimit};
 
 use crate::{config::LogFormat, environment::Environment, exit::Failure};
 
@@ -35,7 +37,10 @@ pub fn start(
 ) -> Result<(), Failure> {
     let (filter, cap) = filters(environment.get(env::LOG), default)?;
     let colour = io::stderr().is_terminal() && environment.get("NO_COLOR").is_none();
-    let registry = tracing_subscriber::registry().with(filter).with(cap);
+    let registry = tracing_subscriber::registry()
+        .with(filter)
+        .with(cap)
+        .with(LineLimit::default());
     match format {
         LogFormat::Human => {
             let layer = fmt::layer()

@@ -145,6 +145,7 @@ pub fn refused(code: &str, retry: bool) -> Control {
         code: serde_json::from_value(code.into()).expect("a code"),
         detail: format!("because of {code}"),
         retry,
+        retry_after_millis: None,
     })
 }
 

@@ -1,8 +1,10 @@
 //! Making, keeping, losing and ending the link.
 
+use std::time::{Duration, Instant};
+
 use svc_agent::Exit;
 use svc_core::space::{Health, HealthCheck, Probe};
-use svc_link::{Control, Frame, FrameKind, Goodbye};
+use svc_link::{Control, Frame, FrameKind, Goodbye, Refusal, RefusalCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
@@ -77,6 +79,23 @@ async fn the_agent_of_a_deactivated_user_shows_the_reason_and_links_after_the_re
         client.status().await.is_ok_and(|status| status.linked)
     })
     .await;
+    agent.stop().await;
+}
+
+#[tokio::test]
+async fn the_agent_waits_as_long_as_the_server_says() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let (mut link, _) = server.accept().await;
+    let (wait, sent) = (Duration::from_secs(2), Instant::now());
+    let refusal = Refusal {
+        retry_after_millis: Some(2_000),
+        ..Refusal::new(RefusalCode::TooMany, "too many links", true)
+    };
+    link.control(0, &Control::Refused(refusal)).await;
+    let _link = server.link().await;
+    let waited = sent.elapsed();
+    assert!(waited >= wait, "{waited:?}");
     agent.stop().await;
 }
 

@@ -27,6 +27,7 @@ pub(super) fn audit_lost(
     for lost in lost {
         let (target_type, target_id) = target_of(&lost.receiver);
         tracing::error!(
+            owner.id = %lost.owner_key,
             lane.id = %lost.lane,
             receiver.kind = target_type,
             receiver.id = %target_id,

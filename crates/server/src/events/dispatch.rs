@@ -303,6 +303,7 @@ fn report_drop(
 ) -> Result<(), StoreError> {
     let (target_type, target_id) = target_of(receiver);
     tracing::warn!(
+        owner.id = %event.owner_id,
         event.id = %event.id,
         event_type = %event.r#type,
         target = %target_id,

@@ -115,7 +115,10 @@ pub async fn backchannel_logout(
     let token = params.require("logout_token")?;
     let ended = app.oidc.log_out(&name, &token, address).await;
     ended.map_err(|error| {
-        tracing::warn!(provider = %name, "a logout by the provider was refused: {error}");
+        // Beyond the limit of the network, any client decides how many lines there would be.
+        if !matches!(error, OidcError::TooMany { .. }) {
+            tracing::warn!(provider = %name, "a logout by the provider was refused: {error}");
+        }
         OAuthFailure::from(match error {
             OidcError::TooMany { retry_after } => OAuthError::TooMany { retry_after },
             OidcError::Identity(error @ RecordError::Store(_)) => OAuthError::Identity(error),

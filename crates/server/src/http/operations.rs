@@ -114,16 +114,24 @@ impl Answer for Metrics {
 }
 
 pub async fn metrics(app: App) -> ApiResult<Metrics> {
-    let read = |tx: &mut Tx<'_>| Ok((lanes::totals(tx)?, lanes::list_backlog(tx)?));
-    let (totals, backlog) = app.store.read_table(read).await?;
+    app.metrics
+        .lanes
+        .get(async || read_lanes(&app).await)
+        .await?;
     let failing = app.store.find_failing_writes().await.is_some();
     app.metrics.database_failing.set(i64::from(failing));
-    app.metrics
-        .events
-        .update(app.hub.counters(), totals, &backlog, svc_clock::now());
+    app.metrics.events.update(app.hub.counters());
     let metrics = &app.metrics;
     metrics.set_bytes(app.bodies.total(), app.answers.total());
     Ok(Metrics(metrics.encode(app.registry.method_count())))
+}
+
+async fn read_lanes(app: &App) -> Result<(), StoreError> {
+    let read = |tx: &mut Tx<'_>| Ok((lanes::totals(tx)?, lanes::list_backlog(tx)?));
+    let (totals, backlog) = app.store.read_table(read).await?;
+    let events = &app.metrics.events;
+    events.set_lanes(totals, &backlog, svc_clock::now());
+    Ok(())
 }
 
 pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {

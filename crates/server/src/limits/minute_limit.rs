@@ -4,8 +4,7 @@
 //!   the history;
 //! - runs of scripts by hand, because each run occupies a worker;
 //! - registrations of a user's spaces, through [`RegistrationLimit`](super::RegistrationLimit);
-//! - codes of devices, because a user could guess them;
-//! - log lines about failed connections of webhooks.
+//! - codes of devices, because a user could guess them.
 
 use std::{
     collections::{HashMap, VecDeque},

@@ -6,43 +6,28 @@
 //! all agents of an owner link and register again at the same time. How often a space may use this
 //! is limited too, so that an agent gains nothing from ever new links.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use svc_core::{SpaceId, UserId};
 
-use super::{MinuteLimit, OverMinuteLimit};
+use super::{MinuteLimit, OverMinuteLimit, SpacePace};
 
 /// First registrations on new links that a space may make at once without being counted.
 const BURST: u32 = 5;
 /// After the burst, one per interval.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// With fewer spaces in the table, none is removed.
-const SPACES_MIN: usize = 1_024;
 
 pub struct RegistrationLimit {
     counted: MinuteLimit,
-    first: Mutex<FirstRegistrations>,
-}
-
-/// The first registrations on new links that were not counted.
-#[derive(Default)]
-struct FirstRegistrations {
-    /// When the whole burst of a space will be available again. Kept by the id of the space, so that
-    /// a space that stops and starts again has no new burst.
-    full_at: HashMap<SpaceId, Instant>,
-    /// The number of spaces at which the next take removes those with a whole burst.
-    clean_at: usize,
+    /// The first registrations on new links that were not counted.
+    first: SpacePace,
 }
 
 impl RegistrationLimit {
     pub fn new(per_minute: usize) -> Self {
         Self {
             counted: MinuteLimit::new(per_minute),
-            first: Mutex::default(),
+            first: SpacePace::new(BURST, INTERVAL),
         }
     }
 
@@ -53,27 +38,10 @@ impl RegistrationLimit {
         is_first: bool,
         now: Instant,
     ) -> Result<(), OverMinuteLimit> {
-        if is_first && self.first.lock().take(space, now) {
+        if is_first && self.first.take(space, now).is_ok() {
             return Ok(());
         }
         self.counted.take(owner, now)
-    }
-}
-
-impl FirstRegistrations {
-    /// Whether the space may make a first registration that is not counted.
-    fn take(&mut self, space: SpaceId, now: Instant) -> bool {
-        if self.full_at.len() >= self.clean_at.max(SPACES_MIN) {
-            self.full_at.retain(|_, full_at| *full_at > now);
-            self.clean_at = 2 * self.full_at.len();
-        }
-        let full_at = self.full_at.entry(space).or_insert(now);
-        let used = full_at.saturating_duration_since(now);
-        if used > INTERVAL * (BURST - 1) {
-            return false;
-        }
-        *full_at = now + used + INTERVAL;
-        true
     }
 }
 
@@ -123,16 +91,5 @@ mod tests {
         assert_eq!(passed(start + INTERVAL), 0);
         // After a pause the whole burst is available again.
         assert_eq!(passed(start + 100 * INTERVAL), BURST as usize + 1);
-    }
-
-    #[test]
-    fn spaces_with_a_whole_burst_are_forgotten() {
-        let (mut first, start) = (FirstRegistrations::default(), Instant::now());
-        // Each space comes once, and its burst is whole again when the next thousand come.
-        for n in 0..100 * SPACES_MIN {
-            let at = start + INTERVAL * u32::try_from(2 * n / SPACES_MIN).expect("small");
-            assert!(first.take(space(n as u128), at));
-        }
-        assert!(first.full_at.len() <= 2 * SPACES_MIN);
     }
 }

@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
-use svc_core::{CanonicalName, SpaceId};
+use svc_core::{
+    CanonicalName, SpaceId,
+    text::{LOGGED_BYTES_MAX, shorten},
+};
 use svc_link::{Control, Goodbye, Register};
 use svc_protocol::agent_api::MethodServerState;
 use tokio::{sync::mpsc, time::timeout_at};
@@ -93,8 +96,12 @@ impl Links {
                 let _ = link.control(id, &Control::Unregistered);
             }
             Control::RegistrationLost { error } => {
-                let error = error[..error.floor_char_boundary(REASON_BYTES_MAX)].to_owned();
-                warn!(space.id = %live.id, "the space has no registration: {error}");
+                let error = shorten(&error, REASON_BYTES_MAX).into_owned();
+                // Otherwise the agent only repeats itself.
+                if live.registration_error().is_none() || self.has_registration(live) {
+                    let shown = shorten(&error, LOGGED_BYTES_MAX);
+                    warn!(owner.id = %live.owner, space.id = %live.id, "the space has no registration: {shown}");
+                }
                 self.unregister(live).await;
                 live.set_registration_error(Some(error));
             }
@@ -102,7 +109,7 @@ impl Links {
                 self.method_server_changed(live, state, restarts);
             }
             other => {
-                warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
+                warn!(owner.id = %live.owner, space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
                 link.closing().end(Goodbye::Protocol);
             }
         }
@@ -129,7 +136,9 @@ impl Links {
         messages.recv().await
     }
 
-    /// Records a health report or postpones it. A newer report replaces a postponed one.
+    /// Records a health report, or postpones it if the space has announced many changes. Only the
+    /// newest report waits, so the last recorded health is correct, and every recorded change has
+    /// its event.
     async fn pace_health(
         &self,
         live: &Arc<LiveSpace>,
@@ -141,8 +150,9 @@ impl Links {
             waiting.report = report;
             return;
         }
-        let paced = live.health_pace.lock().take(Instant::now());
-        if let Err(until) = paced {
+        let now = Instant::now();
+        if let Err(wait) = self.health_pace.take(live.id, now) {
+            let until = now + wait;
             *postponed = Some(Box::new(PostponedReport { report, until }));
             return;
         }
@@ -151,7 +161,7 @@ impl Links {
             return;
         }
         if let Err(error) = self.lifecycle.health_changed(live.id, report).await {
-            warn!(space.id = %live.id, "cannot record the health of a space: {error}");
+            warn!(owner.id = %live.owner, space.id = %live.id, "cannot record the health of a space: {error}");
         }
     }
 
@@ -181,7 +191,9 @@ impl Links {
             Err(refused) => {
                 // Beyond the limit, an agent decides how many lines there would be.
                 if !matches!(refused, RegistrationRejected::TooMany(_)) {
-                    info!(space.id = %live.id, space.name = %live.name, is_side = link.is_side(), "registration refused: {refused}");
+                    let refused = refused.to_string();
+                    let shown = shorten(&refused, LOGGED_BYTES_MAX);
+                    info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, is_side = link.is_side(), "registration refused: {shown}");
                 }
                 let problem = refused.to_problem();
                 let _ = link.control(id, &Control::RegisterRefused { problem });
@@ -224,7 +236,7 @@ impl Links {
         });
         match published {
             Ok(displaced) => {
-                info!(space.id = %live.id, space.name = %live.name, "registered");
+                info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, "registered");
                 self.wake(lanes);
                 Ok(displaced)
             }
@@ -246,10 +258,10 @@ impl Links {
             by_space.entry(space).or_default().push(name.to_string());
         }
         for (space, methods) in by_space {
-            info!(space.id = %space, ?methods, "methods taken over by another space");
             let Some(live) = self.find(space) else {
                 continue;
             };
+            info!(owner.id = %live.owner, space.id = %space, methods = methods.len(), "methods taken over by another space");
             let _transition = live.transition.lock().await;
             // For a side link, the home server changes the subscriptions when the agent registers
             // the remaining methods there.
@@ -258,7 +270,7 @@ impl Links {
                     .declare(&live, self.registry.subscriptions_of(space))
                     .await
             {
-                warn!(space.id = %space, "cannot remove the subscriptions of a space: {error}");
+                warn!(owner.id = %live.owner, space.id = %space, "cannot remove the subscriptions of a space: {error}");
             }
             if let Some(link) = live.link() {
                 let _ = link.control(0, &Control::Displaced { methods });
@@ -266,13 +278,20 @@ impl Links {
         }
     }
 
+    fn has_registration(&self, live: &LiveSpace) -> bool {
+        self.registry.count_of(live.id) > 0 || self.declares(live.id)
+    }
+
     async fn unregister(&self, live: &Arc<LiveSpace>) {
+        let had_registration = self.has_registration(live);
         if let Err(error) = self.declare(live, Vec::new()).await {
-            warn!(space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
+            warn!(owner.id = %live.owner, space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
         }
         let methods = self.registry.withdraw(live.id);
         live.set_registration_error(None);
-        info!(space.id = %live.id, space.name = %live.name, methods, "unregistered");
+        if had_registration {
+            info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, methods, "unregistered");
+        }
     }
 
     fn method_server_changed(

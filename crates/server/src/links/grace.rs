@@ -25,7 +25,7 @@ impl Links {
             self.stop(&live, StopReason::AgentStopped).await;
             self.withdraw_subscriptions_later(live.id);
         } else if !self.shutdown.is_cancelled() {
-            info!(space.id = %live.id, space.name = %live.name, "link lost");
+            info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, "link lost");
             self.wait_for(Arc::clone(&live));
         }
     }
@@ -106,9 +106,9 @@ impl Links {
             if live.link_number() == expected && waits {
                 let methods = links.registry.withdraw(live.id);
                 if let Err(error) = links.withdraw_absent(&live).await {
-                    error!(space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
+                    error!(owner.id = %live.owner, space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
                 }
-                info!(space.id = %live.id, methods, "removed the methods of a space that did not register again");
+                info!(owner.id = %live.owner, space.id = %live.id, methods, "removed the methods of a space that did not register again");
             }
         });
     }
@@ -119,9 +119,11 @@ impl Links {
             .retry_outage(|| self.lifecycle.stopped(live.id, reason))
             .await
         {
-            Ok(()) => info!(space.id = %live.id, space.name = %live.name, %reason, "space stopped"),
+            Ok(()) => {
+                info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, %reason, "space stopped")
+            }
             Err(error) => {
-                error!(space.id = %live.id, "cannot record that a space stopped: {error}")
+                error!(owner.id = %live.owner, space.id = %live.id, "cannot record that a space stopped: {error}")
             }
         }
         self.forget(live.id);

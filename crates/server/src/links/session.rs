@@ -1,10 +1,17 @@
 //! Serves one link: hello, frames in both directions, goodbye.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
-use svc_core::{SpaceId, UserId, space::HealthCheck};
+use svc_core::{
+    SpaceId, UserId,
+    space::HealthCheck,
+    text::{LOGGED_BYTES_MAX, shorten},
+};
 use svc_link::{
     AnnouncedServers, Control, FEATURE_LINKS, FEATURE_LOG_FLUSH, FEATURE_MOVES, FEATURE_TIMES,
     FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX, OutboxReader,
@@ -16,9 +23,10 @@ use tracing::{debug, info, warn};
 use super::{
     Links,
     reader::{AgentIo, read},
+    refusals::{denial, draining, link_refusal, log_refusal, too_many},
 };
 use crate::{
-    identity::{AccessDenied, Caller},
+    identity::Caller,
     lifecycle::{DeployedSpace, LinkRefused},
     live::{Link, LinkSetup, LiveSpace},
 };
@@ -70,14 +78,14 @@ impl Links {
         caller: Caller,
         space: SpaceId,
     ) -> Result<(Arc<LiveSpace>, Arc<Link>, OutboxReader), Refusal> {
-        if self.shutdown.is_cancelled() {
-            return Err(draining());
-        }
+        // Before any use of the database, so that an agent that links in a loop costs nothing.
+        self.begin_link(space)?;
+        let owner = caller.user.id;
         let identity = self
             .lifecycle
             .identity_of(space)
             .await
-            .map_err(link_refusal)?;
+            .map_err(|refused| log_refusal(owner, refused))?;
         let (live, _transition) = self.enter_locked(identity, space).await;
         // The token was checked when the connection was opened. A token that was revoked since then
         // must neither deploy the space nor replace its agent.
@@ -94,7 +102,7 @@ impl Links {
             if matches!(refused, LinkRefused::Gone | LinkRefused::Stopped) {
                 self.forget(space);
             }
-            link_refusal(refused)
+            log_refusal(owner, refused)
         })?;
         self.note_declaring(space, declares);
         let learns_servers = self.lifecycle.store.is_shared() && hello.has_feature(FEATURE_LINKS);
@@ -129,8 +137,16 @@ impl Links {
             link.closing().end(reason);
         }
         self.expect_registration(&live);
-        info!(space.id = %space, space.name = %live.name, started, "agent linked");
+        info!(owner.id = %live.owner, space.id = %space, space.name = %live.name, started, "agent linked");
         Ok((Arc::clone(&live), link, outgoing))
+    }
+
+    fn begin_link(&self, space: SpaceId) -> Result<(), Refusal> {
+        if self.shutdown.is_cancelled() {
+            return Err(draining());
+        }
+        let begun = self.link_pace.take(space, Instant::now());
+        begun.map_err(too_many)
     }
 
     pub(super) fn welcome(
@@ -201,7 +217,11 @@ impl Links {
         let parsing = (&self.publisher.compute, live.owner);
         match read(source, link, control, parsing).await {
             Ok(()) => debug!(space.id = %live.id, "link closed"),
-            Err(error) => warn!(space.id = %live.id, "link broken: {error}"),
+            Err(error) => {
+                let error = error.to_string();
+                let shown = shorten(&error, LOGGED_BYTES_MAX);
+                warn!(owner.id = %live.owner, space.id = %live.id, "link broken: {shown}");
+            }
         }
         link.closing().end_silently();
         link.interrupt_calls();
@@ -218,13 +238,13 @@ async fn write(
     link: Arc<Link>,
     heartbeat: Duration,
 ) {
-    let closing = link.closing();
+    let (closing, owner) = (link.closing(), link.caller.user.id);
     match svc_link::write(&mut sink, &mut outgoing, closing, heartbeat).await {
         WriteEnd::Closing | WriteEnd::Failed(_) => {}
         WriteEnd::Silent => {
-            warn!("link dead: no frame received for {MISSED_HEARTBEATS_MAX} heartbeats");
+            warn!(owner.id = %owner, "link dead: no frame received for {MISSED_HEARTBEATS_MAX} heartbeats");
         }
-        WriteEnd::Stuck => warn!("link dead: the agent does not read"),
+        WriteEnd::Stuck => warn!(owner.id = %owner, "link dead: the agent does not read"),
     }
     closing.end_silently();
     Box::pin(svc_link::farewell(sink, outgoing, closing)).await;
@@ -233,44 +253,4 @@ async fn write(
 async fn refuse(sink: &mut FrameSink<AgentIo>, refusal: Refusal) {
     debug!(code = ?refusal.code, "link refused: {}", refusal.detail);
     svc_link::refuse(sink, refusal).await;
-}
-
-pub(super) fn draining() -> Refusal {
-    Refusal::new(RefusalCode::Draining, "the server is stopping", true)
-}
-
-pub(super) fn denial(denied: AccessDenied) -> Refusal {
-    match denied {
-        AccessDenied::UserInactive => link_refusal(LinkRefused::OwnerInactive),
-        denied => Refusal::new(RefusalCode::Unauthorized, denied.to_string(), false),
-    }
-}
-
-pub(super) fn link_refusal(refused: LinkRefused) -> Refusal {
-    let (code, detail, retry) = match refused {
-        LinkRefused::Gone => (
-            RefusalCode::Unauthorized,
-            "the space does not exist any more",
-            false,
-        ),
-        LinkRefused::OwnerInactive => (
-            RefusalCode::UserInactive,
-            "the space's user is deactivated; an administrator reactivates the user with `svc user update <name> --activate`",
-            true,
-        ),
-        LinkRefused::Stopped => (
-            RefusalCode::SpaceStopped,
-            "the space was stopped; start it with `svc space start`",
-            true,
-        ),
-        LinkRefused::Store(error) => {
-            warn!("a link was refused: {error}");
-            (
-                RefusalCode::Busy,
-                "the server cannot reach its database",
-                true,
-            )
-        }
-    };
-    Refusal::new(code, detail, retry)
 }

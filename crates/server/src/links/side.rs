@@ -19,7 +19,7 @@ use tracing::{debug, warn};
 
 use super::{
     Links,
-    session::{denial, draining, link_refusal},
+    refusals::{denial, draining, link_refusal, log_refusal},
     tickets::AcceptedClaim,
 };
 use crate::{
@@ -47,7 +47,7 @@ impl Links {
             return Err(draining());
         }
         let identity = self.lifecycle.identity_of(space).await;
-        let identity = identity.map_err(link_refusal)?;
+        let identity = identity.map_err(|refused| log_refusal(caller.user.id, refused))?;
         let (live, _transition) = self.enter_locked(identity, space).await;
         let checked = self.check_side(hello, &caller, space).await;
         let home = checked.inspect_err(|refusal| {
@@ -98,7 +98,8 @@ impl Links {
             .recheck(caller, svc_clock::now())
             .map_err(denial)?;
         let read = self.lifecycle.find_with_instance(space).await;
-        let (row, instance) = read.map_err(|error| link_refusal(LinkRefused::Store(error)))?;
+        let (row, instance) =
+            read.map_err(|error| log_refusal(caller.user.id, LinkRefused::Store(error)))?;
         let is_same_agent = instance.as_ref() == Some(&hello.instance);
         check_home(row.as_ref(), is_same_agent, self.server_id)
     }
@@ -130,7 +131,7 @@ impl Links {
                 }
             }
             other => {
-                warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message on a side link");
+                warn!(owner.id = %live.owner, space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message on a side link");
                 link.closing().end(Goodbye::Protocol);
             }
         }

@@ -6,10 +6,10 @@ use std::sync::{
 };
 
 use parking_lot::{Mutex, RwLock};
-use svc_core::{SpaceId, SpaceName, UserId};
+use svc_core::{SpaceId, SpaceName, Timestamp, UserId, space::Health};
 use svc_link::SpaceIdentity;
 
-use super::{health_pace::HealthPace, link::Link};
+use super::link::Link;
 
 /// Whether a space's providers can take calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +33,14 @@ impl Availability {
     }
 }
 
+/// The result of an agent's health check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HealthReport {
+    pub current: Health,
+    pub consecutive_failures: u32,
+    pub checked_at: Timestamp,
+}
+
 pub struct LiveSpace {
     pub id: SpaceId,
     pub name: SpaceName,
@@ -50,8 +58,6 @@ pub struct LiveSpace {
     /// Why the space has no registration, as its agent reported.
     registration_error: Mutex<Option<String>>,
     restarts: Mutex<Restarts>,
-    /// Limits how often the space may announce a change of its health.
-    pub health_pace: Mutex<HealthPace>,
     /// Serialises changes of the space's state: a link up or down, stop, delete.
     pub transition: Arc<tokio::sync::Mutex<()>>,
 }
@@ -70,7 +76,6 @@ impl LiveSpace {
             taken_over: Mutex::default(),
             registration_error: Mutex::default(),
             restarts: Mutex::default(),
-            health_pace: Mutex::default(),
             transition: Arc::default(),
         }
     }

@@ -1,5 +1,5 @@
 //! Metrics of events. Events and attempts are counted when they happen. Queues and drops are read
-//! from the lanes when the metrics are requested.
+//! from the lanes when the metrics are requested, for all requests of a second together.
 
 use std::sync::{
     Arc,
@@ -51,16 +51,12 @@ impl EventMetrics {
         }
     }
 
-    /// Updates the metrics from the counters and the lanes.
-    pub fn update(
-        &self,
-        counters: &EventCounters,
-        totals: Totals,
-        backlog: &[Backlog],
-        now: Timestamp,
-    ) {
+    pub fn update(&self, counters: &EventCounters) {
         raise(&self.emitted, &counters.emitted);
         raise(&self.dead, &counters.dead);
+    }
+
+    pub fn set_lanes(&self, totals: Totals, backlog: &[Backlog], now: Timestamp) {
         self.dropped
             .inc_by(totals.dropped.saturating_sub(self.dropped.get()));
         self.queued

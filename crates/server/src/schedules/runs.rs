@@ -179,7 +179,7 @@ impl Schedules {
             Ok(is_advanced) => {
                 // Otherwise another server has handled this run.
                 if is_advanced {
-                    warn!(schedule.id = %id, user.id = %row.owner_id, "a run of a schedule made no event: {shown}");
+                    warn!(owner.id = %row.owner_id, schedule.id = %id, "a run of a schedule made no event: {shown}");
                     self.metrics.sources.count_run("failed");
                 }
                 Handled::Done

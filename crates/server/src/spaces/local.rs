@@ -11,7 +11,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use svc_core::{SpaceId, UserId};
+use svc_core::{
+    SpaceId, UserId,
+    text::{LOGGED_BYTES_MAX, shorten},
+};
 use svc_private::{FolderError, FolderKind, own_folder};
 use svc_protocol::env;
 use tokio::{
@@ -90,7 +93,7 @@ impl LocalRuntime {
             return;
         }
         let stop = StopSignals::default();
-        let supervisor = tokio::spawn(Arc::clone(self).supervise(space, stop.clone()));
+        let supervisor = tokio::spawn(Arc::clone(self).supervise((space, owner), stop.clone()));
         let started = LocalAgent {
             owner,
             stop,
@@ -149,13 +152,15 @@ impl LocalRuntime {
         }
     }
 
-    async fn supervise(self: Arc<Self>, space: SpaceId, stop: StopSignals) {
+    async fn supervise(self: Arc<Self>, of: (SpaceId, UserId), stop: StopSignals) {
         let mut backoff = RESTART_FIRST;
         while !stop.requested.is_cancelled() {
             let began = tokio::time::Instant::now();
-            match self.spawn(space).await {
-                Ok((child, stdin)) => run(space, child, stdin, &stop).await,
-                Err(error) => error!(space.id = %space, "cannot start the agent: {error}"),
+            match self.spawn(of).await {
+                Ok((child, stdin)) => run(of, child, stdin, &stop).await,
+                Err(error) => {
+                    error!(owner.id = %of.1, space.id = %of.0, "cannot start the agent: {error}")
+                }
             }
             if began.elapsed() >= STEADY {
                 backoff = RESTART_FIRST;
@@ -168,7 +173,10 @@ impl LocalRuntime {
         }
     }
 
-    async fn spawn(&self, space: SpaceId) -> Result<(Child, ChildStdin), SpawnError> {
+    async fn spawn(
+        &self,
+        (space, owner): (SpaceId, UserId),
+    ) -> Result<(Child, ChildStdin), SpawnError> {
         let folder = self.folder_of(space);
         own_folder(&folder, FolderKind::Chosen)?;
         // The server stores only hashes of tokens, so each start gets a new token.
@@ -210,7 +218,8 @@ impl LocalRuntime {
             tokio::spawn(async move {
                 let mut lines = BufReader::new(stderr).lines();
                 while let Ok(Some(line)) = lines.next_line().await {
-                    info!(space.id = %space, "agent: {line}");
+                    let line = shorten(&line, LOGGED_BYTES_MAX);
+                    info!(owner.id = %owner, space.id = %space, "agent: {line}");
                 }
             });
         }
@@ -232,7 +241,12 @@ enum SpawnError {
 
 /// Waits until the agent exits by itself. If `stop` requests the end of the agent first, stops the
 /// agent. An agent stops when its stdin is closed, so it also stops if this process is killed.
-async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSignals) {
+async fn run(
+    (space, owner): (SpaceId, UserId),
+    mut child: Child,
+    stdin: ChildStdin,
+    stop: &StopSignals,
+) {
     let pid = child.id();
     let ended = tokio::select! {
         status = child.wait() => Some(status),
@@ -240,7 +254,7 @@ async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSig
     };
     if let Some(status) = ended {
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        warn!(space.id = %space, "the agent exited unexpectedly ({status}); it will be restarted");
+        warn!(owner.id = %owner, space.id = %space, "the agent exited unexpectedly ({status}); it will be restarted");
         return;
     }
     drop(stdin);
@@ -259,7 +273,7 @@ async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSig
         () = too_long => false,
     };
     if !ended {
-        warn!(space.id = %space, "the agent did not stop in time and is killed");
+        warn!(owner.id = %owner, space.id = %space, "the agent did not stop in time and is killed");
         kill_group(pid);
         let _ = child.wait().await;
     }

@@ -8,6 +8,7 @@
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
     time::Duration,
 };
 
@@ -60,51 +61,89 @@ impl MethodStatistics {
         let hours_before = u32::try_from(POINTS - 1).unwrap_or(0);
         let first = start_of(now, STEP).minus(STEP * hours_before);
         let (user, keys) = (caller.user.id, owner_keys(caller));
+        let (registry, viewing) = (Arc::clone(&self.registry), Arc::clone(&caller.user));
+        let is_registered = move |name: &str| {
+            let found = registry.find_visible(viewing.viewer(), user, name);
+            found.is_some()
+        };
         let read = move |tx: &mut Tx<'_>| {
             let managed = sinks::list_creators(tx, &keys, PAGE_MAX)?;
+            let listed = Listed {
+                user,
+                is_registered,
+                sinks: managed.iter().copied().collect(),
+                first,
+            };
             let mut found: HashMap<UserId, SeriesByName> = HashMap::new();
             for owner in owners_of(user, &managed) {
                 let series = found.entry(owner).or_default();
                 method_stats::visit(tx, owner, first, |at, name, count| {
-                    add(series, first, at, name, count);
+                    listed.add(series, at, (owner, name), count);
                 })?;
             }
-            Ok((managed, found))
+            Ok((listed, found))
         };
-        let (managed, mut found) = self.store.read_list(user, read).await?;
+        let (listed, mut found) = self.store.read_list(user, read).await?;
         for (owner, series) in &mut found {
             for (name, count) in self.metrics.methods.list_unwritten(*owner).iter() {
-                add(series, first, now, name, count);
+                listed.add(series, now, (*owner, name), count);
             }
         }
-        let methods = found
-            .get(&user)
-            .map(|series| self.methods_of(caller, series));
+        let methods = found.get(&user).map(methods_of);
         Ok(Activity {
             since: first,
             step_seconds: STEP.as_secs(),
             methods: methods.unwrap_or_default(),
-            sinks: sinks_of(&managed, &found),
+            sinks: sinks_of(&found),
         })
     }
+}
 
-    /// The caller's methods that are registered now and were called.
-    fn methods_of(&self, caller: &Caller, series: &SeriesByName) -> Vec<MethodActivity> {
-        let viewer = caller.viewer();
-        let is_registered = |name: &str| {
-            let found = self.registry.find_visible(viewer, caller.user.id, name);
-            found.is_some()
+/// The names whose counts are collected: the caller's methods that are registered now, and the sinks
+/// that the caller manages. So quotas bound their number. The blocks of a day may have many more names:
+/// of methods that were registered for a minute, and of other owners.
+struct Listed<F> {
+    user: UserId,
+    is_registered: F,
+    /// The sinks that the caller manages, with their creators.
+    sinks: BTreeSet<(SinkId, UserId)>,
+    first: Timestamp,
+}
+
+impl<F: Fn(&str) -> bool> Listed<F> {
+    /// Adds counts of a block of `owner`, if the name is listed.
+    fn add(
+        &self,
+        series: &mut SeriesByName,
+        at: Timestamp,
+        (owner, name): (UserId, &str),
+        count: &MethodCount,
+    ) {
+        if let Some(known) = series.get_mut(name) {
+            return known.add(self.first, at, count);
+        }
+        let is_listed = match find_sink(name) {
+            Some(sink) => self.sinks.contains(&(sink, owner)),
+            None => owner == self.user && (self.is_registered)(name),
         };
-        let called = series.iter().filter(|(name, _)| is_registered(name));
-        let mut methods: Vec<_> = called.collect();
-        methods.sort_by_key(|(_, series)| Reverse(series.total()));
-        let show = |(name, series): (&String, &Series)| MethodActivity {
-            method: name.clone(),
-            calls: series.calls.to_vec(),
-            errors: series.errors.to_vec(),
-        };
-        methods.into_iter().take(SERIES_MAX).map(show).collect()
+        if is_listed {
+            let new = series.entry(name.to_owned()).or_default();
+            new.add(self.first, at, count);
+        }
     }
+}
+
+/// The methods with the most calls.
+fn methods_of(series: &SeriesByName) -> Vec<MethodActivity> {
+    let is_method = |name: &str| find_sink(name).is_none();
+    let mut methods: Vec<_> = series.iter().filter(|(name, _)| is_method(name)).collect();
+    methods.sort_by_key(|(_, series)| Reverse(series.total()));
+    let show = |(name, series): (&String, &Series)| MethodActivity {
+        method: name.clone(),
+        calls: series.calls.to_vec(),
+        errors: series.errors.to_vec(),
+    };
+    methods.into_iter().take(SERIES_MAX).map(show).collect()
 }
 
 /// The users whose blocks have the attempts of the managed sinks: the caller, and the creators of
@@ -117,40 +156,55 @@ fn owners_of(user: UserId, managed: &[(SinkId, UserId)]) -> Vec<UserId> {
         .collect()
 }
 
-fn add(
-    series: &mut SeriesByName,
-    first: Timestamp,
-    at: Timestamp,
-    name: &str,
-    count: &MethodCount,
-) {
-    match series.get_mut(name) {
-        Some(known) => known.add(first, at, count),
-        None => series
-            .entry(name.to_owned())
-            .or_default()
-            .add(first, at, count),
-    }
-}
-
-/// The sinks that the caller manages and that made attempts.
-fn sinks_of(
-    managed: &[(SinkId, UserId)],
-    found: &HashMap<UserId, SeriesByName>,
-) -> Vec<SinkActivity> {
-    let managed: BTreeSet<_> = managed.iter().copied().collect();
+/// The sinks that made attempts.
+fn sinks_of(found: &HashMap<UserId, SeriesByName>) -> Vec<SinkActivity> {
     let mut shown = Vec::new();
-    for (owner, series) in found {
-        for (name, series) in series {
-            let sink = find_sink(name).filter(|sink| managed.contains(&(*sink, *owner)));
-            shown.extend(sink.map(|id| SinkActivity {
-                id,
-                attempts: series.calls.to_vec(),
-                failed: series.errors.to_vec(),
-            }));
-        }
+    for (name, series) in found.values().flatten() {
+        shown.extend(find_sink(name).map(|id| SinkActivity {
+            id,
+            attempts: series.calls.to_vec(),
+            failed: series.errors.to_vec(),
+        }));
     }
     shown.sort_by_key(|sink| Reverse(sink.attempts.iter().sum::<u64>()));
     shown.truncate(SERIES_MAX);
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::method_stats::name_of_sink;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const ANN: UserId = UserId(Uuid::from_u128(1));
+    const BEN: UserId = UserId(Uuid::from_u128(2));
+
+    #[test]
+    fn only_listed_names_are_collected() {
+        let (ann, ben) = (SinkId(Uuid::from_u128(3)), SinkId(Uuid::from_u128(4)));
+        let listed = Listed {
+            user: ANN,
+            is_registered: |name: &str| ["echo", "fail"].contains(&name),
+            sinks: BTreeSet::from([(ann, ANN), (ben, BEN)]),
+            first: Timestamp(0),
+        };
+        let count = MethodCount::default();
+        let collected = |owner| {
+            let mut series = SeriesByName::new();
+            let former = (0..10_000).map(|n| format!("former.m{n}"));
+            let sinks = [ann, ben].map(name_of_sink);
+            let names = former
+                .chain(["echo".to_owned(), String::new()])
+                .chain(sinks);
+            for name in names {
+                listed.add(&mut series, Timestamp(1), (owner, &name), &count);
+                listed.add(&mut series, Timestamp(2), (owner, &name), &count);
+            }
+            series.into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(collected(ANN), ["echo".to_owned(), name_of_sink(ann)]);
+        assert_eq!(collected(BEN), [name_of_sink(ben)]);
+    }
 }

@@ -52,6 +52,8 @@ row! { HeldLane: lane as "id", owner_key, patterns, refill_from; receiver }
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LostEvents {
     pub lane: LaneId,
+    /// The owner of the lane, or `global`.
+    pub owner_key: String,
     pub receiver: Receiver,
     pub events: u64,
     pub first: EventId,
@@ -162,6 +164,7 @@ impl HeldLane {
         let (count, last) = lost.fold((1, first), |(count, _), event| (count + 1, event));
         Some(LostEvents {
             lane: self.lane,
+            owner_key: self.owner_key.clone(),
             receiver: self.receiver.clone(),
             events: count,
             first: first.id,

@@ -89,6 +89,7 @@ impl Deliverers {
             return;
         }
         tracing::warn!(
+            owner.id = %sink.owner_key,
             sink.id = %sink.id,
             sink.name = %sink.name,
             "the deliveries of a sink are withheld: {why}"

@@ -17,7 +17,7 @@ use svc_core::{Timestamp, UserId, event::Event};
 use svc_protocol::api::WebhookFormat;
 use tokio::time::timeout;
 
-use crate::{events::lanes::AttemptDetail, limits::MinuteLimit};
+use crate::events::lanes::AttemptDetail;
 
 mod answer;
 mod connection;
@@ -56,9 +56,6 @@ pub use self::{
     tls::{TlsOptionsError, check_tls_options},
     url::{UrlError, check_url, origin_of},
 };
-
-/// Limit of the log lines about failed connections, for each owner.
-const FAILURE_LINES_PER_MINUTE: usize = 10;
 
 /// Limits of one attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,8 +101,6 @@ pub struct Webhook {
     policy: WebhookPolicy,
     lookups: Lookups,
     connections: Connections<Connection>,
-    /// Limits the log lines about failed connections.
-    failure_lines: MinuteLimit,
     tls: TlsConfigs,
     proxy: Option<Proxy>,
 }
@@ -117,7 +112,6 @@ impl Webhook {
             policy: WebhookPolicy::default(),
             lookups: Lookups::new(LOOKUPS_DEFAULT),
             connections: Connections::new(IdleLimits::default()),
-            failure_lines: MinuteLimit::new(FAILURE_LINES_PER_MINUTE),
             tls: TlsConfigs::default(),
             proxy: None,
         }

@@ -177,7 +177,7 @@ impl<D: Deliver> Refiller<D> {
             Ok(has_progress) => has_progress,
             Err(error) => {
                 if !error.is_expected() {
-                    tracing::warn!(%error, owner = %owner, "a lane that has fallen behind cannot be refilled now; retrying");
+                    tracing::warn!(%error, owner.id = %owner, "a lane that has fallen behind cannot be refilled now; retrying");
                 }
                 false
             }

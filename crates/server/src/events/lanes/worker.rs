@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use svc_core::{
     LaneId, ServerId,
     delivery_policy::{AfterFailure, FailedAttempt},
+    text::{LOGGED_BYTES_MAX, shorten},
 };
 use svc_store::{
     Store, StoreError,
@@ -237,11 +238,12 @@ impl<D: Deliver> EngineState<D> {
         for delivery in dead {
             let (target_type, target_id) = target_of(&delivery.receiver);
             tracing::warn!(
+                owner.id = %delivery.owner_key,
                 event.id = %delivery.event_id,
                 event_type = %delivery.event_type,
                 receiver.kind = target_type,
                 receiver.id = %target_id,
-                error = %delivery.error,
+                error = %shorten(&delivery.error, LOGGED_BYTES_MAX),
                 "a delivery was given up"
             );
         }

@@ -174,6 +174,7 @@ impl Views {
             }
             if reported.insert((user.id, hidden.name.clone())) {
                 warn!(
+                    owner.id = %user.id,
                     user.name = %user.name,
                     method.name = hidden.name,
                     "the {} `{}` is not listed as an MCP tool of the user: the tool name `{tool}` is used by the {} `{}`",

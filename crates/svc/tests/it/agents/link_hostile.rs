@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use serde_json::{Value, json};
 use svc_core::registration::Registration;
-use svc_link::{Control, Frame, FrameKind, Goodbye, RefusalCode, Register, VERSION, put_frame};
+use svc_link::{
+    Control, Frame, FrameKind, Goodbye, Refusal, RefusalCode, Register, VERSION, put_frame,
+};
 use svc_testkit::{
-    RawLink, TestServer, TestSpace, TestUser, error_code, fixture, peak_resident_mib, resident_mib,
-    result,
+    RawLink, TestServer, TestSpace, TestUser, error_code, eventually, fixture, peak_resident_mib,
+    resident_mib, result,
 };
 
 use crate::SOON;
@@ -253,4 +255,61 @@ async fn a_response_cannot_forge_other_responses_of_its_batch() {
         assert_eq!(answers[1], honest);
         link.wait_until_ended(SOON).await;
     }
+}
+
+/// Opens links of a space until the server refuses one.
+async fn link_until_refused(server: &TestServer, space: &TestSpace) -> Refusal {
+    for _ in 0..1_000 {
+        let mut link = RawLink::connect(server.address(), &space.agent_token).await;
+        match link.hello(&[VERSION]).await {
+            Control::Welcome(_) => {}
+            Control::Refused(refusal) => return refusal,
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("the server accepts any number of links");
+}
+
+#[tokio::test]
+async fn links_in_a_loop_are_refused_and_an_agent_links_after_the_named_wait() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (good, bad) = (ann.space("good").await, ann.space("bad").await);
+    let refusal = link_until_refused(&server, &bad).await;
+    assert_eq!(refusal.code, RefusalCode::TooMany, "{refusal:?}");
+    let wait = refusal.retry_after_millis.expect("a wait");
+    assert!(refusal.retry && (1..=2_001).contains(&wait), "{refusal:?}");
+    // Other spaces, also of the same owner, are not affected.
+    let _link = RawLink::publish(server.address(), &good.agent_token, 1).await;
+    let _agent = bad.publish(fixture().plain("echo")).await;
+    result(&ann.call("echo", json!({})).await);
+}
+
+#[tokio::test]
+async fn an_agent_that_repeats_a_lost_registration_writes_one_line_into_the_log() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let bad = ann.space("bad").await;
+    let mut link = RawLink::publish(server.address(), &bad.agent_token, 1).await;
+    for n in 0..1_000 {
+        let error = format!("{n}{}", "\u{1b}".repeat(4_000));
+        let lost = Control::RegistrationLost { error };
+        link.tell(0, &lost).await.expect("the link takes a message");
+    }
+    let answer = link.ask(7, &Control::FlushLog).await;
+    assert!(matches!(answer, Control::LogFlushed), "{answer:?}");
+    eventually("the line is in the log", SOON, || async {
+        server.log().contains("unregistered")
+    })
+    .await;
+    let log = server.log();
+    let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(
+        (lines("has no registration"), lines("unregistered")),
+        (1, 1)
+    );
+    let longest = log.lines().map(str::len).max();
+    assert!(longest < Some(6 * 1_024), "{longest:?}");
+    let shown = bad.record().await["registration"]["error"].to_string();
+    assert!(shown.starts_with("\"999"), "{}", &shown[..10]);
 }

@@ -68,6 +68,30 @@ async fn s6_5_s7_s8_a_full_queue_holds_exactly_100_events_and_every_drop_is_logg
 }
 
 #[tokio::test]
+async fn the_log_lines_that_a_user_causes_are_limited() {
+    let server = open().start().await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    receiver.set("/stuck", Reply::Hang);
+    for n in 0..4 {
+        let name = format!("stuck{n}");
+        ann.webhook(&name, "*", &receiver.url("/stuck")).await;
+    }
+    let is_limited = || {
+        let log = server.log();
+        log.contains("are left out for up to a minute: the limit is 300 lines a minute")
+    };
+    // Each event beyond the first hundred is dropped four times.
+    for n in 0..2_000 {
+        if is_limited() {
+            return;
+        }
+        ann.emit("n", json!({ "n": n })).await;
+    }
+    panic!("a user can cause any number of lines");
+}
+
+#[tokio::test]
 async fn s6_5_an_inactive_sink_pauses_and_matches_no_new_event() {
     let server = open().retries(0.2, 0.2).start().await;
     let receiver = TestReceiver::start().await;

@@ -108,6 +108,7 @@ impl Turn<'_, '_> {
         let entry = Entry::by_system(self.time.now, "event_sink.dead", target, record);
         audit::append_for(self.tx, &self.lane.owner_key, &entry)?;
         self.progress.dead.push(DeadDelivery {
+            owner_key: self.lane.owner_key.clone(),
             receiver: self.lane.receiver.clone(),
             event_id: ended.event_id,
             event_type: ended.event_type.clone(),

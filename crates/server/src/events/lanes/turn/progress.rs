@@ -50,6 +50,8 @@ pub enum LaneNext {
 /// A delivery that ended as dead, for the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeadDelivery {
+    /// The owner of the lane, or `global`.
+    pub owner_key: String,
     pub receiver: Receiver,
     pub event_id: EventId,
     pub event_type: String,

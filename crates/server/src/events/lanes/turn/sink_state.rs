@@ -5,7 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use svc_core::event::SINK_EVENTS;
+use svc_core::{
+    event::SINK_EVENTS,
+    text::{LOGGED_BYTES_MAX, shorten},
+};
 use svc_protocol::api::SinkPause;
 use svc_store::{
     StoreError,
@@ -98,7 +101,8 @@ impl Turn<'_, '_> {
         // After the pause, failures are counted from the beginning.
         self.lane.health.failed_in_row = 0;
         self.lane.health.failing_since = None;
-        tracing::warn!(sink.id = %sink.id, sink.name = %sink.name, "a sink was paused: {reason}");
+        let shown = shorten(&reason, LOGGED_BYTES_MAX);
+        tracing::warn!(owner.id = %self.lane.owner_key, sink.id = %sink.id, sink.name = %sink.name, "a sink was paused: {shown}");
         let target = ("event_sink", sink.id.to_string());
         let detail = json!({"name": sink.name, "reason": reason});
         let entry = Entry::by_system(self.time.now, "event_sink.paused", target, detail);
