@@ -69,14 +69,18 @@ pub fn set_last_used(tx: &mut Tx<'_>, id: OAuthClientId, at: Timestamp) -> Resul
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
 
-/// Deletes all unused apps except the newest `keep`, at most 1,000 in one call. `fresh_until`
-/// decides which apps are the newest; for a registered app it is the time of the registration.
+/// The newest unused apps that no user has ever connected. The index `oauth_clients_never_used` has
+/// these apps only, so apps that users have connected are not read.
+pub(crate) const NEVER_USED: &str = "SELECT id FROM oauth_clients
+     WHERE last_used_at IS NULL AND blocked = 0 AND kind IN ('registered', 'metadata')
+     ORDER BY fresh_until DESC, id DESC LIMIT 1000 OFFSET ?1";
+
+/// Deletes all apps that no user has ever connected except the newest `keep`, at most 1,000 in one
+/// call. `fresh_until` decides which apps are the newest; for a registered app it is the time of the
+/// registration. [`delete_unused`] deletes apps that were connected earlier.
 pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
     tx.execute(
-        &format!(
-            "DELETE FROM oauth_clients WHERE id IN (SELECT id FROM oauth_clients WHERE {UNUSED}
-             ORDER BY fresh_until DESC, id DESC LIMIT 1000 OFFSET ?1)"
-        ),
+        &format!("DELETE FROM oauth_clients WHERE id IN ({NEVER_USED}) AND {UNUSED}"),
         values![keep],
     )
 }
