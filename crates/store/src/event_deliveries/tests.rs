@@ -1,13 +1,14 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Actor, json_text::JsonText};
+use svc_core::{EventId, SinkId, SpaceId, Timestamp, UserId, event::Actor, json_text::JsonText};
 use uuid::Uuid;
 
 use super::*;
 use crate::{
     audit,
     engines::{TestEngine, on_each_engine},
+    sinks,
     sql::values,
 };
 
@@ -151,4 +152,25 @@ async fn the_drop_of_an_event_is_found_among_many_drops() {
     .await;
 }
 
-on_each_engine!(receivers_of_others_do_not_count_and_show_no_attempts,);
+async fn deliveries_of_a_deleted_sink_are_not_listed(engine: &TestEngine) {
+    with_store(engine, |tx| {
+        let event = event(1);
+        for number in 1..=2 {
+            let sink = insert_sink(tx, number, "ann")?;
+            deliver(tx, &sink, &event)?;
+        }
+        // Its deliveries are removed later.
+        sinks::delete(tx, SinkId(Uuid::from_u128(1)))?;
+        for sees_all in [false, true] {
+            let listed = list(tx, &event, &reach(&["ann"], sees_all))?;
+            assert_eq!(attempt_counts(&listed), [("s2".to_owned(), Some(1))]);
+        }
+        Ok(())
+    })
+    .await;
+}
+
+on_each_engine!(
+    receivers_of_others_do_not_count_and_show_no_attempts,
+    deliveries_of_a_deleted_sink_are_not_listed,
+);
