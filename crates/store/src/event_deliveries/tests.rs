@@ -1,14 +1,14 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{EventId, SinkId, SpaceId, Timestamp, UserId, event::Actor, json_text::JsonText};
+use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Actor, json_text::JsonText};
 use uuid::Uuid;
 
 use super::*;
 use crate::{
     audit,
     engines::{TestEngine, on_each_engine},
-    sinks,
+    lanes,
     sql::values,
 };
 
@@ -152,7 +152,7 @@ async fn the_drop_of_an_event_is_found_among_many_drops() {
     .await;
 }
 
-async fn deliveries_of_a_deleted_sink_are_not_listed(engine: &TestEngine) {
+async fn deliveries_of_a_removed_lane_are_not_listed(engine: &TestEngine) {
     with_store(engine, |tx| {
         let event = event(1);
         for number in 1..=2 {
@@ -160,7 +160,7 @@ async fn deliveries_of_a_deleted_sink_are_not_listed(engine: &TestEngine) {
             deliver(tx, &sink, &event)?;
         }
         // Its deliveries are removed later.
-        sinks::delete(tx, SinkId(Uuid::from_u128(1)))?;
+        lanes::remove(tx, LaneId(Uuid::from_u128(1)))?;
         for sees_all in [false, true] {
             let listed = list(tx, &event, &reach(&["ann"], sees_all))?;
             assert_eq!(attempt_counts(&listed), [("s2".to_owned(), Some(1))]);
@@ -172,5 +172,5 @@ async fn deliveries_of_a_deleted_sink_are_not_listed(engine: &TestEngine) {
 
 on_each_engine!(
     receivers_of_others_do_not_count_and_show_no_attempts,
-    deliveries_of_a_deleted_sink_are_not_listed,
+    deliveries_of_a_removed_lane_are_not_listed,
 );
