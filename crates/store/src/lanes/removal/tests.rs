@@ -84,7 +84,7 @@ async fn bytes_of(store: &Store, owner: UserId) -> u64 {
 
 /// The numbers of deliveries and of attempts of removed lanes.
 async fn count_rows(store: &Store) -> (u32, u32) {
-    let of_removed = |table| {
+    let of_removed = |table: &str| {
         format!(
             "SELECT COUNT(*) FROM {table} WHERE lane_id IN (
                  SELECT id FROM lanes WHERE removed_from IS NOT NULL)"
@@ -105,9 +105,11 @@ async fn clear(store: &Store, after: &str) -> Option<String> {
 
 async fn a_removed_lane_is_cleared_in_small_steps_also_after_a_restart(engine: &TestEngine) {
     const MIB: i64 = 1024 * 1024;
-    for (number, deliveries, bytes, per_step) in
-        [(1, 1_000, 64, 200), (2, 20, MIB, 4), (3, 3, 10 * MIB, 1)]
-    {
+    for (number, deliveries, bytes, per_step) in [
+        (1, 1_000_u32, 64, 200_u32),
+        (2, 20, MIB, 4),
+        (3, 3, 10 * MIB, 1),
+    ] {
         let mut store = engine.open().await;
         let all = u64::from(deliveries) * bytes.unsigned_abs();
         insert_full(&store, sink(number, ANN), (deliveries, bytes)).await;
@@ -252,7 +254,7 @@ async fn texts_of_removed_lanes_make_room_first(engine: &TestEngine) {
 async fn the_next_removed_rows_are_found_by_an_index(engine: &TestEngine) {
     let store = engine.open().await;
     for (sql, count, index) in [(NEXT, 1, "lanes_removed"), (OLDEST, 2, "deliveries")] {
-        let values = values![LaneId(Uuid::nil()), 9][..count].to_vec();
+        let values = values![LaneId(Uuid::nil()), 9_u32][..count].to_vec();
         let plan = write(&store, move |tx| explain(tx, sql, &values)).await;
         assert!(plan.contains(index), "{plan}");
         for scan in ["SCAN", "Seq Scan", "Sort", "TEMP B-TREE"] {
