@@ -145,9 +145,10 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
-/// The id of the lane's owner, or `global`.
+/// The id of the lane's owner, or `global`; of a removed lane, the former owner.
 pub fn find_owner_key(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<String>, StoreError> {
-    tx.find("SELECT owner_key FROM lanes WHERE id = ?1", values![lane])
+    let sql = "SELECT COALESCE(removed_from, owner_key) FROM lanes WHERE id = ?1";
+    tx.find(sql, values![lane])
 }
 
 /// Records that the first `dropped` events that a lane dropped were replayed. Events that it drops
