@@ -347,28 +347,20 @@ pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, Store
 
 /// Removes at most `limit` deliveries that ended before a time. Returns how many were removed.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    texts::count_removed(
-        tx,
-        "DELETE FROM deliveries WHERE (lane_id, n) IN (
-             SELECT lane_id, n FROM deliveries
-             WHERE finished_at IS NOT NULL AND finished_at < ?1 LIMIT ?2)
-         RETURNING lane_id, exchange_bytes",
-        values![before, limit],
-    )
+    let ended = "SELECT lane_id, n, exchange_bytes FROM deliveries
+         WHERE finished_at IS NOT NULL AND finished_at < ?1 LIMIT ?2";
+    let removed = texts::remove_deliveries(tx, ended, values![before, limit])?;
+    Ok(removed.deliveries as usize)
 }
 
 /// Removes at most `limit` finished deliveries that are not among the newest `keep` of their lane.
 /// Returns how many were removed.
 pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, StoreError> {
-    texts::count_removed(
-        tx,
-        "DELETE FROM deliveries WHERE (lane_id, n) IN (
-             SELECT d.lane_id, d.n FROM lanes l JOIN deliveries d
-                 ON d.lane_id = l.id AND d.n <= l.tail - ?1
-             WHERE l.tail > ?1 AND d.state <> 'pending' LIMIT ?2)
-         RETURNING lane_id, exchange_bytes",
-        values![keep, limit],
-    )
+    let beyond = "SELECT d.lane_id AS lane_id, d.n AS n, d.exchange_bytes AS exchange_bytes
+         FROM lanes l JOIN deliveries d ON d.lane_id = l.id AND d.n <= l.tail - ?1
+         WHERE l.tail > ?1 AND d.state <> 'pending' LIMIT ?2";
+    let removed = texts::remove_deliveries(tx, beyond, values![keep, limit])?;
+    Ok(removed.deliveries as usize)
 }
 
 /// Adds the attempts to deliveries of one lane, with one statement. The rows are sorted by number,

@@ -3,7 +3,7 @@
 use svc_testkit::{TestDatabase, TestPostgres};
 use tempfile::TempDir;
 
-use super::{DatabaseUrl, OpenError, Store, StoreOptions};
+use super::{DatabaseUrl, OpenError, Store, StoreError, StoreOptions, Tx, value::Value};
 
 /// A fresh database of one engine.
 pub(crate) enum TestEngine {
@@ -38,6 +38,20 @@ impl TestEngine {
             }
         }
     }
+}
+
+/// The plan of a query. PostgreSQL reads small tables as a whole and sorts few rows, so this is turned off.
+pub(crate) fn explain(tx: &mut Tx<'_>, sql: &str, values: &[Value]) -> Result<String, StoreError> {
+    if tx.is_shared() {
+        for off in ["enable_seqscan", "enable_bitmapscan", "enable_sort"] {
+            tx.execute_script(&format!("SET LOCAL {off} = off"))?;
+        }
+        let plan: Vec<String> = tx.list(&format!("EXPLAIN {sql}"), values)?;
+        return Ok(plan.join("\n"));
+    }
+    let plan = tx.query(&format!("EXPLAIN QUERY PLAN {sql}"), values)?;
+    let steps = plan.iter().map(|row| row.get("detail"));
+    Ok(steps.collect::<Result<Vec<String>, _>>()?.join("\n"))
 }
 
 /// Makes each of these functions a test on each engine. The functions take a [`TestEngine`].

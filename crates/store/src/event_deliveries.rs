@@ -105,7 +105,8 @@ pub fn list(tx: &mut Tx<'_>, event: &Event, reach: &Reach) -> Result<Vec<Receive
     Ok(received)
 }
 
-const DELIVERIES: &str = "FROM deliveries d JOIN lanes l ON l.id = d.lane_id
+const DELIVERIES: &str =
+    "FROM deliveries d JOIN lanes l ON l.id = d.lane_id AND l.removed_from IS NULL
              LEFT JOIN event_sinks s ON s.id = l.sink_id
              WHERE d.event_id = ?1";
 const IS_METHOD_LANE: &str = "l.method IS NOT NULL";

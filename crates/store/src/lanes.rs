@@ -4,7 +4,7 @@
 //! that one server at a time works on a lane. [`refill`] queues stored events in lanes that have
 //! fallen behind. [`turn`] reads and writes a lane for the worker that delivers from it.
 //! [`declarations`] creates and removes the lanes of methods. [`feeds`] stores requests to send
-//! past events again.
+//! past events again. [`removal`] removes lanes with their deliveries.
 
 mod declarations;
 mod due;
@@ -12,6 +12,7 @@ mod feeds;
 mod lease;
 mod queue;
 mod refill;
+mod removal;
 mod shift;
 pub mod turn;
 
@@ -19,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, SinkId, Timestamp, UserId, delivery_policy::Overflow, lane::LaneActivity};
 use svc_protocol::api::SinkType;
 
-pub(crate) use self::shift::shift_times;
 pub use self::{
     declarations::{
         DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares,
@@ -36,7 +36,9 @@ pub use self::{
         RefillLane, append, count_filter_errors, find_ready, find_refill, list_ready_owners,
         move_refill,
     },
+    removal::{any_removed, clear_removed},
 };
+pub(crate) use self::{removal::remove, shift::shift_times};
 use super::{
     error::StoreError,
     meta,
@@ -143,9 +145,10 @@ pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, St
     )
 }
 
-/// The id of the lane's owner, or `global`.
+/// The id of the lane's owner, or `global`; of a removed lane, the former owner.
 pub fn find_owner_key(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<String>, StoreError> {
-    tx.find("SELECT owner_key FROM lanes WHERE id = ?1", values![lane])
+    let sql = "SELECT COALESCE(removed_from, owner_key) FROM lanes WHERE id = ?1";
+    tx.find(sql, values![lane])
 }
 
 /// Records that the first `dropped` events that a lane dropped were replayed. Events that it drops
@@ -192,7 +195,7 @@ pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
 const KEPT_DROPS: &str = "drops_of_removed_lanes";
 
 /// Adds the drops of a removed lane to the counter [`KEPT_DROPS`].
-pub(super) fn keep_drops(tx: &mut Tx<'_>, dropped: u64) -> Result<(), StoreError> {
+fn keep_drops(tx: &mut Tx<'_>, dropped: u64) -> Result<(), StoreError> {
     if dropped > 0 {
         let kept = kept_drops(tx)? + dropped;
         meta::set(tx, KEPT_DROPS, &kept.to_string())?;

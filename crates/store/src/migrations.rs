@@ -58,6 +58,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0035_feed_progress",
     "0036_bounded_use",
     "0037_networks",
+    "0038_removed_lanes",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

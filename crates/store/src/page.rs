@@ -113,7 +113,8 @@ impl PageRequest {
         Ok(self.page(records, R::id))
     }
 
-    fn oldest_first(self, mut conditions: Conditions) -> (String, Vec<Value>) {
+    /// The rest of the query of a page, oldest first, and its values.
+    pub(super) fn oldest_first(self, mut conditions: Conditions) -> (String, Vec<Value>) {
         conditions.add("id > ?", self.after());
         let limit = conditions.placeholder(self.rows());
         let rest = format!("WHERE {} ORDER BY id LIMIT {limit}", conditions.sql);

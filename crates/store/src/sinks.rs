@@ -149,15 +149,16 @@ pub struct DeletedSink {
     pub queued: u32,
 }
 
-/// Removes a sink with its queue and history.
+/// Removes a sink with its queue and history. [`lanes::clear_removed`] removes the deliveries.
 pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
     let name = records::get::<SinkRow>(tx, id)?.name;
-    let lane = lanes::find_by_sink(tx, id)?;
-    let queued = lane.as_ref().map_or(0, |lane| lane.depth);
-    if let Some(lane) = &lane {
-        deliveries::texts::remove_of_lane(tx, lane.id)?;
+    let sql = "SELECT id, depth FROM lanes WHERE sink_id = ?1";
+    let lane: Option<(LaneId, u32)> = tx.find(sql, values![id])?;
+    let mut queued = 0;
+    if let Some((lane, depth)) = lane {
+        queued = depth;
+        lanes::remove(tx, lane)?;
     }
-    lanes::keep_drops(tx, lane.map_or(0, |lane| lane.dropped))?;
     tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;
     Ok(DeletedSink { id, name, queued })
 }

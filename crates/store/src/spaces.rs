@@ -82,16 +82,21 @@ pub fn list(
     owner: Option<UserId>,
     page: PageRequest,
 ) -> Result<Page<SpaceRow>, StoreError> {
+    page.records(tx, present(owner))
+}
+
+/// Selects the spaces that are not deleted. Partial indexes have only these, so deleted spaces are
+/// not read.
+pub(crate) fn present(owner: Option<UserId>) -> Conditions {
     let mut conditions = Conditions::default();
     conditions.add_some("owner_id = ?", owner);
     conditions.and("state <> 'deleted'");
-    page.records(tx, conditions)
+    conditions
 }
 
 /// The number of spaces in each state, of one owner or of all owners.
 pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCounts, StoreError> {
-    let mut conditions = Conditions::default();
-    conditions.add_some("owner_id = ?", owner);
+    let conditions = present(owner);
     let sql = format!(
         "SELECT state, COUNT(*) FROM spaces {} GROUP BY state",
         conditions.where_clause()

@@ -11,6 +11,7 @@ mod records;
 mod second_factors;
 mod servers;
 mod shared;
+mod skipped_rows;
 mod sources;
 mod windows;
 mod zone_tables;

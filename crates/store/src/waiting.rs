@@ -28,31 +28,39 @@ impl WaitingRows {
     /// If there are more than `keep` rows, deletes the surplus and a hundredth of `keep`. All rows
     /// are ranked for this, so only one in many insertions into a full table needs it.
     pub(super) fn delete_surplus(&self, tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
+        let count: u32 = tx.get(&self.count(), values![keep.saturating_add(SURPLUS_MAX)])?;
+        if count <= keep {
+            return Ok(());
+        }
+        tx.execute(&self.delete(), values![count - keep + keep / 100])
+    }
+
+    pub(super) fn count(&self) -> String {
+        let Self {
+            table,
+            key,
+            condition,
+            ..
+        } = self;
+        format!(
+            "SELECT COUNT(*) FROM (SELECT {key} FROM {table} WHERE {condition} LIMIT ?1) AS waiting"
+        )
+    }
+
+    /// The row with the largest `place` is the oldest row of the network with the most rows.
+    pub(super) fn delete(&self) -> String {
         let Self {
             table,
             key,
             age,
             condition,
         } = self;
-        let count: u32 = tx.get(
-            &format!(
-                "SELECT COUNT(*) FROM (SELECT {key} FROM {table} WHERE {condition} LIMIT ?1) AS waiting"
-            ),
-            values![keep.saturating_add(SURPLUS_MAX)],
-        )?;
-        if count <= keep {
-            return Ok(());
-        }
-        // The row with the largest `place` is the oldest row of the network with the most rows.
-        tx.execute(
-            &format!(
-                "DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM (
-                     SELECT {key}, {age} AS age,
-                         ROW_NUMBER() OVER (PARTITION BY network ORDER BY {age} DESC, {key} DESC) AS place
-                     FROM {table} WHERE {condition}) AS ranked
-                 ORDER BY place DESC, age, {key} LIMIT ?1)"
-            ),
-            values![count - keep + keep / 100],
+        format!(
+            "DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM (
+                 SELECT {key}, {age} AS age,
+                     ROW_NUMBER() OVER (PARTITION BY network ORDER BY {age} DESC, {key} DESC) AS place
+                 FROM {table} WHERE {condition}) AS ranked
+             ORDER BY place DESC, age, {key} LIMIT ?1)"
         )
     }
 }

@@ -5,7 +5,8 @@
 //! the delivery slots. One `worker` per claimed lane delivers until the lane is empty or must wait.
 //! `turn` holds the transactions that begin deliveries and record their results. A [`Deliver`]
 //! makes the attempts. `refill` queues stored events in lanes that have fallen behind, and in
-//! lanes with a feed: a resend or replay in progress.
+//! lanes with a feed: a resend or replay in progress. `removal` removes the deliveries of removed
+//! lanes.
 //!
 //! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind,
 //! if the kind has at least two slots. Apart from the regular scans, an owner who may not take a
@@ -17,6 +18,7 @@ mod claim;
 mod engine;
 mod ready;
 mod refill;
+mod removal;
 mod retention;
 mod run;
 mod schedule;

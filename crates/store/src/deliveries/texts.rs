@@ -25,6 +25,10 @@ const _: () = assert!(NEEDED_REMOVED_MAX * OVERHEAD > PAYLOAD_BYTES_MAX + 1_024)
 const STEP: u32 = 32;
 /// How many deliveries of all lanes [`remove_oldest`] looks at in one step.
 const STEP_ROWS: u32 = 500;
+/// The maximum number of bytes of texts that one call of [`remove_deliveries`] removes, unless a single
+/// delivery has more. Each attempt but two of a delivery has [`OVERHEAD`] bytes at least, so this
+/// also limits the number of attempts.
+pub(crate) const STEP_BYTES: i64 = 4 * 1024 * 1024;
 /// Bytes counted for an attempt with a text, in addition to the texts: its other columns. An
 /// attempt without any text is not counted: only a successful one has none, so a delivery has at
 /// most one.
@@ -126,48 +130,62 @@ pub(super) fn count<'a>(
 fn change_usage(tx: &mut Tx<'_>, lane: LaneId, by: i64) -> Result<(), StoreError> {
     tx.send(
         "INSERT INTO event_usage (owner_key, bytes)
-         SELECT owner_key, CAST(?2 AS BIGINT) FROM lanes WHERE id = ?1
+         SELECT COALESCE(removed_from, owner_key), CAST(?2 AS BIGINT) FROM lanes WHERE id = ?1
          ON CONFLICT (owner_key) DO UPDATE SET bytes = event_usage.bytes + excluded.bytes",
         values![lane, by],
     )
 }
 
-/// Runs a `DELETE` of deliveries that returns `lane_id, exchange_bytes`, and subtracts the bytes.
-/// Returns how many deliveries were removed.
-pub(super) fn count_removed(
+/// The result of [`remove_deliveries`].
+pub(crate) struct RemovedDeliveries {
+    pub(crate) deliveries: u32,
+    /// The bytes of their texts.
+    pub(crate) bytes: i64,
+    /// Whether all deliveries of the query were removed.
+    pub(crate) is_all: bool,
+}
+
+/// Removes the deliveries that a query selects as `lane_id, n, exchange_bytes`, with their attempts, and
+/// subtracts the bytes of their texts from the counters. Ends before [`STEP_BYTES`], but removes at least one
+/// delivery.
+pub(crate) fn remove_deliveries(
     tx: &mut Tx<'_>,
-    sql: &str,
+    select: &str,
     values: &[Value],
-) -> Result<usize, StoreError> {
-    let removed: Vec<(LaneId, i64)> = tx.list(sql, values)?;
-    let mut by_lane = BTreeMap::<_, i64>::new();
-    for (lane, bytes) in &removed {
-        *by_lane.entry(*lane).or_default() += bytes;
+) -> Result<RemovedDeliveries, StoreError> {
+    let rows = tx.query(select, values)?;
+    let (mut deliveries, mut bytes) = (0, 0);
+    let mut by_lane = BTreeMap::<LaneId, i64>::new();
+    for row in &rows {
+        let (lane, n, size): (LaneId, u64, i64) = (
+            row.get("lane_id")?,
+            row.get("n")?,
+            row.get("exchange_bytes")?,
+        );
+        if deliveries > 0 && bytes + size > STEP_BYTES {
+            break;
+        }
+        tx.send(
+            "DELETE FROM deliveries WHERE lane_id = ?1 AND n = ?2",
+            values![lane, n],
+        )?;
+        *by_lane.entry(lane).or_default() += size;
+        (deliveries, bytes) = (deliveries + 1, bytes + size);
     }
     by_lane.retain(|_, bytes| *bytes > 0);
     for (lane, bytes) in by_lane {
         change_usage(tx, lane, -bytes)?;
     }
-    Ok(removed.len())
-}
-
-/// Prepares the deletion of a lane: removes those deliveries of the lane that have exchanges.
-pub(crate) fn remove_of_lane(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    // Locks the row, so that no worker can record an attempt of the lane before it is deleted. This
-    // is a precaution: write transactions run one at a time.
-    tx.send("UPDATE lanes SET active = 0 WHERE id = ?1", values![lane])?;
-    count_removed(
-        tx,
-        "DELETE FROM deliveries WHERE lane_id = ?1 AND exchange_bytes > 0
-         RETURNING lane_id, exchange_bytes",
-        values![lane],
-    )?;
-    Ok(())
+    Ok(RemovedDeliveries {
+        deliveries,
+        bytes,
+        is_all: deliveries as usize == rows.len(),
+    })
 }
 
 /// Removes the texts of the oldest deliveries of an owner until the `wanted` bytes are freed, but of
 /// at most [`REMOVED_MAX`] deliveries, or more if the `needed` bytes require it. The last attempt of
-/// each delivery stays, with the start of its error.
+/// each delivery stays, with the start of its error. The texts of removed lanes come first.
 pub(crate) fn remove_oldest(
     tx: &mut Tx<'_>,
     owner_key: &str,
@@ -182,11 +200,13 @@ pub(crate) fn remove_oldest(
     while !is_done(freed, removed) {
         // Reads only the oldest counted deliveries of each lane: a lane may have thousands.
         let oldest = tx.query(
-            "SELECT d.lane_id AS lane_id, d.n AS n, d.exchange_bytes AS bytes FROM lanes l
+            "SELECT d.lane_id AS lane_id, d.n AS n, d.exchange_bytes AS bytes FROM (
+                 SELECT id, 0 AS is_kept FROM lanes WHERE removed_from = ?1
+                 UNION ALL SELECT id, 1 AS is_kept FROM lanes WHERE owner_key = ?1) AS l
              JOIN deliveries d ON d.lane_id = l.id AND d.n IN (
                  SELECT o.n FROM deliveries o WHERE o.lane_id = l.id AND o.exchange_bytes > 0
                  ORDER BY o.n LIMIT ?2)
-             WHERE l.owner_key = ?1 ORDER BY d.queued_at, d.lane_id, d.n LIMIT ?3",
+             ORDER BY l.is_kept, d.queued_at, d.lane_id, d.n LIMIT ?3",
             values![owner_key, STEP, STEP_ROWS],
         )?;
         if oldest.is_empty() {

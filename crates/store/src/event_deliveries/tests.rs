@@ -8,6 +8,7 @@ use super::*;
 use crate::{
     audit,
     engines::{TestEngine, on_each_engine},
+    lanes,
     sql::values,
 };
 
@@ -151,4 +152,25 @@ async fn the_drop_of_an_event_is_found_among_many_drops() {
     .await;
 }
 
-on_each_engine!(receivers_of_others_do_not_count_and_show_no_attempts,);
+async fn deliveries_of_a_removed_lane_are_not_listed(engine: &TestEngine) {
+    with_store(engine, |tx| {
+        let event = event(1);
+        for number in 1..=2 {
+            let sink = insert_sink(tx, number, "ann")?;
+            deliver(tx, &sink, &event)?;
+        }
+        // Its deliveries are removed later.
+        lanes::remove(tx, LaneId(Uuid::from_u128(1)))?;
+        for sees_all in [false, true] {
+            let listed = list(tx, &event, &reach(&["ann"], sees_all))?;
+            assert_eq!(attempt_counts(&listed), [("s2".to_owned(), Some(1))]);
+        }
+        Ok(())
+    })
+    .await;
+}
+
+on_each_engine!(
+    receivers_of_others_do_not_count_and_show_no_attempts,
+    deliveries_of_a_removed_lane_are_not_listed,
+);

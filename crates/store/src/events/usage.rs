@@ -166,10 +166,12 @@ pub fn make_room(
 
 /// The oldest events after `?2` that count for an owner, and whether waiting deliveries need them.
 const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) AS data_bytes,
-        CASE WHEN EXISTS (SELECT 1 FROM deliveries d
-            WHERE d.event_id = e.id AND d.state = 'pending') THEN 1 ELSE 0 END AS needed,
         CASE WHEN EXISTS (SELECT 1 FROM deliveries d JOIN lanes l ON l.id = d.lane_id
-            WHERE d.event_id = e.id AND d.state = 'pending' AND l.owner_key <> 'global')
+            WHERE d.event_id = e.id AND d.state = 'pending' AND l.removed_from IS NULL)
+            THEN 1 ELSE 0 END AS needed,
+        CASE WHEN EXISTS (SELECT 1 FROM deliveries d JOIN lanes l ON l.id = d.lane_id
+            WHERE d.event_id = e.id AND d.state = 'pending' AND l.removed_from IS NULL
+                AND l.owner_key <> 'global')
             THEN 1 ELSE 0 END AS needed_by_owner
      FROM events e WHERE e.owner_id = ?1 AND e.id > ?2 AND e.id < ?4
          AND e.charged_to IS NULL

@@ -8,8 +8,8 @@
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;
 
+use super::removal;
 use crate::{
-    deliveries::texts,
     error::StoreError,
     record::row,
     sql::{Tx, values},
@@ -161,13 +161,10 @@ fn withdraw(
     if is_declared {
         return Ok(None);
     }
-    texts::remove_of_lane(tx, lane)?;
-    let removed: Option<RemovedSubscription> = tx.find(
-        "DELETE FROM lanes WHERE id = ?1 RETURNING owner_id, method, depth, dropped",
+    let removed = tx.find(
+        "SELECT owner_id, method, depth, dropped FROM lanes WHERE id = ?1",
         values![lane],
     )?;
-    if let Some(removed) = &removed {
-        super::keep_drops(tx, removed.dropped)?;
-    }
+    removal::remove(tx, lane)?;
     Ok(removed)
 }

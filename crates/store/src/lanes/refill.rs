@@ -99,9 +99,10 @@ pub fn find_ready(
     )
 }
 
+/// `None` if the lane was removed.
 pub fn find_refill(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<RefillLane>, StoreError> {
     tx.find(
-        &format!("SELECT {COLUMNS} FROM lanes WHERE id = ?1"),
+        &format!("SELECT {COLUMNS} FROM lanes WHERE id = ?1 AND removed_from IS NULL"),
         values![lane],
     )
 }

@@ -72,16 +72,21 @@ pub fn set_last_used(tx: &mut Tx<'_>, id: OAuthClientId, at: Timestamp) -> Resul
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
 
-/// Keeps at most `keep` unused apps. `fresh_until` decides which apps of a network are the oldest; for
-/// a registered app it is the time of the registration.
+/// The unused apps that no user has ever connected. The index `oauth_clients_never_used` has no other
+/// apps, so apps that users have connected are not read. `fresh_until` decides which apps of a network
+/// are the oldest; for a registered app it is the time of the registration.
+pub(crate) const NEVER_USED: WaitingRows = WaitingRows {
+    table: "oauth_clients",
+    key: "id",
+    age: "fresh_until",
+    condition: "last_used_at IS NULL AND blocked = 0 AND kind IN ('registered', 'metadata')
+        AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)",
+};
+
+/// Keeps at most `keep` apps that no user has ever connected. [`delete_unused`] deletes apps that were
+/// connected earlier.
 pub fn delete_oldest_unused(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
-    let apps = WaitingRows {
-        table: "oauth_clients",
-        key: "id",
-        age: "fresh_until",
-        condition: UNUSED,
-    };
-    apps.delete_surplus(tx, keep)
+    NEVER_USED.delete_surplus(tx, keep)
 }
 
 /// Deletes unused apps that made their last request before this time. For an app that made no

@@ -33,7 +33,7 @@ async fn with_store(
     store.close().await;
 }
 
-fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
+pub(super) fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
     let user = UserRow {
         quotas: QuotaOverrides::from([(Quota::Sinks, 7)]),
         id: UserId(Uuid::now_v7()),
@@ -51,7 +51,7 @@ fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
     Ok(user.id)
 }
 
-fn space(owner_id: UserId, name: &str) -> SpaceRow {
+pub(super) fn space(owner_id: UserId, name: &str) -> SpaceRow {
     SpaceRow {
         id: SpaceId(Uuid::now_v7()),
         name: SpaceName::parse(name).expect("valid"),

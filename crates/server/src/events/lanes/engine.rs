@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Deliver, LanePolicy,
     claim::{ClaimCommand, ClaimedLanes, UnusedGrants, times_until_due},
-    refill, retention,
+    refill, removal, retention,
     schedule::{Grant, OwnerKey, Schedule},
     turn::LaneNext,
     worker::{EngineState, Slot},
@@ -97,13 +97,14 @@ impl<D: Deliver> Engine<D> {
     pub async fn run(self) {
         let policy = &self.shared.policy;
         let pruning = retention::run(self.shared.store.clone(), policy.retention, policy.storage);
+        let removing = removal::run(self.shared.store.clone(), policy.retention.removal_every);
         let refilling = refill::run(self.shared.clone());
         let mut workers = JoinSet::new();
         // Biased, so that two runs of a simulation with the same seed are equal.
         tokio::select! {
             biased;
             () = self.schedule(&mut workers) => {}
-            () = async { pruning.await; std::future::pending().await } => {}
+            () = async { tokio::join!(pruning, removing); std::future::pending().await } => {}
             () = refilling => {}
         }
         self.drain(workers).await;

@@ -37,6 +37,8 @@ pub struct Retention {
     pub per_lane: u32,
     /// Time between two runs.
     pub every: Duration,
+    /// Time between two searches for removed lanes.
+    pub removal_every: Duration,
 }
 
 impl Default for Retention {
@@ -45,6 +47,7 @@ impl Default for Retention {
             keep: Duration::from_secs(7 * 24 * 60 * 60),
             per_lane: 10_000,
             every: Duration::from_secs(10 * 60),
+            removal_every: Duration::from_secs(1),
         }
     }
 }
@@ -59,7 +62,7 @@ pub struct Pruned {
 
 /// Runs one step. Then pauses for as long as the step took, so that other writers get at least half
 /// of the database's time.
-async fn step<T: Send + 'static>(
+pub(super) async fn step<T: Send + 'static>(
     store: &Store,
     work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
@@ -168,16 +171,21 @@ async fn make_room(store: &Store, storage: StorageLimits) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Begins a run, unless a server of the zone has begun one within the time `every`.
-async fn may_begin(store: &Store, every: Duration) -> Result<bool, StoreError> {
+/// Begins a run, unless a server of the zone has begun one within the time `every`. The value `key` in
+/// the table `meta` has the time.
+pub(super) async fn may_begin(
+    store: &Store,
+    key: &'static str,
+    every: Duration,
+) -> Result<bool, StoreError> {
     let beginning = store.write(move |tx| {
         let now = tx.now()?;
-        let began = meta::find(tx, BEGAN)?.and_then(|text| text.parse().ok());
+        let began = meta::find(tx, key)?.and_then(|text| text.parse().ok());
         let began = Timestamp(began.unwrap_or_default());
         // A time in the future is from a clock that was wrong.
         let is_due = began.plus(every) <= now || began > now;
         if is_due {
-            meta::set(tx, BEGAN, &now.0.to_string())?;
+            meta::set(tx, key, &now.0.to_string())?;
         }
         Ok(is_due)
     });
@@ -199,7 +207,7 @@ async fn prune_and_make_room(
 pub(super) async fn run(store: Store, retention: Retention, storage: StorageLimits) {
     loop {
         sleep(retention.every).await;
-        let pruned = match may_begin(&store, retention.every / 2).await {
+        let pruned = match may_begin(&store, BEGAN, retention.every / 2).await {
             Ok(true) => prune_and_make_room(&store, retention, storage).await,
             Ok(false) => continue,
             Err(error) => Err(error),
@@ -232,12 +240,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("opens");
         let hour = Duration::from_secs(3_600);
-        assert_eq!(may_begin(&store, hour).await, Ok(true));
-        assert_eq!(may_begin(&store, hour).await, Ok(false));
-        assert_eq!(may_begin(&store, Duration::ZERO).await, Ok(true));
+        assert_eq!(may_begin(&store, BEGAN, hour).await, Ok(true));
+        assert_eq!(may_begin(&store, BEGAN, hour).await, Ok(false));
+        assert_eq!(may_begin(&store, BEGAN, Duration::ZERO).await, Ok(true));
         let wrong = store.write(|tx| meta::set(tx, BEGAN, &i64::MAX.to_string()));
         wrong.await.expect("committed");
-        assert_eq!(may_begin(&store, hour).await, Ok(true));
+        assert_eq!(may_begin(&store, BEGAN, hour).await, Ok(true));
     }
 
     #[tokio::test]

@@ -44,6 +44,15 @@ fn sink(number: u128, owner_key: &str) -> SinkRow {
     }
 }
 
+/// Removes the deliveries of removed lanes.
+async fn clear_removed(store: &Store) {
+    let clearing = store.write(|tx| {
+        while lanes::clear_removed(tx, "")?.is_some() {}
+        Ok(())
+    });
+    clearing.await.expect("cleared");
+}
+
 fn attempt(bytes: usize) -> Attempt {
     let exchange = json!({
         "request": {
@@ -150,6 +159,7 @@ async fn exchanges_are_listed_on_request_and_counted_until_they_are_removed(engi
     assert_eq!(counted(&store, Some(ANN)).await, all / 2);
     let deleted = store.write(|tx| sinks::delete(tx, SinkId(Uuid::from_u128(1))));
     deleted.await.expect("deleted");
+    clear_removed(&store).await;
     assert_eq!(counted(&store, Some(ANN)).await, 0);
 }
 
@@ -277,6 +287,7 @@ async fn outputs_and_errors_are_counted_until_they_are_removed(engine: &TestEngi
     );
     let deleted = store.write(|tx| sinks::delete(tx, SinkId(Uuid::from_u128(1))));
     deleted.await.expect("deleted");
+    clear_removed(&store).await;
     assert_eq!(counted(&store, Some(ANN)).await, 0);
 }
 
@@ -320,6 +331,7 @@ async fn attempts_of_a_removed_subscription_are_not_counted(engine: &TestEngine)
     assert_eq!(counted(&store, Some(ANN)).await, 64 + 2 + 3);
     let withdrawing = store.write(move |tx| lanes::withdraw_space(tx, space, Withdrawal::All));
     assert_eq!(withdrawing.await.expect("withdrawn").len(), 1);
+    clear_removed(&store).await;
     assert_eq!(counted(&store, Some(ANN)).await, 0);
 }
 

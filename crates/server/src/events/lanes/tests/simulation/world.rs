@@ -92,6 +92,7 @@ impl World {
             poll: POLL,
             retention: Retention {
                 every: YEAR,
+                removal_every: YEAR,
                 ..Retention::default()
             },
             ..LanePolicy::default()
