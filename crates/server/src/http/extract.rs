@@ -90,7 +90,11 @@ pub fn trace_of(headers: &HeaderMap) -> Option<Box<TraceContext>> {
 /// The account that a record's memory is counted for, and how large the record may be.
 fn account_of(parts: &Parts) -> (Account, usize) {
     if let Some(caller) = parts.extensions.get::<Caller>() {
-        return (Account::User(caller.user.id), RECORD_BYTES_MAX);
+        let account = match caller.session_id() {
+            Some(_) => Account::Sessions(caller.user.id),
+            None => Account::User(caller.user.id),
+        };
+        return (account, RECORD_BYTES_MAX);
     }
     let connection = parts.extensions.get::<Arc<Slot>>();
     let id = connection.map_or(0, |slot| slot.id());

@@ -36,6 +36,9 @@ const SMALL_BYTES: usize = 1024 * 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Account {
     User(UserId),
+    /// The user's changes with a session. They have a share of their own: a flood by code or by a
+    /// leaked token must not keep its owner from ending it.
+    Sessions(UserId),
     /// A connection without a valid credential.
     Connection(usize),
 }
@@ -164,7 +167,7 @@ impl ByteBudget {
     fn share(&self, account: Account) -> usize {
         let quarter = self.bytes_max / 4;
         match account {
-            Account::User(_) => quarter,
+            Account::User(_) | Account::Sessions(_) => quarter,
             Account::Connection(_) => quarter.min(CONNECTION_BYTES_MAX),
         }
     }

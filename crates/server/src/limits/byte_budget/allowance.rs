@@ -55,7 +55,7 @@ impl Allowance {
     fn counter(&self, account: Account) -> &AtomicUsize {
         let number = match account {
             // The lower half of an id is random.
-            Account::User(user) => user.0.as_u128() as usize,
+            Account::User(user) | Account::Sessions(user) => user.0.as_u128() as usize,
             Account::Connection(id) => id,
         };
         &self.counters[number % COUNTERS]

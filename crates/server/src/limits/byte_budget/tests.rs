@@ -88,12 +88,18 @@ fn small_bodies_use_the_allowance_and_then_the_share() {
         }
         held.len()
     };
+    let sessions = Account::Sessions(uuid::Uuid::from_u128(1).into());
     let charge = |_| budget.charge(user(1), vec![0_u8; BODY]).expect("allowed");
     let held: Vec<_> = (0..16).map(charge).collect();
     assert_eq!((budget.total(), budget.all_bytes()), (0, 256 * 1024));
     // The share of each user is the same, whether or not the counter is used up.
     assert_eq!(hold_all(user(1)), 1_024);
     assert_eq!(hold_all(user(65)), 1_024);
+    let share = budget.charge(user(1), vec![0_u8; 16 * MIB]);
+    let share = share.expect("the whole share");
+    assert_eq!(hold_all(user(1)), 0);
+    assert_eq!(hold_all(sessions), 1_024);
+    drop(share);
     assert_eq!(hold_all(user(2)), 1_024 + 16);
     drop(held);
     assert_eq!(hold_all(user(1)), 1_024 + 16);
