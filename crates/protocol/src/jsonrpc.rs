@@ -67,6 +67,11 @@ pub enum RpcError {
         limit_bytes: usize,
         sent: bool,
     },
+    /// The bodies of the caller's requests, with the calls that wait for a link, use all memory
+    /// that the caller may use for them. Nothing was sent.
+    UnfinishedBodies {
+        limit_bytes: usize,
+    },
     /// The method server's response is not valid JSON-RPC.
     InvalidResponse(ResponseFault),
 }
@@ -107,9 +112,10 @@ impl RpcError {
             Self::Unavailable => (UNAVAILABLE, "Method unavailable"),
             Self::TimedOut { .. } => (TIMED_OUT, "Method timed out"),
             Self::Interrupted => (INTERRUPTED, "Method interrupted"),
-            Self::AnswerTooLarge { .. } | Self::UnreadAnswers { .. } | Self::InvalidResponse(_) => {
-                (INTERNAL_ERROR, "Internal error")
-            }
+            Self::AnswerTooLarge { .. }
+            | Self::UnreadAnswers { .. }
+            | Self::UnfinishedBodies { .. }
+            | Self::InvalidResponse(_) => (INTERNAL_ERROR, "Internal error"),
         }
     }
 
@@ -137,6 +143,14 @@ impl RpcError {
                 "sent": sent,
                 "detail": format!(
                     "your unread answers have reached the limit of {limit_bytes} bytes; read each answer without a pause, or make fewer calls at a time"
+                ),
+            }),
+            Self::UnfinishedBodies { limit_bytes } => json!({
+                "reason": "unfinished_bodies",
+                "limit_bytes": limit_bytes,
+                "sent": false,
+                "detail": format!(
+                    "the bodies of your requests, with the calls that wait for a link, have reached the limit of {limit_bytes} bytes; wait for earlier calls, or make fewer calls at a time"
                 ),
             }),
             Self::InvalidResponse(fault) => {

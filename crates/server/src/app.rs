@@ -130,8 +130,8 @@ pub struct Parts {
     /// The same for requests with a session. A flood by code or by a leaked token must not keep its
     /// owner from ending it. Not exchanged with other servers.
     pub changes_of_sessions: RateLimit,
-    /// Memory for bodies that are still arriving.
-    pub bodies: ByteBudget,
+    /// Memory for the bodies of requests, and for calls that wait for a link.
+    pub bodies: Arc<ByteBudget>,
     /// Memory for answers that are not read yet.
     pub answers: Arc<ByteBudget>,
     /// Whether the log already has the warning about a proxy that is not in `trusted_proxies`.

@@ -1,4 +1,4 @@
-//! Limits on the requests of users and addresses, and on bodies that are still arriving.
+//! Limits on the requests of users and addresses, and on the memory of bodies and answers.
 //!
 //! | Limit | Type | Value |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | codes of device logins that a user tries per minute | [`MinuteLimit`] | a constant of `oauth` |
 //! | requests of an address, and of the networks around it, about OAuth, sign-in providers and passkeys | [`AddressLimit`] | constants of `oauth`, `oidc` and `second_factors` |
 //! | rejected requests of an address, and of the networks around it, to one source | [`AddressLimit`] | constants of `sources` |
-//! | bytes of bodies still arriving | [`ByteBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
+//! | bytes of bodies of requests, and of calls that wait for a link | [`ByteBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //! | bytes of answers that are not read yet | [`ByteBudget`], [`AnswerHold`] | `max_unread_answer_bytes`, a quarter of it per user |
 //!
 //! On a single server, all counters are in memory, and a restart resets them. In a zone (servers
@@ -38,7 +38,10 @@ mod space_pace;
 
 pub use address_limit::AddressLimit;
 pub use answer_hold::{AnswerHold, UNCOUNTED_BYTES_MAX, charge_reply};
-pub use byte_budget::{Account, BudgetFull, ByteBudget, OwnedReservation, Reservation, Shortage};
+pub use byte_budget::{
+    Account, BudgetFull, ByteBudget, ByteBudgets, ChargedBytes, OwnedReservation, Reservation,
+    Shortage,
+};
 pub use count_use::CountUse;
 pub use login_limit::{LoginLimit, LoginPolicy, LoginRefused, network};
 pub use minute_limit::{MinuteLimit, OverMinuteLimit};

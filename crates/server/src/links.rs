@@ -36,7 +36,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     lifecycle::Lifecycle,
-    limits::{ByteBudget, SpacePace},
+    limits::{ByteBudgets, SpacePace},
     live::{Availability, LiveSpace, SpaceLogs},
     methods::{publish::Publisher, registry::Registry},
     metrics::Metrics,
@@ -73,8 +73,8 @@ pub struct Links {
     pub logs: Arc<SpaceLogs>,
     pub metrics: Arc<Metrics>,
     pub policy: LinkPolicy,
-    /// Counts the answers of agents until their callers have read them.
-    pub answers: Arc<ByteBudget>,
+    /// Count the calls that wait for a link, and answers until their callers have read them.
+    pub budgets: ByteBudgets,
     /// Cancelled when the server stops accepting links.
     pub shutdown: CancellationToken,
     /// Every task that serves a link or waits for a reconnection.
@@ -95,7 +95,7 @@ impl Links {
         lifecycle: Arc<Lifecycle>,
         logs: Arc<SpaceLogs>,
         metrics: Arc<Metrics>,
-        (policy, answers): (LinkPolicy, Arc<ByteBudget>),
+        (policy, budgets): (LinkPolicy, ByteBudgets),
         keys: ZoneKeys,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
@@ -107,7 +107,7 @@ impl Links {
             logs,
             metrics,
             policy,
-            answers,
+            budgets,
             shutdown,
             tasks: TaskTracker::new(),
             link_pace: SpacePace::new(LINKS_BURST, LINKS_INTERVAL),

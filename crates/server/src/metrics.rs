@@ -79,7 +79,7 @@ impl CallOutcome {
             RpcError::TimedOut { .. } => Self::TimedOut,
             RpcError::Interrupted => Self::Interrupted,
             RpcError::AnswerTooLarge { .. } | RpcError::InvalidResponse(_) => Self::MethodError,
-            RpcError::UnreadAnswers { .. } => Self::Cancelled,
+            RpcError::UnreadAnswers { .. } | RpcError::UnfinishedBodies { .. } => Self::Cancelled,
         }
     }
 
@@ -224,7 +224,7 @@ impl Metrics {
             unfinished_body_bytes: add(
                 table,
                 "unfinished_body_bytes",
-                "Bytes of request bodies that are still arriving",
+                "Bytes of bodies of requests that have not ended, and of calls that wait for a link",
             ),
             unread_answer_bytes: add(
                 table,

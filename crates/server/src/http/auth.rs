@@ -39,6 +39,7 @@ use super::{
     answers::Payer,
     connections::Slot,
     error::{ApiError, protect},
+    extract::BodyMemory,
     listen::Peer,
     methods::CALL_PATH,
     oauth,
@@ -258,9 +259,16 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
         gate: gate.clone(),
         rule,
     });
+    let memory = BodyMemory::default();
+    request.extensions_mut().insert(memory.clone());
+    let running = async move {
+        let response = next.run(request).await;
+        drop(memory);
+        response
+    };
     let mut response = match reply {
-        Reply::Data => next.run(request).await,
-        Reply::Trial | Reply::Change => match tokio::spawn(next.run(request)).await {
+        Reply::Data => running.await,
+        Reply::Trial | Reply::Change => match tokio::spawn(running).await {
             Ok(response) => response,
             Err(error) => return ApiError::internal(&error).into_response(),
         },

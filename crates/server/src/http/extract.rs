@@ -3,7 +3,7 @@
 
 mod body;
 
-use std::{convert::Infallible, marker::PhantomData, sync::Arc, time::Duration};
+use std::{convert::Infallible, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
 
 use axum::{
     body::HttpBody,
@@ -22,7 +22,7 @@ use svc_protocol::{
 };
 use svc_store::{InvalidPage, PageRequest};
 
-pub use self::body::{CompleteBody, read_body};
+pub use self::body::{BodyMemory, CompleteBody, read_body};
 use super::{
     auth::Admission,
     connections::Slot,
@@ -31,7 +31,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    limits::Account,
+    limits::{Account, ByteBudget, OwnedReservation},
     traces::{TRACEPARENT, TRACESTATE},
 };
 
@@ -90,7 +90,11 @@ pub fn trace_of(headers: &HeaderMap) -> Option<Box<TraceContext>> {
 /// The account that a record's memory is counted for, and how large the record may be.
 fn account_of(parts: &Parts) -> (Account, usize) {
     if let Some(caller) = parts.extensions.get::<Caller>() {
-        return (Account::User(caller.user.id), RECORD_BYTES_MAX);
+        let account = match caller.session_id() {
+            Some(_) => Account::Sessions(caller.user.id),
+            None => Account::User(caller.user.id),
+        };
+        return (account, RECORD_BYTES_MAX);
     }
     let connection = parts.extensions.get::<Arc<Slot>>();
     let id = connection.map_or(0, |slot| slot.id());
@@ -109,12 +113,13 @@ where
     }
     require_json(&parts.headers)?;
     let (account, bytes_max) = account_of(&parts);
-    let reservation = app.bodies.begin(account);
+    let reservation = OwnedReservation::new(app.bodies.clone(), account);
     let received = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
     if let Some(caller) = readmit_after(&parts, &received)? {
         parts.extensions.insert(caller);
     }
-    let record = parse(app, &parts, received.bytes).await?;
+    let body = received.into_bytes_of(&parts.extensions);
+    let record = parse(app, &parts, body).await?;
     Ok((parts, record))
 }
 
@@ -128,7 +133,10 @@ fn is_empty_post(parts: &Parts, body: &impl HttpBody) -> bool {
 
 /// Resolves the caller again if the server had to wait for the body: the credential may have been
 /// revoked meanwhile.
-pub fn readmit_after(parts: &Parts, received: &CompleteBody) -> Result<Option<Caller>, ApiError> {
+pub fn readmit_after<R: Deref<Target = ByteBudget>>(
+    parts: &Parts,
+    received: &CompleteBody<R>,
+) -> Result<Option<Caller>, ApiError> {
     match received.waited {
         true => Admission::repeat(parts),
         false => Ok(None),

@@ -45,7 +45,7 @@ failures! {
     INTERNAL = 500 "internal", "A fault of the server; its log has the reason";
     DATABASE_UNAVAILABLE = 503 "database_unavailable", "The database cannot be reached, or its disk fails, at the moment";
     DISK_FULL = 503 "disk_full", "The disk of the server is full: nothing was stored";
-    TOO_MANY_UNFINISHED_BODIES = 503 "too_many_unfinished_bodies", "Too many bodies are arriving at once";
+    TOO_MANY_UNFINISHED_BODIES = 503 "too_many_unfinished_bodies", "The requests of the caller, or of all callers together, hold too many bytes of bodies";
     TOO_MANY_UNREAD_ANSWERS = 503 "too_many_unread_answers", "The caller, or all callers together, have too many answers that were not read";
     SERVER_BUSY = 503 "busy", "The server has too many long computations in progress";
 

@@ -34,7 +34,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    limits::{Account, AnswerHold},
+    limits::{Account, AnswerHold, OwnedReservation},
     mcp::{Era, McpResponse, Mode},
 };
 
@@ -68,7 +68,8 @@ pub async fn post(
     check_origin(&app, &parts)?;
     require_json(&parts.headers)?;
     let mode = query.mode()?;
-    let reservation = app.bodies.begin(Account::User(caller.user.id));
+    let account = Account::User(caller.user.id);
+    let reservation = OwnedReservation::new(app.bodies.clone(), account);
     let bytes_max = app.limits.call_bytes_max;
     let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
     if let Some(readmitted) = readmit_after(&parts, &body)? {
@@ -83,7 +84,7 @@ pub async fn post(
             &caller,
             &parts.headers,
             mode,
-            body.bytes,
+            body.into_bytes(),
             accepts_stream,
             &hold,
         )

@@ -113,8 +113,13 @@ where
     async move {
         let reservation = app.bodies.begin(Account::User(caller.user.id));
         let bytes_max = app.limits.call_bytes_max;
-        let CompleteBody { bytes, waited } =
-            read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
+        // The agent may report until the answer that it did not send the call. The params are then
+        // sent to another provider, so the body stays until the call ends.
+        let CompleteBody {
+            bytes,
+            reservation: _reservation,
+            waited,
+        } = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
         if waited {
             *caller = app.directory.readmit(caller, app.clock.now())?;
         }

@@ -122,7 +122,7 @@ pub async fn metrics(app: App) -> ApiResult<Metrics> {
     app.metrics.database_failing.set(i64::from(failing));
     app.metrics.events.update(app.hub.counters());
     let metrics = &app.metrics;
-    metrics.set_bytes(app.bodies.total(), app.answers.total());
+    metrics.set_bytes(app.bodies.all_bytes(), app.answers.total());
     Ok(Metrics(metrics.encode(app.registry.method_count())))
 }
 

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    limits::Account,
+    limits::{Account, OwnedReservation},
     sources::{Inbound, KnownSource, ReceiveError, Received},
 };
 
@@ -172,7 +172,8 @@ async fn handle(
     app.sources.admit(source, address)?;
     // The memory is counted for the owner, so that bodies for this URL do not delay the bodies of
     // other users.
-    let reservation = app.bodies.begin(Account::User(source.owner()));
+    let account = Account::User(source.owner());
+    let reservation = OwnedReservation::new(app.bodies.clone(), account);
     let read = read_body(body, BODY_BYTES_MAX, BODY_TIME_MAX, reservation).await;
     let body = read.map_err(|error| {
         let error = ReceiveError::Body {
@@ -182,10 +183,11 @@ async fn handle(
         app.sources.note_unreadable(source, address, &error);
         error
     })?;
+    let body = body.into_bytes_of(&parts.extensions);
     let inbound = Inbound {
         address,
         headers: parts.headers,
-        body: body.bytes,
+        body,
     };
     app.sources.receive(source, inbound).await
 }

@@ -2,6 +2,7 @@
 //! before the change is made. Every changing route of `router::routes`, except those in [`EXEMPT`],
 //! must notice this in its transaction.
 
+mod bodies_of_changes;
 mod long_history;
 
 use std::collections::BTreeMap;

@@ -1,14 +1,18 @@
-//! Memory for bodies that are on their way: a budget for the server, with a share for each user and
-//! for each connection without a valid credential.
+//! Memory for the bodies of requests and answers: a budget for the server, with a share for each
+//! user and for each connection without a valid credential.
 //!
-//! There are two budgets with the same rules, one for each direction. A body of a request that
-//! arrives in one piece with its head is not counted; the bytes of any other body are counted while
-//! it arrives and released when it is complete or rejected. An answer is counted from its arrival
-//! at the server until its last byte is written to the socket; small answers are not counted.
+//! There are two budgets with the same rules, one for each direction. The body of a request is
+//! counted from its first byte until the request ends: a change ends with its commit, a call with
+//! its answer. The copies of calls and events that wait for a link are counted too, until they are
+//! written. Small bodies are counted without a lock ([`Allowance`]). An answer is counted from its
+//! arrival at the server until its last byte is written to the socket; small answers are not
+//! counted.
+
+mod allowance;
+mod reservation;
 
 use std::{
     collections::{HashMap, HashSet},
-    ops::Deref,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -20,6 +24,9 @@ use parking_lot::Mutex;
 use svc_core::UserId;
 use thiserror::Error;
 
+use self::allowance::Allowance;
+pub use self::reservation::{ChargedBytes, OwnedReservation, Reservation};
+
 /// Limit of the bytes of one connection whose requests have no valid credential.
 const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
 /// Only accounts that use at most this many bytes may use the last quarter of the budget.
@@ -29,6 +36,9 @@ const SMALL_BYTES: usize = 1024 * 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Account {
     User(UserId),
+    /// The user's changes with a session. They have a share of their own: a flood by code or by a
+    /// leaked token must not keep its owner from ending it.
+    Sessions(UserId),
     /// A connection without a valid credential.
     Connection(usize),
 }
@@ -43,6 +53,8 @@ enum Counted {
 pub struct ByteBudget {
     counted: Counted,
     bytes_max: usize,
+    /// For small bodies, in addition to `bytes_max`.
+    allowance: Allowance,
     used: Mutex<Usage>,
     /// The total of `used`, to read it without the lock.
     total: AtomicUsize,
@@ -67,21 +79,38 @@ pub enum Shortage {
     OfAll,
 }
 
+/// The budgets of both directions.
+#[derive(Clone)]
+pub struct ByteBudgets {
+    pub bodies: Arc<ByteBudget>,
+    pub answers: Arc<ByteBudget>,
+}
+
+impl ByteBudgets {
+    pub fn new(bodies_max: usize, answers_max: usize) -> Self {
+        Self {
+            bodies: Arc::new(ByteBudget::of_bodies(bodies_max)),
+            answers: Arc::new(ByteBudget::of_answers(answers_max)),
+        }
+    }
+}
+
 impl ByteBudget {
-    /// For the bodies of requests that are still arriving.
+    /// For the bodies of requests that have not ended, and for calls that wait for a link.
     pub fn of_bodies(bytes_max: usize) -> Self {
-        Self::new(Counted::Bodies, bytes_max)
+        Self::new(Counted::Bodies, bytes_max, Allowance::new(bytes_max / 4))
     }
 
     /// For answers that their clients have not read yet.
     pub fn of_answers(bytes_max: usize) -> Self {
-        Self::new(Counted::Answers, bytes_max)
+        Self::new(Counted::Answers, bytes_max, Allowance::new(0))
     }
 
-    fn new(counted: Counted, bytes_max: usize) -> Self {
+    fn new(counted: Counted, bytes_max: usize, allowance: Allowance) -> Self {
         Self {
             counted,
             bytes_max,
+            allowance,
             used: Mutex::default(),
             total: AtomicUsize::new(0),
         }
@@ -93,16 +122,21 @@ impl ByteBudget {
     }
 
     /// Counts bytes that stay in memory as long as the result. It is the same bytes.
-    pub fn charge(self: &Arc<Self>, account: Account, bytes: Bytes) -> Result<Bytes, BudgetFull> {
+    pub fn charge<T>(self: &Arc<Self>, account: Account, bytes: T) -> Result<Bytes, BudgetFull>
+    where
+        T: AsRef<[u8]> + Send + 'static,
+    {
         let mut reservation = Reservation::new(Arc::clone(self), account);
-        reservation.grow_to(bytes.len())?;
-        Ok(Bytes::from_owner(ChargedBytes {
-            bytes,
-            _reservation: reservation,
-        }))
+        reservation.settle(bytes.as_ref().len())?;
+        Ok(Bytes::from_owner(ChargedBytes::new(bytes, reservation)))
     }
 
-    /// The bytes that are counted now.
+    /// All bytes that are counted now, with those in the allowance for small bodies.
+    pub fn all_bytes(&self) -> usize {
+        self.total() + self.allowance.total()
+    }
+
+    /// The bytes that are counted now, without those in the allowance for small bodies.
     pub fn total(&self) -> usize {
         self.total.load(Ordering::Relaxed)
     }
@@ -133,7 +167,7 @@ impl ByteBudget {
     fn share(&self, account: Account) -> usize {
         let quarter = self.bytes_max / 4;
         match account {
-            Account::User(_) => quarter,
+            Account::User(_) | Account::Sessions(_) => quarter,
             Account::Connection(_) => quarter.min(CONNECTION_BYTES_MAX),
         }
     }
@@ -194,7 +228,7 @@ impl ByteBudget {
     }
 
     fn refuse(&self, used: &mut Usage, shortage: Shortage, limit: usize) -> BudgetFull {
-        // Only answers are ended early; unfinished bodies have a time limit.
+        // Only answers are ended early; requests have time limits.
         if self.counted == Counted::Answers {
             used.shortages.insert(shortage);
         }
@@ -236,7 +270,7 @@ impl BudgetFull {
 impl Counted {
     fn name(self) -> &'static str {
         match self {
-            Self::Bodies => "unfinished bodies",
+            Self::Bodies => "bodies",
             Self::Answers => "unread answers",
         }
     }
@@ -244,7 +278,7 @@ impl Counted {
     fn way_out(self) -> &'static str {
         match self {
             Self::Bodies => {
-                "send each body without a pause, or fewer bodies at a time (`max_unfinished_body_bytes`)"
+                "a body counts until its request ends: wait for earlier requests, send each body without a pause, or make fewer requests at a time (`max_unfinished_body_bytes`)"
             }
             Self::Answers => {
                 "read each answer without a pause, or request fewer at a time (`max_unread_answer_bytes`)"
@@ -253,140 +287,5 @@ impl Counted {
     }
 }
 
-/// The part of a budget that one body holds; released when dropped.
-pub struct Reservation<B: Deref<Target = ByteBudget>> {
-    budget: B,
-    account: Account,
-    bytes: usize,
-}
-
-/// A reservation that is not bound to the life of a request.
-pub type OwnedReservation = Reservation<Arc<ByteBudget>>;
-
-impl<B: Deref<Target = ByteBudget>> Reservation<B> {
-    pub fn new(budget: B, account: Account) -> Self {
-        Self {
-            budget,
-            account,
-            bytes: 0,
-        }
-    }
-
-    /// Grows the reservation to this many bytes.
-    pub fn grow_to(&mut self, bytes: usize) -> Result<(), BudgetFull> {
-        self.grow_replacing(bytes, 0)
-    }
-
-    /// Grows the reservation to this many bytes. The caller drops another reservation of the same
-    /// account, with the bytes `replaced`, at once.
-    pub fn grow_replacing(&mut self, bytes: usize, replaced: usize) -> Result<(), BudgetFull> {
-        let more = bytes.saturating_sub(self.bytes);
-        if more > 0 {
-            let present = (self.bytes, replaced);
-            self.budget.reserve(self.account, present, more)?;
-            self.bytes += more;
-        }
-        Ok(())
-    }
-}
-
-impl<B: Deref<Target = ByteBudget>> Drop for Reservation<B> {
-    fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.budget.release(self.account, self.bytes);
-        }
-    }
-}
-
-/// Bytes with their reservation.
-struct ChargedBytes {
-    bytes: Bytes,
-    _reservation: OwnedReservation,
-}
-
-impl AsRef<[u8]> for ChargedBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MIB: usize = 1024 * 1024;
-
-    fn user(number: u128) -> Account {
-        Account::User(uuid::Uuid::from_u128(number).into())
-    }
-
-    #[test]
-    fn no_user_takes_more_than_a_quarter() {
-        let budget = ByteBudget::of_bodies(64 * MIB);
-        let mut first = budget.begin(user(1));
-        let mut second = budget.begin(user(1));
-        first.grow_to(10 * MIB).expect("a part of the share");
-        second.grow_to(6 * MIB).expect("the rest of it");
-        let refusal = second.grow_to(6 * MIB + 1).expect_err("over the share");
-        let refusal = refusal.to_string();
-        assert!(refusal.contains("max_unfinished_body_bytes"), "{refusal}");
-        assert!(refusal.contains("16777216"), "{refusal}");
-        drop(first);
-        second.grow_to(16 * MIB).expect("given back");
-        budget.begin(user(2)).grow_to(16 * MIB).expect("its own");
-        drop(second);
-        assert!(budget.used.lock().accounts.is_empty());
-        assert_eq!(budget.used.lock().total, 0);
-    }
-
-    #[test]
-    fn the_last_quarter_is_for_small_bodies() {
-        let budget = ByteBudget::of_bodies(64 * MIB);
-        let mut large: Vec<_> = (0..3).map(|number| budget.begin(user(number))).collect();
-        for body in &mut large {
-            body.grow_to(16 * MIB).expect("its share");
-        }
-        let refusal = budget.begin(user(9)).grow_to(2 * MIB).expect_err("large");
-        assert_eq!((refusal.whose, refusal.limit), ("all requests", 48 * MIB));
-        budget.begin(user(9)).grow_to(MIB).expect("small");
-    }
-
-    #[test]
-    fn anonymous_connections_share_a_quarter() {
-        let budget = ByteBudget::of_bodies(8 * MIB);
-        let mut first = budget.begin(Account::Connection(1));
-        first.grow_to(MIB).expect("its share");
-        first.grow_to(MIB + 1).expect_err("more than its share");
-        let mut second = budget.begin(Account::Connection(2));
-        second.grow_to(MIB).expect("its share");
-        let mut third = budget.begin(Account::Connection(3));
-        let refusal = third.grow_to(1).expect_err("the quarter is used up");
-        assert_eq!(refusal.limit, 2 * MIB);
-        budget.begin(user(1)).grow_to(2 * MIB).expect("a user");
-        drop(first);
-        third.grow_to(MIB).expect("given back");
-    }
-
-    #[test]
-    fn an_account_gets_one_answer_of_any_size_or_many_within_its_share() {
-        let budget = Arc::new(ByteBudget::of_answers(64 * MIB));
-        let answer = |number, size| budget.charge(user(number), vec![0; size * MIB].into());
-        let large = answer(1, 40).expect("its only answer");
-        let refusal = answer(1, 1).expect_err("over the share").to_string();
-        assert!(refusal.contains("max_unread_answer_bytes"), "{refusal}");
-        budget.check_share(user(1)).expect_err("over the share");
-        budget.check_share(user(2)).expect("another account");
-        answer(2, 9).expect_err("the budget for large answers is used up");
-        let small = answer(2, 1).expect("small");
-        let shortages = budget.take_shortages();
-        let expected = HashSet::from([Shortage::Of(user(1)), Shortage::OfAll]);
-        assert_eq!(shortages, expected);
-        // A part of the bytes keeps all of them in memory.
-        let part = large.slice(10..20);
-        drop((large, small));
-        assert_eq!(budget.total(), 40 * MIB);
-        drop(part);
-        assert_eq!(budget.total(), 0);
-        assert!(budget.used.lock().accounts.is_empty());
-    }
-}
+mod tests;

@@ -114,7 +114,7 @@ impl Links {
             learns_servers,
             moves_home: learns_servers && hello.has_feature(FEATURE_MOVES),
             user_key: self.keys.users_of(space),
-            answers: Arc::clone(&self.answers),
+            budgets: self.budgets.clone(),
         });
         // Read under the lock of `announce`, so that this link misses no change of the list of
         // servers.

@@ -64,7 +64,7 @@ impl Links {
             learns_servers: false,
             moves_home: false,
             user_key: self.keys.users_of(space),
-            answers: Arc::clone(&self.answers),
+            budgets: self.budgets.clone(),
         });
         let welcome = self.welcome(&live, SIDE_VERSION, Default::default(), None);
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));

@@ -21,7 +21,10 @@ use super::{
     calls::{Answer, Answered, CallTable, InFlight},
     reports::Reports,
 };
-use crate::{identity::Caller, limits::ByteBudget};
+use crate::{
+    identity::Caller,
+    limits::{Account, BudgetFull, ByteBudgets},
+};
 
 /// Identifies a user on the links of one space. The calls of different users are sent in turn. In
 /// the unlikely case that two users have the same number, they count as one user.
@@ -50,8 +53,9 @@ pub struct Link {
     /// links.
     numbers: DefaultHasher,
     calls: Mutex<CallTable>,
-    /// Counts the answers of the agent until their callers have read them.
-    answers: Arc<ByteBudget>,
+    /// Count the calls that wait for this link, and the answers of the agent until their callers
+    /// have read them.
+    budgets: ByteBudgets,
     /// Ends this link. The server's shutdown signal does not end it: calls in flight finish first.
     closing: Closing,
     /// The agent's goodbye.
@@ -69,12 +73,17 @@ pub struct LinkSetup {
     pub moves_home: bool,
     /// Secret, and the same for all links of the space.
     pub user_key: [u8; 32],
-    pub answers: Arc<ByteBudget>,
+    pub budgets: ByteBudgets,
 }
 
-/// The frame could not be queued; nothing was sent.
+/// Why a frame was not queued. Nothing was sent.
 #[derive(Debug)]
-pub struct NotSent;
+pub enum NotSent {
+    /// The link has ended, or its queue is full. Another provider may be tried.
+    Unavailable,
+    /// The user has no memory left for the frame, on any link.
+    BudgetFull(BudgetFull),
+}
 
 impl Link {
     pub fn new(setup: LinkSetup) -> (Arc<Self>, OutboxReader) {
@@ -92,7 +101,7 @@ impl Link {
             has_registered: AtomicBool::new(false),
             numbers,
             calls: Mutex::default(),
-            answers: setup.answers,
+            budgets: setup.budgets,
             closing: Closing::default(),
             agent_goodbye: Mutex::default(),
         };
@@ -132,6 +141,13 @@ impl Link {
         self.names_users
     }
 
+    /// Counts the payload of a frame for a user until it is written. The links of all spaces share
+    /// the user's budget: the user may call methods on any number of links that do not read.
+    pub fn charge(&self, user: UserId, payload: Vec<u8>) -> Result<Bytes, NotSent> {
+        let charged = self.budgets.bodies.charge(Account::User(user), payload);
+        charged.map_err(NotSent::BudgetFull)
+    }
+
     /// Puts a call on the link. Dropping the pending call before its answer cancels the call.
     pub fn call(
         self: &Arc<Self>,
@@ -145,7 +161,7 @@ impl Link {
             .calls
             .lock()
             .insert((payer, user.0), InFlight::new(in_flight), serial, reports)
-            .ok_or(NotSent)?;
+            .ok_or(NotSent::Unavailable)?;
         let pending = PendingCall {
             link: Arc::clone(self),
             user,
@@ -160,11 +176,11 @@ impl Link {
         };
         match self.send_for(user, Frame { id, kind, payload }) {
             Ok(()) => Ok(pending),
-            Err(NotSent) => {
+            Err(error) => {
                 // Nothing reached the agent, so nothing needs to be cancelled there.
                 self.calls.lock().complete(id, Answer::Unavailable);
                 pending.forget();
-                Err(NotSent)
+                Err(error)
             }
         }
     }
@@ -197,21 +213,21 @@ impl Link {
 
     fn queue(&self, put: impl FnOnce() -> Result<(), OutboxError>) -> Result<(), NotSent> {
         if self.closing.is_ended() {
-            return Err(NotSent);
+            return Err(NotSent::Unavailable);
         }
         match put() {
             Ok(()) => Ok(()),
-            Err(OutboxError::Closed | OutboxError::Full) => Err(NotSent),
+            Err(OutboxError::Closed | OutboxError::Full) => Err(NotSent::Unavailable),
             // The agent does not read: end the link instead of using more memory.
             Err(OutboxError::Overflow) => {
                 self.closing.end(Goodbye::Protocol);
-                Err(NotSent)
+                Err(NotSent::Unavailable)
             }
         }
     }
 
     pub fn complete(&self, id: u64, answer: Answer) {
-        self.calls.lock().receive(id, answer, &self.answers);
+        self.calls.lock().receive(id, answer, &self.budgets.answers);
     }
 
     /// Stores the times of a call. The agent sends them before its answer to the call.
@@ -224,7 +240,7 @@ impl Link {
     /// Passes on a progress report of the agent.
     pub fn report(&self, id: u64, report: Bytes) {
         if report.len() <= PROGRESS_BYTES_MAX {
-            self.calls.lock().report(id, report, &self.answers);
+            self.calls.lock().report(id, report, &self.budgets.answers);
         }
     }
 

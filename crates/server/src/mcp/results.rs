@@ -88,6 +88,9 @@ impl ToolResult {
                     false => "Method not called",
                 }
             ),
+            RpcError::UnfinishedBodies { limit_bytes } => format!(
+                "Method not called: the bodies of your requests have reached the limit of {limit_bytes} bytes; wait for earlier calls, or make fewer calls at a time"
+            ),
             error => error.message().to_owned(),
         };
         Self::error(&message)

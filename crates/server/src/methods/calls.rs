@@ -42,7 +42,7 @@ use crate::{
     limits::{
         Account, AnswerHold, BudgetFull, ByteBudget, OverLimit, RateLimit, UNCOUNTED_BYTES_MAX,
     },
-    live::Reports,
+    live::{NotSent, Reports},
     metrics::{CallOutcome, CallStats, Metrics},
     traces::Traces,
 };
@@ -334,11 +334,15 @@ impl Calls {
         let mut sent = None;
         while let Ok(provider) = self.pick(caller, &request.method, &tried) {
             let user = caller.user.id;
-            if provider.notify(user, request.params, trace).is_ok() {
-                sent = Some(provider);
-                break;
+            match provider.notify(user, request.params, trace) {
+                Ok(()) => {
+                    sent = Some(provider);
+                    break;
+                }
+                Err(NotSent::Unavailable) => tried.push(provider),
+                // No other provider has memory for it.
+                Err(NotSent::BudgetFull(_)) => break,
             }
-            tried.push(provider);
         }
         let outcome = match sent {
             Some(_) => CallOutcome::Notification,

@@ -89,7 +89,11 @@ impl Ending {
                 Err(RpcError::TimedOut { sent, .. } | RpcError::UnreadAnswers { sent, .. }) => {
                     *sent
                 }
-                Err(RpcError::Unavailable | RpcError::MethodNotFound) => false,
+                Err(
+                    RpcError::Unavailable
+                    | RpcError::MethodNotFound
+                    | RpcError::UnfinishedBodies { .. },
+                ) => false,
                 Err(_) => true,
             },
         }

@@ -99,7 +99,8 @@ impl Provider {
         self.send((caller, Some(caller)), params, trace, reports)
     }
 
-    /// Sends an event to a subscribed method. The memory of its answer counts for no user.
+    /// Sends an event to a subscribed method. The memory of its answer counts for no user, the
+    /// memory of the event for its owner until it is written to the link.
     pub fn deliver(
         &self,
         owner: UserId,
@@ -121,6 +122,7 @@ impl Provider {
         let trace = self.context(trace, RunningTrace::method_context);
         // The agent appends its own id and the closing brace.
         let payload = self.payload(&link, user, (params, trace.as_ref()), br#","id":"#);
+        let payload = link.charge(caller, payload)?;
         let serial = self.mode == Mode::Serial;
         let reports = reports.cloned();
         link.call((payer, user), payload, &self.in_flight, serial, reports)
@@ -130,17 +132,15 @@ impl Provider {
     /// no times for it.
     pub fn notify(
         &self,
-        user: UserId,
+        caller: UserId,
         params: Option<&str>,
         trace: Option<&RunningTrace>,
     ) -> Result<(), NotSent> {
         let link = self.link()?;
-        let user = link.number_of(user);
+        let user = link.number_of(caller);
         let trace = self.context(trace, |trace| trace.context().clone());
-        link.notify(
-            user,
-            self.payload(&link, user, (params, trace.as_ref()), b"}"),
-        )
+        let payload = self.payload(&link, user, (params, trace.as_ref()), b"}");
+        link.notify(user, link.charge(caller, payload)?)
     }
 
     /// The trace context for the method server, if the registration asks for it.
@@ -153,7 +153,7 @@ impl Provider {
     }
 
     fn link(&self) -> Result<Arc<Link>, NotSent> {
-        self.space.link().ok_or(NotSent)
+        self.space.link().ok_or(NotSent::Unavailable)
     }
 
     fn payload(
@@ -162,7 +162,7 @@ impl Provider {
         user: UserNumber,
         (params, trace): (Option<&str>, Option<&TraceContext>),
         end: &[u8],
-    ) -> Bytes {
+    ) -> Vec<u8> {
         let params = params.unwrap_or_default().as_bytes();
         let header = CALL_HEADER_BYTES + USER_BYTES;
         let mut out =
@@ -180,7 +180,7 @@ impl Provider {
             put_trace(&mut out, trace);
         }
         out.extend_from_slice(end);
-        out.into()
+        out
     }
 }
 

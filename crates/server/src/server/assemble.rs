@@ -31,7 +31,7 @@ use crate::{
     identity::{Directory, Identity},
     journal::Journal,
     lifecycle::Lifecycle,
-    limits::{ByteBudget, RateLimit},
+    limits::{ByteBudgets, RateLimit},
     links::{LinkPolicy, Links, ZoneKeys},
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
@@ -75,7 +75,7 @@ struct Base {
     secrets: Arc<SecretKey>,
     compute: FairPool,
     streams: Streams,
-    answers: Arc<ByteBudget>,
+    budgets: ByteBudgets,
     hub: Hub,
     server_id: ServerId,
     shutdown: CancellationToken,
@@ -149,8 +149,8 @@ pub fn assemble(
         web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
         allowed_hosts: allowed_hosts(options),
-        bodies: ByteBudget::of_bodies(options.limits.unfinished_body_bytes_max),
-        answers: base.answers,
+        bodies: base.budgets.bodies,
+        answers: base.budgets.answers,
         warned_of_proxy: AtomicBool::new(false),
         public_origin: options.public_url.as_deref().and_then(origin),
         public_authority: options.public_url.as_deref().and_then(authority),
@@ -205,9 +205,10 @@ impl Base {
             metrics,
             compute: options.limits.compute_pool(),
             streams: Streams::new(options.quotas),
-            answers: Arc::new(ByteBudget::of_answers(
+            budgets: ByteBudgets::new(
+                options.limits.unfinished_body_bytes_max,
                 options.limits.unread_answer_bytes_max,
-            )),
+            ),
             hub: Hub::default(),
             server_id: opened.server_id,
             shutdown,
@@ -267,7 +268,7 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -
         lifecycle,
         logs,
         base.metrics.clone(),
-        (policy, base.answers.clone()),
+        (policy, base.budgets.clone()),
         keys,
         base.shutdown.clone(),
     )
@@ -312,7 +313,7 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         stats: Arc::default(),
         journal: base.journal.clone(),
         traces: base.traces.clone(),
-        answers: base.answers.clone(),
+        answers: base.budgets.answers.clone(),
     }
 }
 

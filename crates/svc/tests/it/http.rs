@@ -9,4 +9,5 @@ mod messages;
 mod openapi;
 mod proxies;
 mod shapes;
+mod unfinished_bodies;
 mod unread_answers;

@@ -1,55 +1,77 @@
 //! Reads the bodies of requests, within limits of size, time and memory.
 
 use std::{
+    ops::Deref,
     pin::{Pin, pin},
+    sync::{Arc, OnceLock},
     task::Poll,
     time::Duration,
 };
 
 use axum::{BoxError, body::HttpBody};
-use bytes::{Bytes, BytesMut};
-use http::StatusCode;
+use bytes::Bytes;
+use http::{Extensions, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 
 use crate::{
     http::error::ApiError,
-    limits::{ByteBudget, Reservation},
+    limits::{ByteBudget, ChargedBytes, OwnedReservation, Reservation},
 };
 
-#[derive(Debug)]
-pub struct CompleteBody {
+pub struct CompleteBody<R: Deref<Target = ByteBudget>> {
     pub bytes: Bytes,
+    /// The memory of the body. Must live as long as the body, or what was made of it.
+    pub reservation: Reservation<R>,
     /// Whether the body may have arrived later than the head. If so, the caller may have been
     /// revoked since the head was checked.
     pub waited: bool,
 }
 
-impl CompleteBody {
-    fn immediate(bytes: Bytes) -> Self {
-        Self {
-            bytes,
-            waited: false,
+/// The memory of the body of a request. The authentication middleware adds it to the extensions of
+/// the request and keeps it until the request ends: a change that waits for its commit still holds
+/// the parsed body.
+pub type BodyMemory = Arc<OnceLock<OwnedReservation>>;
+
+impl CompleteBody<Arc<ByteBudget>> {
+    /// The bytes, counted until the request with these extensions ends.
+    pub fn into_bytes_of(self, extensions: &Extensions) -> Bytes {
+        if let Some(memory) = extensions.get::<BodyMemory>() {
+            // Never set twice: a request has one body.
+            let _ = memory.set(self.reservation);
         }
+        self.bytes
+    }
+
+    /// The bytes, counted as long as a part of them exists.
+    pub fn into_bytes(self) -> Bytes {
+        Bytes::from_owner(ChargedBytes::new(self.bytes, self.reservation))
     }
 }
 
-/// Reads a whole body. `reservation` accounts for the memory of a body that arrives in pieces.
-pub async fn read_body<B>(
+/// Reads a whole body. `reservation` accounts for its memory.
+pub async fn read_body<B, R>(
     body: B,
     max: usize,
     time_max: Duration,
-    reservation: Reservation<&ByteBudget>,
-) -> Result<CompleteBody, ApiError>
+    mut reservation: Reservation<R>,
+) -> Result<CompleteBody<R>, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
+    R: Deref<Target = ByteBudget>,
 {
     let mut body = pin!(body);
     let first = match futures_util::poll!(body.frame()) {
         Poll::Ready(Some(Ok(frame))) => Some(frame),
         Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
-        Poll::Ready(None) => return Ok(CompleteBody::immediate(Bytes::new())),
+        Poll::Ready(None) => {
+            return Ok(CompleteBody {
+                bytes: Bytes::new(),
+                reservation,
+                waited: false,
+            });
+        }
         Poll::Pending => None,
     };
     // Most bodies arrive with the head, in one piece. They need no copy and no timer.
@@ -57,12 +79,17 @@ where
         && data.len() <= max
         && body.is_end_stream()
     {
-        return Ok(CompleteBody::immediate(data.clone()));
+        reservation.settle(data.len())?;
+        return Ok(CompleteBody {
+            bytes: data.clone(),
+            reservation,
+            waited: false,
+        });
     }
     // Boxed, because otherwise the future of every call would be larger by the size of this future.
     let reading = Box::pin(tokio::time::timeout(
         time_max,
-        read_pieces(body, first, max, reservation),
+        read_pieces(body, first, max, &mut reservation),
     ));
     let read = reading.await.unwrap_or_else(|_| {
         let seconds = time_max.as_secs();
@@ -74,28 +101,30 @@ where
     });
     read.map(|bytes| CompleteBody {
         bytes,
+        reservation,
         waited: true,
     })
 }
 
 /// Reads a body; `first` is the piece that was already taken from it, if any.
-async fn read_pieces<B>(
+async fn read_pieces<B, R>(
     mut body: Pin<&mut B>,
     mut first: Option<Frame<Bytes>>,
     max: usize,
-    mut reservation: Reservation<&ByteBudget>,
+    reservation: &mut Reservation<R>,
 ) -> Result<Bytes, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
+    R: Deref<Target = ByteBudget>,
 {
-    let mut whole = BytesMut::new();
+    let mut whole = Vec::new();
     loop {
         let frame = match first.take() {
             Some(frame) => frame,
             None => match body.frame().await {
                 Some(frame) => frame.map_err(unreadable)?,
-                None => return Ok(whole.freeze()),
+                None => break,
             },
         };
         // Trailers are ignored.
@@ -114,6 +143,10 @@ where
         // The buffer may have grown by more than the piece.
         reservation.grow_to(whole.capacity())?;
     }
+    // A body may stay for an hour, so its spare memory is freed.
+    whole.shrink_to_fit();
+    reservation.settle(whole.len())?;
+    Ok(whole.into())
 }
 
 fn unreadable(error: impl Into<BoxError>) -> ApiError {

@@ -8,7 +8,7 @@ use super::error::OAuthFailure;
 use crate::{
     app::App,
     http::{connections::Slot, error::ApiError, extract::read_body},
-    limits::Account,
+    limits::{Account, OwnedReservation},
     oauth::OAuthError,
 };
 
@@ -40,10 +40,11 @@ const FORM: &str = "application/x-www-form-urlencoded";
 pub async fn small_body(app: &App, request: Request) -> Result<bytes::Bytes, OAuthFailure> {
     let slot = request.extensions().get::<std::sync::Arc<Slot>>();
     let account = Account::Connection(slot.map_or(0, |slot| slot.id()));
-    let reservation = app.bodies.begin(account);
-    let body = request.into_body();
+    let reservation = OwnedReservation::new(app.bodies.clone(), account);
+    let (parts, body) = request.into_parts();
     let read = read_body(body, FORM_BYTES_MAX, FORM_TIME_MAX, reservation).await;
-    read.map(|read| read.bytes).map_err(|error: ApiError| {
+    let read = read.map(|read| read.into_bytes_of(&parts.extensions));
+    read.map_err(|error: ApiError| {
         let status = error.status();
         OAuthFailure::InvalidRequest {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST),

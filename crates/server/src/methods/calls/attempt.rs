@@ -98,9 +98,16 @@ pub(super) async fn try_providers(route: impl Route, reports: Option<&Reports>) 
             let reply = Err(timed_out(&provider, false));
             return Routed::at(provider, reply, None);
         }
-        let Ok(mut pending) = put_on_link(&provider, route.call(), reports) else {
-            tried.push(provider);
-            continue;
+        let mut pending = match put_on_link(&provider, route.call(), reports) {
+            Ok(pending) => pending,
+            Err(NotSent::Unavailable) => {
+                tried.push(provider);
+                continue;
+            }
+            Err(NotSent::BudgetFull(full)) => {
+                let limit_bytes = full.limit;
+                return Routed::unsent(Err(RpcError::UnfinishedBodies { limit_bytes }));
+            }
         };
         let waiting = WaitingCaller {
             route: &route,

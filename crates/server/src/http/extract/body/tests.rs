@@ -5,17 +5,19 @@ use http::HeaderMap;
 use http_body_util::{Full, StreamBody};
 
 use super::*;
-use crate::limits::{Account, ByteBudget};
+use crate::limits::{Account, ByteBudget, OwnedReservation};
 
 const MAX: usize = 10;
 
-async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<CompleteBody, ApiError>
+type OwnedBody = CompleteBody<Arc<ByteBudget>>;
+
+async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<OwnedBody, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let budget = ByteBudget::of_bodies(1024 * 1024);
-    let reservation = budget.begin(Account::Connection(1));
+    let budget = Arc::new(ByteBudget::of_bodies(1024 * 1024));
+    let reservation = OwnedReservation::new(budget, Account::Connection(1));
     super::read_body(body, max, time_max, reservation).await
 }
 
@@ -67,5 +69,44 @@ async fn a_body_that_is_too_large_or_too_slow_is_refused() {
         assert!(refusal.contains(code), "{refusal}");
     }
     let large = read_body(Full::from("0123456789x"), MAX, Duration::ZERO).await;
-    assert!(format!("{large:?}").contains("body_too_large"));
+    let refusal = large.err().map(|error| format!("{error:?}"));
+    assert!(refusal.is_some_and(|refusal| refusal.contains("body_too_large")));
+}
+
+#[tokio::test]
+async fn a_complete_body_is_counted_until_its_request_ends() {
+    let budget = Arc::new(ByteBudget::of_bodies(1024 * 1024));
+    let read = async |pieces: Vec<Bytes>| {
+        let account = Account::Connection(1);
+        let reservation = OwnedReservation::new(Arc::clone(&budget), account);
+        let time_max = Duration::from_secs(10);
+        let read = match &pieces[..] {
+            [whole] => {
+                let body = Full::new(whole.clone());
+                super::read_body(body, 100_000, time_max, reservation).await
+            }
+            _ => {
+                let pieces = pieces.into_iter().map(Frame::data);
+                let body = StreamBody::new(stream::iter(pieces.map(Ok::<_, Infallible>)));
+                super::read_body(body, 100_000, time_max, reservation).await
+            }
+        };
+        read.expect("a body")
+    };
+    for sizes in [&[30_000][..], &[20_000, 20_000, 1], &[100], &[50, 50]] {
+        let size: usize = sizes.iter().sum();
+        let pieces = || sizes.iter().map(|size| vec![b'x'; *size].into()).collect();
+        let memory = BodyMemory::default();
+        let mut extensions = Extensions::new();
+        extensions.insert(memory.clone());
+        let bytes = read(pieces()).await.into_bytes_of(&extensions);
+        drop((bytes, extensions));
+        assert_eq!(budget.all_bytes(), size, "the request has not ended");
+        drop(memory);
+        assert_eq!(budget.all_bytes(), 0);
+        let part = read(pieces()).await.into_bytes().slice(..1);
+        assert_eq!(budget.all_bytes(), size, "a part of the body is left");
+        drop(part);
+        assert_eq!(budget.all_bytes(), 0);
+    }
 }

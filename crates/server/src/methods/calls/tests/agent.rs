@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::Executions;
 use crate::{
     identity::Caller,
-    limits::ByteBudget,
+    limits::ByteBudgets,
     live::{Answer, Link, LinkSetup, LiveSpace},
 };
 
@@ -54,7 +54,7 @@ impl SimulatedAgent {
             learns_servers: false,
             moves_home: false,
             user_key: [7; 32],
-            answers: Arc::new(ByteBudget::of_answers(1_000_000)),
+            budgets: ByteBudgets::new(1 << 26, 1 << 26),
         });
         if let Some(old) = self.live.attach(Arc::clone(&link)) {
             old.closing().end(Goodbye::Reconnect);
