@@ -38,6 +38,7 @@ pub(super) const COPIED: &[&str] = &[
     "event_sinks",
     "lanes",
     "lane_declarations",
+    "lane_patterns",
     "lane_feeds",
     "deliveries",
     "attempts",
