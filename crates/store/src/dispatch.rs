@@ -69,6 +69,11 @@ pub fn read(
     keys: &[UserKey],
     now: Timestamp,
 ) -> Result<DispatchState, StoreError> {
+    let events = match events {
+        // The other counters are read all the same.
+        [] => &[(UserId::NIL, "")],
+        events => events,
+    };
     let mut owners: Vec<_> = events.iter().map(|(owner, _)| *owner).collect();
     owners.sort_unstable();
     owners.dedup();

@@ -23,8 +23,8 @@ use svc_protocol::api::SinkType;
 pub(crate) use self::shift::shift_times;
 pub use self::{
     declarations::{
-        DeclarationOutcome, RemovedSubscription, SubscriptionTotals, Withdrawal, declare, declares,
-        find_declared, list_declaring_spaces, totals_of, withdraw_space,
+        DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares, find_declared,
+        list_declaring_spaces, totals_of, withdraw_space,
     },
     due::{Claim, Claimed, DueOwner, claim, correct_kinds, first_due, list_due_owners},
     feeds::{

@@ -7,7 +7,11 @@
 
 use std::collections::HashMap;
 
-use svc_core::{LaneId, SpaceId, UserId, pattern::Pattern, subscription::Subscription};
+use svc_core::{
+    LaneId, SpaceId, UserId,
+    pattern::Pattern,
+    subscription::{Subscription, SubscriptionTotals},
+};
 use uuid::Uuid;
 
 use super::patterns;
@@ -144,17 +148,9 @@ fn declare_one(
     Ok(lane)
 }
 
-/// The stored subscriptions of an owner, those of stopped spaces included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SubscriptionTotals {
-    pub subscriptions: u64,
-    /// Bytes of their patterns.
-    pub bytes: u64,
-}
-
 row! { SubscriptionTotals: subscriptions, bytes }
 
-/// Reads one entry of an index for each subscription of the owner.
+/// The stored subscriptions of an owner. Reads one entry of an index for each.
 pub fn totals_of(tx: &mut Tx<'_>, owner: UserId) -> Result<SubscriptionTotals, StoreError> {
     tx.get(
         "SELECT COUNT(*) AS subscriptions,

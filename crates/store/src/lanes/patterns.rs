@@ -38,8 +38,8 @@ fn keys(patterns: &[Pattern]) -> Vec<Pattern> {
 
 /// Whether a search for events of this type finds a lane with these patterns.
 pub fn finds(patterns: &[Pattern], event_type: &str) -> bool {
-    let keys = keys(patterns);
-    keys.iter().any(|key| key.matches(event_type))
+    let matches = |pattern: &Pattern| pattern.matches(event_type);
+    patterns.iter().any(matches) || patterns.len() > KEYS_MAX && keys(patterns).iter().any(matches)
 }
 
 fn text_of(pattern: &Pattern) -> &str {
