@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, SinkId, Timestamp, UserId, delivery_policy::Overflow, lane::LaneActivity};
 use svc_protocol::api::SinkType;
 
-pub(crate) use self::shift::shift_times;
+pub(crate) use self::{declarations::follow_link, shift::shift_times};
 pub use self::{
     declarations::{
         DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares, find_declared,

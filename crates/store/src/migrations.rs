@@ -57,7 +57,7 @@ const STEPS: &[(&str, &str)] = steps![
     "0034_call_stats",
     "0035_feed_progress",
     "0036_bounded_use",
-    "0037_lane_patterns",
+    "0037_lane_indexes",
 ];
 
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that

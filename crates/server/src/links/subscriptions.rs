@@ -33,19 +33,22 @@ impl Links {
             self.note_declaring(space, true);
             return Ok(lanes);
         }
-        let declaring = self.lifecycle.store.try_write(move |tx| {
-            // A space that was stopped or deleted in the meantime declares nothing.
-            let row = records::find::<SpaceRow>(tx, space)?;
-            if !none && row.is_none_or(|row| row.state != State::Deployed) {
-                return Ok(Vec::new());
-            }
-            let before = lanes::totals_of(tx, owner)?;
-            let lanes = events::subscriptions::declare(tx, owner, space, &subscriptions)?;
-            if let Some(quotas) = quotas {
-                before.check_growth(lanes::totals_of(tx, owner)?, &quotas)?;
-            }
-            Ok(lanes)
-        });
+        let declaring =
+            self.lifecycle
+                .store
+                .try_write(move |tx| -> Result<_, RegistrationRejected> {
+                    // A space that was stopped or deleted in the meantime declares nothing.
+                    let row = records::find::<SpaceRow>(tx, space)?;
+                    if !none && row.is_none_or(|row| row.state != State::Deployed) {
+                        return Ok(Vec::new());
+                    }
+                    let before = lanes::totals_of(tx, owner)?;
+                    let lanes = events::subscriptions::declare(tx, owner, space, &subscriptions)?;
+                    if let Some(quotas) = quotas {
+                        before.check_growth(lanes::totals_of(tx, owner)?, &quotas)?;
+                    }
+                    Ok(lanes)
+                });
         let lanes = declaring.await?;
         self.note_declaring(space, !none);
         Ok(lanes)

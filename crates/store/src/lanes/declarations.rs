@@ -4,6 +4,9 @@
 //!
 //! A declaration records that a space has registered the method of a lane. In a lane that holds
 //! events (`event_overflow = "hold"`), the declaration stays while its space is stopped.
+//!
+//! A lane and its declarations also store to which servers their spaces are linked, so that a server
+//! finds its due lanes by an index.
 
 use std::collections::HashMap;
 
@@ -20,6 +23,7 @@ use crate::{
     error::StoreError,
     record::row,
     sql::{Tx, values},
+    value::Value,
 };
 
 /// The outcome of a declaration.
@@ -141,11 +145,44 @@ fn declare_one(
         )?;
     }
     tx.execute(
-        "INSERT INTO lane_declarations (lane_id, space_id) VALUES (?1, ?2)
+        "INSERT INTO lane_declarations (lane_id, space_id, server_id)
+         VALUES (?1, ?2, (SELECT node_id FROM spaces WHERE id = ?2))
          ON CONFLICT (lane_id, space_id) DO NOTHING",
         values![lane, space],
     )?;
+    set_server(tx, "id = ?1", values![lane])?;
     Ok(lane)
+}
+
+/// The value of `server_id` of a lane whose spaces are linked to several servers.
+pub(super) const SEVERAL: &str = "several";
+
+/// Records at some lanes which server their spaces are linked to.
+fn set_server(tx: &mut Tx<'_>, lanes: &str, values: &[Value]) -> Result<(), StoreError> {
+    let server = format!(
+        "(SELECT CASE WHEN MIN(d.server_id) <> MAX(d.server_id) THEN '{SEVERAL}'
+              ELSE MIN(d.server_id) END
+          FROM lane_declarations d WHERE d.lane_id = lanes.id)"
+    );
+    tx.execute(
+        &format!(
+            "UPDATE lanes SET server_id = {server}
+             WHERE {lanes} AND COALESCE(server_id, '') <> COALESCE({server}, '')"
+        ),
+        values,
+    )
+}
+
+/// Records at the subscriptions of a space to which server the space is linked, after this has
+/// changed.
+pub(crate) fn follow_link(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE lane_declarations SET server_id = (SELECT node_id FROM spaces WHERE id = ?1)
+         WHERE space_id = ?1",
+        values![space],
+    )?;
+    let lanes = "id IN (SELECT lane_id FROM lane_declarations WHERE space_id = ?1)";
+    set_server(tx, lanes, values![space])
 }
 
 row! { SubscriptionTotals: subscriptions, bytes }
@@ -248,6 +285,7 @@ fn withdraw(
         values![lane],
     )?;
     if is_declared {
+        set_server(tx, "id = ?1", values![lane])?;
         return Ok(None);
     }
     texts::remove_of_lane(tx, lane)?;

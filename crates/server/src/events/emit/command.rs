@@ -8,9 +8,7 @@ use std::{
 
 use data_encoding::HEXLOWER;
 use svc_clock::Clock;
-use svc_core::{
-    EventId, SourceId, Timestamp, UserId, event::Event, json_text::JsonText, quota::Quota,
-};
+use svc_core::{EventId, SourceId, Timestamp, event::Event, json_text::JsonText, quota::Quota};
 use svc_crypto::sha256;
 use svc_protocol::api::EmittedEvent;
 use svc_store::{

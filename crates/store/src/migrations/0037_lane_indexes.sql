@@ -31,3 +31,17 @@ CREATE INDEX lanes_by_refill_from ON lanes (owner_key, refill_from) WHERE refill
 -- Counts an owner's subscriptions and the bytes of their patterns.
 ALTER TABLE lanes ADD COLUMN pattern_bytes BIGINT GENERATED ALWAYS AS (octet_length(patterns)) VIRTUAL;
 CREATE INDEX lanes_of_methods ON lanes (owner_id, pattern_bytes) WHERE sink_id IS NULL;
+
+-- The server that the space of a declaration is linked to (`spaces.node_id`).
+ALTER TABLE lane_declarations ADD COLUMN server_id TEXT;
+UPDATE lane_declarations SET server_id = (SELECT s.node_id FROM spaces s WHERE s.id = lane_declarations.space_id);
+CREATE INDEX lane_declarations_by_server ON lane_declarations (lane_id, server_id);
+
+-- For the lane of a method: the server that its spaces are linked to; 'several' if there are several servers, and NULL if no
+-- space is linked.
+ALTER TABLE lanes ADD COLUMN server_id TEXT;
+UPDATE lanes SET server_id = (
+    SELECT CASE WHEN MIN(d.server_id) <> MAX(d.server_id) THEN 'several' ELSE MIN(d.server_id) END
+    FROM lane_declarations d WHERE d.lane_id = lanes.id);
+CREATE INDEX lanes_due_by_server ON lanes (server_id, owner_key, lease_until, next_at)
+    WHERE waiting = 1 AND active = 1 AND server_id IS NOT NULL;
