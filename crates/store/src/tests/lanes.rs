@@ -131,7 +131,7 @@ async fn an_event_finds_the_lanes_that_it_may_match(engine: &TestEngine) {
         ("app", "custom.app.*,custom.app"),
         ("apple", "custom.apple*"),
         ("exact", "custom.app.x"),
-        ("many", many.join(",").leak()),
+        ("many", &*many.join(",").leak()),
         ("space", "space.*"),
     ];
     let declare = move |lists: Vec<(&'static str, &'static str)>| {
