@@ -1,6 +1,6 @@
 //! Dispatch chooses the lanes of events: the queues of sinks and of subscribed methods. This module
 //! reads the data for the choice, and writes the result. The number of round trips to the database
-//! does not depend on the number of events.
+//! does not depend on the number of events. Lanes that no event can match are not read.
 //!
 //! Transactions that write run one at a time, so nothing that is read here changes before the
 //! transaction writes.
@@ -15,7 +15,7 @@ use crate::{
     error::StoreError,
     events::{self, usage},
     idempotency::{self, Use},
-    lanes::Candidate,
+    lanes::{Candidate, patterns},
     record::row,
     sinks::GLOBAL,
     sql::{Query, Row, Tx, values},
@@ -24,7 +24,7 @@ use crate::{
 /// An idempotency key of a user.
 pub type UserKey = (UserId, String);
 
-/// The lanes that may receive the events of some users, and the counters of these users.
+/// The lanes that may receive some events, and the counters of the owners of these events.
 #[derive(Debug, Default)]
 pub struct DispatchState {
     /// In the order of the ids of the lanes.
@@ -61,18 +61,25 @@ pub struct LaneChange {
     pub refill_from: Option<u64>,
 }
 
-/// Reads the data that dispatch needs for events of `owners`, in one round trip. Global lanes are
-/// included.
+/// Reads the data that dispatch needs for events of these owners and types, in one round trip. Global
+/// lanes are included.
 pub fn read(
     tx: &mut Tx<'_>,
-    owners: &[UserId],
+    events: &[(UserId, &str)],
     keys: &[UserKey],
     now: Timestamp,
 ) -> Result<DispatchState, StoreError> {
-    let owner_keys: Vec<_> = owners.iter().map(UserId::to_string).collect();
+    let events = match events {
+        // The other counters are read all the same.
+        [] => &[(UserId::NIL, "")],
+        events => events,
+    };
+    let mut owners: Vec<_> = events.iter().map(|(owner, _)| *owner).collect();
+    owners.sort_unstable();
+    owners.dedup();
     let mut queries = vec![
-        select_lanes(&owner_keys),
-        select_bytes(&owner_keys),
+        select_lanes(events),
+        select_bytes(&owners),
         Query {
             sql: format!("SELECT {}", events::NEWEST),
             values: Vec::new(),
@@ -105,27 +112,29 @@ fn read_all<T: crate::sql::FromRow>(rows: &[Row]) -> Result<Vec<T>, StoreError> 
     rows.iter().map(T::read).collect()
 }
 
-/// The active lanes, and inactive lanes with `holds`.
-fn select_lanes(owner_keys: &[String]) -> Query {
-    let mut conditions = Conditions::default();
-    let mut visible = owner_keys.to_vec();
-    visible.push(GLOBAL.to_owned());
-    conditions.add_in_padded("owner_key", &visible);
-    Query {
-        sql: format!(
-            "SELECT id, owner_key, sink_id, method, patterns, active, holds, tail, depth, dropping,
-                    CASE WHEN filter IS NULL THEN 0 ELSE 1 END AS has_filter,
-                    CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind
-             FROM lanes WHERE {} AND (active = 1 OR holds = 1) ORDER BY id",
-            conditions.sql
-        ),
-        values: conditions.values,
-    }
+/// The active lanes, and inactive lanes with `holds`, that one of the events may match.
+fn select_lanes(events: &[(UserId, &str)]) -> Query {
+    let mut wanted: Vec<_> = events
+        .iter()
+        .flat_map(|(owner, event_type)| {
+            let owned = (owner.to_string(), (*event_type).to_owned());
+            [owned, (GLOBAL.to_owned(), (*event_type).to_owned())]
+        })
+        .collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    patterns::select(
+        &wanted,
+        "id, owner_key, sink_id, method, patterns, active, holds, tail, depth, dropping,
+            CASE WHEN filter IS NULL THEN 0 ELSE 1 END AS has_filter,
+            CASE WHEN refill_from IS NULL THEN 0 ELSE 1 END AS is_behind",
+        "(active = 1 OR holds = 1)",
+    )
 }
 
-fn select_bytes(owner_keys: &[String]) -> Query {
+fn select_bytes(owners: &[UserId]) -> Query {
     let mut conditions = Conditions::default();
-    conditions.add_in_padded("owner_key", owner_keys);
+    conditions.add_in_padded("owner_key", owners);
     Query {
         sql: format!(
             "SELECT owner_key, bytes FROM event_usage WHERE {}",

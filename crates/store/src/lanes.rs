@@ -4,12 +4,14 @@
 //! that one server at a time works on a lane. [`refill`] queues stored events in lanes that have
 //! fallen behind. [`turn`] reads and writes a lane for the worker that delivers from it.
 //! [`declarations`] creates and removes the lanes of methods. [`feeds`] stores requests to send
-//! past events again. [`removal`] removes lanes with their deliveries.
+//! past events again. [`removal`] removes lanes with their deliveries. [`patterns`] finds the lanes that
+//! an event may match.
 
 mod declarations;
 mod due;
 mod feeds;
 mod lease;
+pub(crate) mod patterns;
 mod queue;
 mod refill;
 mod removal;
@@ -20,10 +22,11 @@ use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, SinkId, Timestamp, UserId, delivery_policy::Overflow, lane::LaneActivity};
 use svc_protocol::api::SinkType;
 
+pub(crate) use self::{declarations::follow_link, shift::shift_times};
 pub use self::{
     declarations::{
-        DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares,
-        list_declaring_spaces, withdraw_space,
+        DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares, find_declared,
+        list_declaring_spaces, totals_of, withdraw_space,
     },
     due::{Claim, Claimed, DueOwner, claim, correct_kinds, first_due, list_due_owners},
     feeds::{
@@ -31,6 +34,7 @@ pub use self::{
         move_feed,
     },
     lease::{DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, make_due, release_all},
+    patterns::finds,
     queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again},
     refill::{
         RefillLane, append, count_filter_errors, find_ready, find_refill, list_ready_owners,
@@ -253,7 +257,8 @@ pub(super) fn insert_for_sink(
                 SinkType::Webhook | SinkType::JsonRpc => DeliveryKind::Webhook,
             }
         ],
-    )
+    )?;
+    patterns::replace(tx, id, &sink.owner_key, &sink.patterns)
 }
 
 /// Writes patterns, activity and policy of a sink to its lane.
@@ -268,9 +273,9 @@ pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), St
         is_global: sink.is_global(),
         acts_for_owner: sink.kind == SinkType::Script,
     };
-    tx.execute(
+    let lane: Option<LaneId> = tx.find(
         "UPDATE lanes SET patterns = ?2, active = ?3, holds = ?4, filter = ?5, keyed = ?6
-         WHERE sink_id = ?1",
+         WHERE sink_id = ?1 RETURNING id",
         values![
             sink.id,
             &sink.patterns,
@@ -279,5 +284,8 @@ pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), St
             &sink.policy.filter,
             sink.is_keyed()
         ],
-    )
+    )?;
+    lane.map_or(Ok(()), |lane| {
+        patterns::replace(tx, lane, &sink.owner_key, &sink.patterns)
+    })
 }

@@ -8,7 +8,7 @@
 //! records only the number of the first event to check.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -86,8 +86,9 @@ fn emit_except(
     event: &Event,
     except: Option<LaneId>,
 ) -> Result<DispatchResult, StoreError> {
-    let state = dispatch::read(tx, &[event.owner_id], &[], event.ts)?;
-    let mut dispatch = Dispatch::new(state, [event.owner_id]);
+    let read = (event.owner_id, &*event.r#type);
+    let state = dispatch::read(tx, &[read], &[], event.ts)?;
+    let mut dispatch = Dispatch::new(state, &[read]);
     let result = dispatch.emit(tx, event, except)?;
     dispatch.finish(tx)?;
     Ok(result)
@@ -110,13 +111,15 @@ pub(super) fn is_about(
     Ok(data["sink_id"] == json!(sink))
 }
 
-/// Events that one transaction writes together. The lanes of each owner are read once. Dispatch
-/// chooses among them in memory, and [`finish`](Self::finish) writes their counters once.
+/// Events that one transaction writes together. The lanes that may match an event are read once.
+/// Dispatch chooses among them in memory, and [`finish`](Self::finish) writes their counters once.
 pub(super) struct Dispatch {
     /// Lanes, grouped by their owner's id or by `global`.
-    lanes: HashMap<String, Vec<LaneInDispatch>>,
+    lanes: HashMap<String, BTreeMap<LaneId, LaneInDispatch>>,
+    /// The owners and the types of events whose lanes were read.
+    read: HashSet<(UserId, String)>,
     newest: u64,
-    /// Bytes of the stored events of each owner whose lanes were read.
+    /// Bytes of the stored events of each of these owners.
     bytes: HashMap<UserId, u64>,
     /// The part of these bytes that new events added.
     added: BTreeMap<UserId, u64>,
@@ -127,31 +130,87 @@ struct LaneInDispatch {
     change: LaneChange,
 }
 
+/// What a lane does with an event that matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    Queue,
+    /// The lane still has to check earlier events and will check this event after them. If the
+    /// event were queued now, it would overtake them.
+    StayBehind,
+    /// The lane will check the stored events from this one on.
+    FallBehind,
+    Drop,
+}
+
+/// The work that an event causes in its transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct DispatchCost {
+    /// Number of lanes that are read for the event.
+    pub(super) lanes: usize,
+    /// Number of lanes that drop it.
+    pub(super) dropped: usize,
+}
+
 impl Dispatch {
-    /// `state` is the result of [`dispatch::read`] for these owners.
-    pub(super) fn new(state: DispatchState, owners: impl IntoIterator<Item = UserId>) -> Self {
-        let bytes = owners.into_iter().map(|owner| {
-            let stored = state.bytes.get(&owner).copied();
-            (owner, stored.unwrap_or_default())
-        });
+    /// `state` is the result of [`dispatch::read`] for events of these owners and types.
+    pub(super) fn new(state: DispatchState, events: &[(UserId, &str)]) -> Self {
         let mut dispatch = Self {
             lanes: HashMap::new(),
+            read: HashSet::new(),
             newest: state.newest,
-            bytes: bytes.collect(),
+            bytes: HashMap::new(),
             added: BTreeMap::new(),
         };
-        dispatch.add_lanes(state.lanes);
+        dispatch.add(state, events);
         dispatch
     }
 
-    fn add_lanes(&mut self, lanes: Vec<DispatchLane>) {
-        for lane in lanes {
+    /// Adds lanes and counters. Those that are known already are newer in memory.
+    fn add(&mut self, state: DispatchState, events: &[(UserId, &str)]) {
+        for lane in state.lanes {
             let owned = self.lanes.entry(lane.owner_key.clone()).or_default();
-            owned.push(LaneInDispatch {
+            let lane_id = lane.candidate.lane;
+            owned.entry(lane_id).or_insert_with(|| LaneInDispatch {
                 lane,
                 change: LaneChange::default(),
             });
         }
+        for &(owner, event_type) in events {
+            let stored = state.bytes.get(&owner).copied();
+            let bytes = self.bytes.entry(owner);
+            bytes.or_insert_with(|| stored.unwrap_or_default());
+            self.read.insert((owner, event_type.to_owned()));
+        }
+    }
+
+    /// Reads the lanes that an event may match, unless they were read before.
+    pub(super) fn read_lanes_for(
+        &mut self,
+        tx: &mut Tx<'_>,
+        event: &Event,
+    ) -> Result<(), StoreError> {
+        let key = (event.owner_id, event.r#type.clone());
+        if self.read.contains(&key) {
+            return Ok(());
+        }
+        let read = (key.0, &*key.1);
+        let state = dispatch::read(tx, &[read], &[], Timestamp(0))?;
+        self.add(state, &[read]);
+        Ok(())
+    }
+
+    /// The cost of an event whose lanes were read. Writes nothing.
+    pub(super) fn cost_of(&self, event: &Event) -> DispatchCost {
+        let mut cost = DispatchCost::default();
+        for owner in [&*event.owner_id.to_string(), GLOBAL] {
+            for lane in self.lanes.get(owner).into_iter().flat_map(BTreeMap::values) {
+                let patterns = &lane.lane.candidate.patterns;
+                cost.lanes += usize::from(lanes::finds(patterns, &event.r#type));
+                let drops = lane.matches(event) && lane.decide() == Decision::Drop;
+                cost.dropped += usize::from(drops);
+            }
+        }
+        cost
     }
 
     /// Bytes of the owner's stored events, this event included.
@@ -167,6 +226,7 @@ impl Dispatch {
         event: &Event,
         except: Option<LaneId>,
     ) -> Result<DispatchResult, StoreError> {
+        self.read_lanes_for(tx, event)?;
         self.newest += 1;
         dispatch::insert_event(tx, event, self.newest)?;
         let mut result = DispatchResult {
@@ -177,7 +237,8 @@ impl Dispatch {
         *self.added.entry(event.owner_id).or_default() += usage::size_of(event);
         let mut began_dropping = Vec::new();
         for owner in [event.owner_id.to_string(), GLOBAL.to_owned()] {
-            for lane in self.lanes.get_mut(&owner).into_iter().flatten() {
+            let lanes = self.lanes.get_mut(&owner).into_iter();
+            for lane in lanes.flat_map(BTreeMap::values_mut) {
                 if Some(lane.lane.candidate.lane) == except || !lane.matches(event) {
                     continue;
                 }
@@ -191,7 +252,6 @@ impl Dispatch {
         for candidate in began_dropping {
             let (lane, receiver) = (candidate.lane, candidate.receiver);
             if let Some(about) = dropping_event(tx, &receiver, DroppedEvent::of(event))? {
-                self.read_lanes_of(tx, about.owner_id)?;
                 let raised = self.emit(tx, &about, Some(lane))?.raised;
                 result.raised.push(Arc::new(about));
                 result.raised.extend(raised);
@@ -200,26 +260,12 @@ impl Dispatch {
         Ok(result)
     }
 
-    /// Adds the lanes of an owner whose lanes were not read yet.
-    fn read_lanes_of(&mut self, tx: &mut Tx<'_>, owner: UserId) -> Result<(), StoreError> {
-        if self.bytes.contains_key(&owner) {
-            return Ok(());
-        }
-        let mut state = dispatch::read(tx, &[owner], &[], Timestamp(0))?;
-        let stored = state.bytes.get(&owner).copied();
-        self.bytes.insert(owner, stored.unwrap_or_default());
-        // The global lanes were read before, and their counters in memory are newer.
-        state.lanes.retain(|lane| lane.owner_key != GLOBAL);
-        self.add_lanes(state.lanes);
-        Ok(())
-    }
-
     /// Writes the counters of the lanes and of the stored events.
     pub(super) fn finish(self, tx: &mut Tx<'_>) -> Result<(), StoreError> {
         if self.added.is_empty() {
             return Ok(());
         }
-        for changed in self.lanes.values().flatten() {
+        for changed in self.lanes.values().flat_map(BTreeMap::values) {
             dispatch::change_lane(tx, changed.lane.candidate.lane, &changed.change)?;
         }
         dispatch::finish(tx, self.newest, self.added)
@@ -236,6 +282,19 @@ impl LaneInDispatch {
         self.lane.dropping
     }
 
+    fn decide(&self) -> Decision {
+        let (lane, candidate) = (&self.lane, &self.lane.candidate);
+        if candidate.is_behind {
+            Decision::StayBehind
+        } else if candidate.active && !candidate.has_filter && lane.depth < QUEUE_CAPACITY {
+            Decision::Queue
+        } else if candidate.holds || candidate.has_filter {
+            Decision::FallBehind
+        } else {
+            Decision::Drop
+        }
+    }
+
     /// Queues an event that matches the patterns, lets the lane check it later, or drops it.
     fn dispatch(
         &mut self,
@@ -244,29 +303,31 @@ impl LaneInDispatch {
         seq: u64,
         result: &mut DispatchResult,
     ) -> Result<(), StoreError> {
+        let decision = self.decide();
         let Self { lane, change } = self;
         let candidate = &mut lane.candidate;
-        if candidate.is_behind {
-            // The lane still has to check earlier events and will check this event after them. If the
-            // event were queued now, it would overtake them.
-            result.held += 1;
-        } else if candidate.active && !candidate.has_filter && lane.depth < QUEUE_CAPACITY {
-            lane.tail += 1;
-            lane.depth += 1;
-            change.queued += 1;
-            let delivery = (candidate.lane, lane.tail);
-            dispatch::insert_delivery(tx, delivery, (event.id, &event.r#type), event.ts)?;
-            result.queued += 1;
-        } else if candidate.holds || candidate.has_filter {
-            candidate.is_behind = true;
-            change.refill_from = Some(seq);
-            result.held += 1;
-        } else {
-            lane.dropping = true;
-            change.dropped += 1;
-            let receiver = (&*lane.owner_key, &candidate.receiver);
-            report_drop(tx, receiver, DroppedEvent::of(event))?;
-            result.dropped += 1;
+        match decision {
+            Decision::StayBehind => result.held += 1,
+            Decision::Queue => {
+                lane.tail += 1;
+                lane.depth += 1;
+                change.queued += 1;
+                let delivery = (candidate.lane, lane.tail);
+                dispatch::insert_delivery(tx, delivery, (event.id, &event.r#type), event.ts)?;
+                result.queued += 1;
+            }
+            Decision::FallBehind => {
+                candidate.is_behind = true;
+                change.refill_from = Some(seq);
+                result.held += 1;
+            }
+            Decision::Drop => {
+                lane.dropping = true;
+                change.dropped += 1;
+                let receiver = (&*lane.owner_key, &candidate.receiver);
+                report_drop(tx, receiver, DroppedEvent::of(event))?;
+                result.dropped += 1;
+            }
         }
         Ok(())
     }

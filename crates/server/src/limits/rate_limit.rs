@@ -157,16 +157,24 @@ impl RateLimit {
     }
 
     /// Takes more tokens from the user's bucket, for a cost that becomes known after the request.
-    /// The level may become negative.
-    pub fn charge(&self, user: UserId, more: usize, now: Instant) {
+    /// The level may become negative. Takes none if the level is negative already: so requests that
+    /// arrived together cannot each exceed the level.
+    pub fn charge(&self, user: UserId, more: usize, now: Instant) -> Result<(), OverLimit> {
         let mut buckets = self.buckets.lock();
         let capacity = buckets.capacity;
-        if let Some(bucket) = buckets.users.get_mut(&user) {
-            bucket.fill(capacity, now);
-            bucket.tokens -= more as f64;
-            bucket.taken += more as u64;
-            bucket.requested += more as u64;
+        let Some(bucket) = buckets.users.get_mut(&user) else {
+            return Ok(());
+        };
+        bucket.fill(capacity, now);
+        bucket.requested += more as u64;
+        if bucket.tokens < 0.0 {
+            return Err(OverLimit {
+                retry_after: Duration::from_secs_f64(-bucket.tokens / bucket.rate),
+            });
         }
+        bucket.tokens -= more as f64;
+        bucket.taken += more as u64;
+        Ok(())
     }
 
     /// The use of the busiest users. `elapsed` is the time since the last report, `servers` the

@@ -214,7 +214,8 @@ impl Links {
             return Ok(Vec::new());
         }
         self.publisher.check_conflicts(&checked)?;
-        let lanes = self.declare(live, checked.subscriptions()).await?;
+        let quotas = Some(checked.quotas());
+        let lanes = self.declare(live, checked.subscriptions(), quotas).await?;
         // The answer is queued before any caller can pick the new providers, so the acceptance
         // reaches the agent before any call of the new registration.
         let (generation, replaces) = (checked.generation(), checked.replaces());
@@ -243,7 +244,7 @@ impl Links {
             Err(refused) => {
                 // Another space registered a conflicting method during the write: the old
                 // registration stays.
-                self.declare(live, self.registry.subscriptions_of(live.id))
+                self.declare(live, self.registry.subscriptions_of(live.id), None)
                     .await?;
                 Err(refused)
             }
@@ -267,7 +268,7 @@ impl Links {
             // the remaining methods there.
             if !live.is_side()
                 && let Err(error) = self
-                    .declare(&live, self.registry.subscriptions_of(space))
+                    .declare(&live, self.registry.subscriptions_of(space), None)
                     .await
             {
                 warn!(owner.id = %live.owner, space.id = %space, "cannot remove the subscriptions of a space: {error}");
@@ -284,7 +285,7 @@ impl Links {
 
     async fn unregister(&self, live: &Arc<LiveSpace>) {
         let had_registration = self.has_registration(live);
-        if let Err(error) = self.declare(live, Vec::new()).await {
+        if let Err(error) = self.declare(live, Vec::new(), None).await {
             warn!(owner.id = %live.owner, space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
         }
         let methods = self.registry.withdraw(live.id);

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use svc_core::{
     CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, ServerId, SpaceId, UserId,
     registration::{Registration, Warning},
-    subscription::Subscription,
+    subscription::{Subscription, SubscriptionsExceeded},
 };
 use svc_link::{AcceptedRegistration, Register};
 use svc_protocol::problem::Problem;
@@ -69,6 +69,8 @@ pub enum RegistrationRejected {
     UnknownGroup { method: String, group: String },
     #[error(transparent)]
     Conflict(#[from] Conflict),
+    #[error(transparent)]
+    Subscriptions(#[from] SubscriptionsExceeded),
     #[error("cannot store the subscriptions: {0}")]
     Store(#[from] StoreError),
     #[error("cannot check the registration: {0}")]
@@ -103,7 +105,8 @@ impl RegistrationRejected {
             Self::Ticket => (403, "ticket_invalid"),
             Self::Outdated => (409, "registration_outdated"),
             Self::Conflict(Conflict::Quota(exceeded)) => return Problem::quota_exceeded(exceeded),
-            Self::Conflict(Conflict::DefinitionBytes { limit, .. }) => {
+            Self::Conflict(Conflict::DefinitionBytes { limit, .. })
+            | Self::Subscriptions(SubscriptionsExceeded { limit, .. }) => {
                 return Problem::new(409, QuotaExceeded::CODE, "Conflict", detail)
                     .with_limit(*limit, Quota::Methods.setting());
             }
@@ -146,6 +149,10 @@ impl CheckedPublication {
 
     pub fn digest(&self) -> &RegistrationDigest {
         &self.digest
+    }
+
+    pub fn quotas(&self) -> Quotas {
+        self.publication.quotas
     }
 
     pub fn generation(&self) -> u32 {

@@ -12,7 +12,7 @@ use svc_core::{EventId, LaneId, Timestamp, UserId, pattern::Pattern};
 use super::{first_id_at, usage};
 use crate::{
     error::StoreError,
-    lanes::Receiver,
+    lanes::{Receiver, patterns},
     record::row,
     sinks::{GLOBAL, owner_key},
     sql::{Tx, values},
@@ -22,6 +22,14 @@ use crate::{
 pub(super) const RETURNED: &str =
     "COALESCE(charged_to, owner_id) AS charged_to, owner_id, id, type,
     COALESCE(seq, 0) AS seq, octet_length(data) AS data_bytes";
+
+/// Events, and whether a waiting delivery or a lane needs them.
+const NEEDED: &str = "SELECT e.id AS id, CASE WHEN EXISTS (SELECT 1 FROM deliveries d
+            WHERE d.event_id = e.id AND d.state = 'pending')
+        OR (e.id >= ?3 AND EXISTS (SELECT 1 FROM lanes l WHERE l.refilling = 1
+            AND l.owner_key IN (e.owner_id, 'global') AND l.refill_from <= e.seq))
+        THEN 1 ELSE 0 END AS needed
+     FROM events e WHERE e.id > ?1 AND e.id < ?2 ORDER BY e.id LIMIT ?4";
 
 /// An event that was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,15 +69,15 @@ pub struct LostEvents {
 }
 
 impl LostEvents {
-    /// Adds losses to a list with at most one entry for each lane.
+    /// Adds losses to a list with at most one entry for each lane, in the order of their ids.
     pub fn merge(all: &mut Vec<Self>, more: Vec<Self>) {
         for lost in more {
-            match all.iter_mut().find(|known| known.lane == lost.lane) {
-                Some(known) => {
-                    known.events += lost.events;
-                    known.last = lost.last;
+            match all.binary_search_by_key(&lost.lane, |known| known.lane) {
+                Ok(index) => {
+                    all[index].events += lost.events;
+                    all[index].last = lost.last;
                 }
-                None => all.push(lost),
+                Err(index) => all.insert(index, lost),
             }
         }
     }
@@ -94,12 +102,7 @@ pub fn prune(
     limit: u32,
 ) -> Result<Pruned, StoreError> {
     let rows = tx.query(
-        "SELECT e.id AS id, CASE WHEN EXISTS (SELECT 1 FROM deliveries d
-                 WHERE d.event_id = e.id AND d.state = 'pending')
-             OR (e.id >= ?3 AND EXISTS (SELECT 1 FROM lanes l WHERE l.refilling = 1
-                 AND l.owner_key IN (e.owner_id, 'global') AND l.refill_from <= e.seq))
-             THEN 1 ELSE 0 END AS needed
-         FROM events e WHERE e.id > ?1 AND e.id < ?2 ORDER BY e.id LIMIT ?4",
+        NEEDED,
         values![after, first_id_at(before), first_id_at(held_since), limit],
     )?;
     let mut unneeded = Vec::new();
@@ -138,23 +141,29 @@ pub(super) fn settle(
         return Ok(Vec::new());
     }
     usage::subtract(tx, removed)?;
-    let mut owner_keys: BTreeSet<_> = removed
+    list_lost(tx, removed)
+}
+
+/// The removed events that lanes had not checked, in the order of the ids of the lanes.
+fn list_lost(tx: &mut Tx<'_>, removed: &[RemovedEvent]) -> Result<Vec<LostEvents>, StoreError> {
+    let wanted: BTreeSet<_> = removed
         .iter()
-        .map(|event| owner_key(event.owner_id))
+        .flat_map(|event| {
+            let keys = [owner_key(event.owner_id), GLOBAL.to_owned()];
+            keys.map(|key| (key, event.r#type.clone()))
+        })
         .collect();
-    owner_keys.insert(GLOBAL.to_owned());
-    let mut lost = Vec::new();
-    for owner_key in owner_keys {
-        // Reads only the lanes that may receive these events, so that the lanes of other users cost
-        // nothing.
-        let held: Vec<HeldLane> = tx.list(
-            "SELECT id, owner_key, sink_id, method, patterns, refill_from FROM lanes
-             WHERE owner_key = ?1 AND refilling = 1 AND refill_from IS NOT NULL ORDER BY id",
-            values![owner_key],
-        )?;
-        lost.extend(held.iter().filter_map(|lane| lane.losses(removed)));
-    }
-    Ok(lost)
+    // Reads only the lanes that may receive these events, so that other lanes cost nothing.
+    let query = patterns::select(
+        &Vec::from_iter(wanted),
+        "id, owner_key, sink_id, method, patterns, refill_from",
+        "refilling = 1 AND refill_from IS NOT NULL",
+    );
+    let held: Vec<HeldLane> = tx.list(&query.sql, &query.values)?;
+    Ok(held
+        .iter()
+        .filter_map(|lane| lane.losses(removed))
+        .collect())
 }
 
 impl HeldLane {
@@ -181,3 +190,6 @@ impl HeldLane {
                 .any(|pattern| pattern.matches(&event.r#type))
     }
 }
+
+#[cfg(test)]
+mod tests;

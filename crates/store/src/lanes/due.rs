@@ -1,13 +1,16 @@
 //! Due lanes: lists owners with due lanes, and claims the lanes of one owner.
 //!
 //! The statements of [`first_due`] and [`claim`] are for one owner and one kind. They read the
-//! index `lanes_due_by_owner` from the owner's first due lane, so their cost does not depend on the
-//! number of lanes of any owner. Lanes of methods are an exception: a statement may have to skip
-//! lanes of the same owner whose spaces are not linked to this server.
+//! index `lanes_due_by_owner` from the owner's first due lane, or `lanes_due_by_server` from the
+//! first due lane of a method whose spaces are linked to this server. So their cost does not depend
+//! on the number of lanes of any owner. An exception are methods whose spaces are linked to several
+//! servers: a statement may have to skip those that this server is not among.
+
+use std::collections::BTreeMap;
 
 use svc_core::{ServerId, Timestamp};
 
-use super::{DeliveryKind, LaneLease};
+use super::{DeliveryKind, LaneLease, declarations::SEVERAL};
 use crate::{
     error::StoreError,
     sql::{FromRow, Query, Row, Tx, values},
@@ -26,47 +29,58 @@ const FREE: &str = "lease_until = 0";
 /// Lanes whose lease has expired. `?2` is the current time.
 const EXPIRED: &str = "lease_until > 0 AND lease_until <= ?2";
 
-/// The condition for lanes of a kind that this server (`?1`) may claim. The server may claim the
-/// lane of a method only if a space that declares the method is linked to this server.
-fn claim_condition(kind: DeliveryKind) -> &'static str {
+/// Conditions for lanes of a kind that this server (`?1`) may claim, one for each part of an index.
+/// The server may claim the lane of a method only if a space that declares the method is linked to
+/// this server. Each condition uses `?1` and `?3`, because PostgreSQL requires that every parameter
+/// is used.
+fn claimable(kind: DeliveryKind) -> Vec<String> {
+    let lanes = "waiting = 1 AND active = 1";
     match kind {
-        // Always true: PostgreSQL requires that every parameter is used.
-        DeliveryKind::Webhook | DeliveryKind::Script => " AND ?1 <> ''",
-        DeliveryKind::Method => {
-            " AND EXISTS (SELECT 1 FROM lane_declarations d JOIN spaces s ON s.id = d.space_id
-                 WHERE d.lane_id = lanes.id AND s.node_id = ?1)"
+        DeliveryKind::Webhook | DeliveryKind::Script => {
+            vec![format!("{lanes} AND delivery_kind = ?3 AND ?1 <> ''")]
         }
+        DeliveryKind::Method => vec![
+            format!("{lanes} AND ?3 = 'method' AND server_id = ?1"),
+            format!(
+                "{lanes} AND ?3 = 'method' AND server_id = '{SEVERAL}'
+                 AND EXISTS (SELECT 1 FROM lane_declarations d
+                     WHERE d.lane_id = lanes.id AND d.server_id = ?1)"
+            ),
+        ],
     }
 }
 
-/// Selects the time at which the first lane of an owner is due. Reads one lane from each of the two
-/// ranges of the index: free lanes, and lanes whose lease has expired.
-fn first_due_of_owner(kind: DeliveryKind, owner: &str) -> String {
-    let first = |held: &str, order: &str| {
-        format!(
-            "SELECT next_at FROM (SELECT next_at FROM lanes WHERE waiting = 1 AND active = 1
-                 AND delivery_kind = ?3 AND owner_key = {owner} AND {held}{}
-                 ORDER BY {order} LIMIT 1) AS first",
-            claim_condition(kind)
-        )
-    };
-    format!(
-        "SELECT MIN(next_at) FROM ({} UNION ALL {}) AS firsts",
-        first(FREE, "next_at"),
-        first(EXPIRED, "lease_until")
-    )
+/// The ranges of an index with the lanes of one owner: free lanes, and lanes whose lease has expired.
+/// Each is a condition and an order.
+fn ranges(lanes: &str, owner: &str) -> [(String, &'static str); 2] {
+    [(FREE, "next_at"), (EXPIRED, "lease_until")]
+        .map(|(held, order)| (format!("{lanes} AND owner_key = {owner} AND {held}"), order))
 }
 
-fn owners_sql(kind: DeliveryKind) -> String {
-    let waiting = "lanes WHERE waiting = 1 AND active = 1 AND delivery_kind = ?3";
+/// Selects the time at which the first of these lanes of an owner is due. Reads one lane from each
+/// range.
+fn first_due_of_owner(claimable: &[String], owner: &str) -> String {
+    let ranges = claimable.iter().flat_map(|lanes| ranges(lanes, owner));
+    let firsts = ranges.map(|(lanes, order)| {
+        format!(
+            "SELECT next_at FROM (SELECT next_at FROM lanes WHERE {lanes}
+                 ORDER BY {order} LIMIT 1) AS first"
+        )
+    });
+    let firsts = Vec::from_iter(firsts).join(" UNION ALL ");
+    format!("SELECT MIN(next_at) FROM ({firsts}) AS firsts")
+}
+
+fn owners_sql(claimable: &str) -> String {
     format!(
         "WITH RECURSIVE owners (owner_key) AS (
-             SELECT MIN(owner_key) FROM {waiting}
+             SELECT MIN(owner_key) FROM lanes WHERE {claimable}
              UNION ALL
-             SELECT (SELECT MIN(owner_key) FROM {waiting} AND lanes.owner_key > owners.owner_key)
+             SELECT (SELECT MIN(owner_key) FROM lanes
+                 WHERE {claimable} AND lanes.owner_key > owners.owner_key)
              FROM owners WHERE owners.owner_key IS NOT NULL)
          SELECT owner_key, ({}) AS at FROM owners WHERE owner_key IS NOT NULL",
-        first_due_of_owner(kind, "owners.owner_key")
+        first_due_of_owner(&[claimable.to_owned()], "owners.owner_key")
     )
 }
 
@@ -77,26 +91,41 @@ pub fn list_due_owners(
     server: ServerId,
     now: Timestamp,
 ) -> Result<Vec<DueOwner>, StoreError> {
-    let queries = DeliveryKind::ALL.map(|kind| Query {
-        sql: owners_sql(kind),
-        values: values![server, now, kind].to_vec(),
-    });
-    let mut owners = Vec::new();
-    for (kind, rows) in DeliveryKind::ALL.into_iter().zip(tx.query_all(&queries)?) {
-        for row in &rows {
-            let (owner_key, at) = <(String, Option<Timestamp>)>::read(row)?;
-            owners.extend(at.map(|at| DueOwner {
-                kind,
-                owner_key,
-                at,
-            }));
+    let (mut kinds, mut queries) = (Vec::new(), Vec::new());
+    for kind in DeliveryKind::ALL {
+        for lanes in claimable(kind) {
+            kinds.push(kind);
+            queries.push(Query {
+                sql: owners_sql(&lanes),
+                values: values![server, now, kind].to_vec(),
+            });
         }
     }
-    Ok(owners)
+    let mut first = BTreeMap::new();
+    for (kind, rows) in kinds.into_iter().zip(tx.query_all(&queries)?) {
+        for row in &rows {
+            let (owner_key, at) = <(String, Option<Timestamp>)>::read(row)?;
+            if let Some(at) = at {
+                let (_, first) = first.entry((kind.index(), owner_key)).or_insert((kind, at));
+                *first = at.min(*first);
+            }
+        }
+    }
+    let owners = first.into_iter();
+    Ok(owners
+        .map(|((_, owner_key), (kind, at))| DueOwner {
+            kind,
+            owner_key,
+            at,
+        })
+        .collect())
 }
 
 fn first_due_sql(kind: DeliveryKind) -> String {
-    format!("SELECT ({}) AS at", first_due_of_owner(kind, "?4"))
+    format!(
+        "SELECT ({}) AS at",
+        first_due_of_owner(&claimable(kind), "?4")
+    )
 }
 
 /// A claim of due lanes of one owner and one kind.
@@ -144,19 +173,20 @@ fn read_first_due(rows: &[Row]) -> Result<Option<Timestamp>, StoreError> {
 }
 
 fn claim_sql(kind: DeliveryKind) -> String {
-    let due = |held: &str, order: &str| {
+    let claimable = claimable(kind);
+    let ranges = claimable.iter().flat_map(|lanes| ranges(lanes, "?4"));
+    let due = ranges.map(|(lanes, order)| {
         format!(
-            "SELECT id FROM (SELECT id FROM lanes WHERE waiting = 1 AND active = 1
-                 AND delivery_kind = ?3 AND owner_key = ?4 AND {held} AND next_at <= ?2{}
-                 ORDER BY {order} LIMIT ?6) AS due",
-            claim_condition(kind)
+            "SELECT id, lease_until, next_at FROM (SELECT id, lease_until, next_at FROM lanes
+                 WHERE {lanes} AND next_at <= ?2 ORDER BY {order} LIMIT ?6) AS due"
         )
-    };
+    });
     format!(
         "UPDATE lanes SET lease_owner = ?1, lease_until = ?5, fence = fence + 1 WHERE id IN (
-             SELECT id FROM ({} UNION ALL {}) AS both_ranges LIMIT ?6) RETURNING id, fence",
-        due(EXPIRED, "lease_until"),
-        due(FREE, "next_at")
+             SELECT id FROM ({}) AS all_ranges
+             ORDER BY CASE WHEN lease_until > 0 THEN 0 ELSE 1 END, lease_until, next_at LIMIT ?6)
+         RETURNING id, fence",
+        Vec::from_iter(due).join(" UNION ALL ")
     )
 }
 

@@ -9,7 +9,7 @@
 
 use svc_core::{LaneId, UserId};
 
-use super::keep_drops;
+use super::{keep_drops, patterns};
 use crate::{
     deliveries::texts,
     error::StoreError,
@@ -21,11 +21,12 @@ const STEP_ROWS: u32 = 200;
 
 /// Detaches a lane from its owner, its receiver and the server that holds it.
 pub(crate) fn remove(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+    patterns::replace(tx, lane, "", &[])?;
     tx.send(
         "UPDATE lanes SET removed_from = owner_key, owner_key = 'removed', owner_id = ?2,
              sink_id = NULL, method = NULL, patterns = '[]', filter = NULL, active = 0, holds = 0,
              depth = 0, refill_from = NULL, feeds = 0, refilling = 0, lease_owner = NULL,
-             lease_until = 0
+             lease_until = 0, server_id = NULL
          WHERE id = ?1",
         values![lane, UserId::NIL],
     )

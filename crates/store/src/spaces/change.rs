@@ -10,6 +10,7 @@ use svc_core::{
 use crate::{
     agent_tokens,
     error::StoreError,
+    lanes,
     record::row,
     sql::{Tx, values},
     value::Value,
@@ -30,7 +31,7 @@ pub fn set_state(
     state: NewState,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
-    match state {
+    let changed = match state {
         NewState::Deployed { node_id } => tx.changes(
             "UPDATE spaces SET state = ?2, stop_reason = NULL, node_id = ?3, started_at = ?4,
                  health = ?5
@@ -43,7 +44,9 @@ pub fn set_state(
              WHERE id = ?1 AND state <> 'deleted'",
             values![id, State::Stopped, reason, at, Health::Unknown],
         ),
-    }
+    }?;
+    lanes::follow_link(tx, id)?;
+    Ok(changed)
 }
 
 /// Sets one column of a space. False if the space is deleted or does not exist.
@@ -62,7 +65,9 @@ pub fn set_stop_reason(
 }
 
 pub fn set_node(tx: &mut Tx<'_>, id: SpaceId, node: ServerId) -> Result<bool, StoreError> {
-    set(tx, id, "node_id", node.into())
+    let changed = set(tx, id, "node_id", node.into())?;
+    lanes::follow_link(tx, id)?;
+    Ok(changed)
 }
 
 /// Records which agent process is linked.
@@ -158,6 +163,7 @@ pub fn mark_deleted(tx: &mut Tx<'_>, id: SpaceId, at: Timestamp) -> Result<bool,
          WHERE id = ?1 AND state <> 'deleted'",
         values![id, State::Deleted, Health::Unknown, at],
     )?;
+    lanes::follow_link(tx, id)?;
     agent_tokens::delete_of_space(tx, id)?;
     Ok(changed)
 }

@@ -15,7 +15,7 @@ use crate::{
     dispatch,
     engines::{TestEngine, on_each_engine},
     events,
-    lanes::{self, DeclarationOutcome, Withdrawal},
+    lanes::{self, DeclarationOutcome, Receiver, Withdrawal},
     sql::values,
 };
 
@@ -68,7 +68,7 @@ impl Fixture {
         let id = event.id;
         let emit = move |tx: &mut Tx<'_>| {
             dispatch::store_event(tx, &event)?;
-            let state = dispatch::read(tx, &[event.owner_id], &[], event.ts)?;
+            let state = dispatch::read(tx, &[(event.owner_id, &event.r#type)], &[], event.ts)?;
             for candidate in state.lanes.into_iter().map(|lane| lane.candidate) {
                 let mut patterns = candidate.patterns.iter();
                 if patterns.any(|pattern| pattern.matches(&event.r#type)) {
@@ -111,6 +111,108 @@ async fn a_subscription_exists_as_long_as_some_space_declares_it(engine: &TestEn
     assert_eq!(fixture.depth("a").await, None);
     assert_eq!(removed.len(), 2);
     assert!(removed.iter().all(|removed| removed.queued == 1));
+}
+
+fn subscription(method: &str, patterns: &str, holds: bool) -> Subscription {
+    Subscription {
+        method: CanonicalName::parse(method).expect("valid"),
+        patterns: Pattern::parse_list(patterns).expect("valid"),
+        formatters: Vec::new(),
+        holds,
+    }
+}
+
+async fn an_event_finds_the_lanes_that_it_may_match(engine: &TestEngine) {
+    let fixture = Fixture::new(engine).await;
+    let (owner, space) = (fixture.owner, SpaceId(Uuid::now_v7()));
+    let many: Vec<_> = (10..30).map(|n| format!("custom.many{n}.*")).collect();
+    let lists = [
+        ("all", "*"),
+        ("app", "custom.app.*,custom.app"),
+        ("apple", "custom.apple*"),
+        ("exact", "custom.app.x"),
+        ("many", &*many.join(",").leak()),
+        ("space", "space.*"),
+    ];
+    let declare = move |lists: Vec<(&'static str, &'static str)>| {
+        move |tx: &mut Tx<'_>| {
+            let subscriptions = lists.iter();
+            let subscriptions: Vec<_> = subscriptions
+                .map(|(method, patterns)| subscription(method, patterns, false))
+                .collect();
+            lanes::declare(tx, owner, space, &subscriptions)
+        }
+    };
+    let found = async |owner: UserId, types: &'static [&'static str]| {
+        let reading = fixture.write(move |tx| {
+            let events: Vec<_> = types.iter().map(|one| (owner, *one)).collect();
+            let lanes = dispatch::read(tx, &events, &[], Timestamp(1))?
+                .lanes
+                .into_iter();
+            let mut methods: Vec<_> = lanes
+                .filter_map(|lane| match lane.candidate.receiver {
+                    Receiver::Method(method) => Some(method),
+                    Receiver::Sink(_) => None,
+                })
+                .collect();
+            methods.sort();
+            Ok(methods)
+        });
+        reading.await
+    };
+    fixture.write(declare(lists.to_vec())).await;
+    assert_eq!(found(owner, &["custom.app"]).await, ["all", "app"]);
+    assert_eq!(
+        found(owner, &["custom.app.x"]).await,
+        ["all", "app", "exact"]
+    );
+    assert_eq!(found(owner, &["custom.apples"]).await, ["all", "apple"]);
+    assert_eq!(found(owner, &["space"]).await, ["all"]);
+    assert_eq!(found(owner, &["custom.many29.x"]).await, ["all", "many"]);
+    let both = found(owner, &["space.started", "custom.apple"]).await;
+    assert_eq!(both, ["all", "apple", "space"]);
+    assert_eq!(
+        found(UserId(Uuid::now_v7()), &["space.started"]).await,
+        [""; 0]
+    );
+    // Changed and removed patterns are forgotten.
+    fixture.write(declare(vec![("app", "space.*")])).await;
+    assert_eq!(found(owner, &["custom.app.x"]).await, [""; 0]);
+    assert_eq!(found(owner, &["space.started"]).await, ["app"]);
+    let keys = fixture.write(|tx| tx.get::<i64>("SELECT COUNT(*) FROM lane_patterns", &[]));
+    assert_eq!(keys.await, 1);
+}
+
+async fn unchanged_declarations_are_found_and_write_nothing(engine: &TestEngine) {
+    let fixture = Fixture::new(engine).await;
+    let (owner, space) = (fixture.owner, SpaceId(Uuid::now_v7()));
+    let first = vec![
+        subscription("a", "x,y", true),
+        subscription("b", "z", false),
+    ];
+    let declared = first.clone();
+    let declaring = fixture.write(move |tx| lanes::declare(tx, owner, space, &declared));
+    let lanes = declaring.await.lanes;
+    let find = async |subscriptions: Vec<Subscription>| {
+        let reading = move |tx: &mut Tx<'_>| lanes::find_declared(tx, space, &subscriptions);
+        fixture.store.read(reading).await.expect("read")
+    };
+    assert_eq!(find(first.clone()).await, Some(lanes.clone()));
+    let others = [
+        vec![first[0].clone()],
+        vec![first[0].clone(), subscription("b", "z", true)],
+        vec![first[0].clone(), subscription("b", "z,x", false)],
+        vec![first[0].clone(), subscription("c", "z", false)],
+    ];
+    for other in others {
+        assert_eq!(find(other).await, None);
+    }
+    // A read may not write, so `declare` writes nothing.
+    let again = move |tx: &mut Tx<'_>| lanes::declare(tx, owner, space, &first);
+    let again = fixture.store.read(again).await.expect("only reads");
+    assert_eq!(again.lanes, lanes);
+    let totals = fixture.write(move |tx| lanes::totals_of(tx, owner)).await;
+    assert_eq!((totals.subscriptions, totals.bytes), (2, 4));
 }
 
 async fn events_are_listed_newest_first_by_owner_and_pattern(engine: &TestEngine) {
@@ -196,4 +298,6 @@ on_each_engine!(
     events_are_listed_newest_first_by_owner_and_pattern,
     deliveries_are_paged_by_their_number,
     a_replay_recovers_only_events_that_were_dropped_before_it,
+    an_event_finds_the_lanes_that_it_may_match,
+    unchanged_declarations_are_found_and_write_nothing,
 );

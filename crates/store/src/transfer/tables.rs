@@ -38,6 +38,7 @@ pub(super) const COPIED: &[&str] = &[
     "event_sinks",
     "lanes",
     "lane_declarations",
+    "lane_patterns",
     "lane_feeds",
     "deliveries",
     "attempts",
@@ -153,13 +154,19 @@ impl Table {
     }
 
     /// Columns that get another value in the target, unless they are null. In the target, no lane
-    /// is held, and spaces belong to `server`.
+    /// is held, and spaces and the lanes of their methods belong to `server`.
     pub(super) fn replaced(&self, server: Option<ServerId>) -> Vec<(usize, Value)> {
-        let values = match (self.name, server) {
-            ("lanes", _) => vec![("lease_owner", Value::Null), ("lease_until", Value::Int(0))],
-            ("spaces", Some(server)) => vec![("node_id", server.into())],
+        let mut values = match self.name {
+            "lanes" => vec![("lease_owner", Value::Null), ("lease_until", Value::Int(0))],
             _ => Vec::new(),
         };
+        match (self.name, server) {
+            ("spaces", Some(server)) => values.push(("node_id", server.into())),
+            ("lanes" | "lane_declarations", Some(server)) => {
+                values.push(("server_id", server.into()));
+            }
+            _ => {}
+        }
         values
             .into_iter()
             .filter_map(|(column, value)| Some((self.column_index(column)?, value)))

@@ -1,12 +1,14 @@
 //! The transaction of an emit. Emits that wait for the same commit are written together.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use data_encoding::HEXLOWER;
 use svc_clock::Clock;
-use svc_core::{
-    EventId, SourceId, Timestamp, UserId, event::Event, json_text::JsonText, quota::Quota,
-};
+use svc_core::{EventId, SourceId, Timestamp, event::Event, json_text::JsonText, quota::Quota};
 use svc_crypto::sha256;
 use svc_protocol::api::EmittedEvent;
 use svc_store::{
@@ -18,13 +20,14 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{EmitServiceError, KEY_MAX, StorageLimits, searches::Searches};
+use super::{EmitServiceError, KEY_MAX, StorageLimits, extra_cost, searches::Searches};
 use crate::{
     events::{
         audit::audit_lost,
         dispatch::{Dispatch, DispatchResult},
     },
     identity::{Caller, Directory},
+    limits::RateLimit,
 };
 
 /// How long an idempotency key is remembered.
@@ -93,6 +96,7 @@ pub(super) struct EmitCommand {
     pub(super) key: Option<IdempotencyKey>,
     pub(super) run: Option<ScheduledRun>,
     pub(super) storage: StorageLimits,
+    pub(super) limit: Arc<RateLimit>,
     pub(super) searches: Arc<Searches>,
 }
 
@@ -172,6 +176,13 @@ impl EmitCommand {
         }
     }
 
+    /// Takes the cost of the event from the rate limit of its owner, before anything is written. The
+    /// event is refused if events that arrived with it have exceeded the limit.
+    fn charge(&self, cost: usize) -> Result<(), EmitServiceError> {
+        let charged = self.limit.charge(self.event.owner_id, cost, Instant::now());
+        charged.map_err(EmitServiceError::OverLimit)
+    }
+
     fn user_key(&self) -> Option<UserKey> {
         let key = self.key.as_ref()?;
         Some((self.event.owner_id, key.text.clone()))
@@ -187,15 +198,17 @@ struct EmitGroup {
 
 impl EmitGroup {
     fn read(tx: &mut Tx<'_>, commands: &[&EmitCommand]) -> Result<Self, StoreError> {
-        let mut owners: Vec<UserId> = commands.iter().map(|one| one.event.owner_id).collect();
-        owners.sort_unstable();
-        owners.dedup();
+        // An event that will be refused reads no lanes.
+        let admitted = commands.iter().filter(|one| one.charge(0).is_ok());
+        let events: Vec<_> = admitted
+            .map(|one| (one.event.owner_id, &*one.event.r#type))
+            .collect();
         let keys: Vec<_> = commands.iter().filter_map(|one| one.user_key()).collect();
         let now = commands.iter().map(|one| one.event.ts).min();
-        let mut state = dispatch::read(tx, &owners, &keys, now.unwrap_or_default())?;
+        let mut state = dispatch::read(tx, &events, &keys, now.unwrap_or_default())?;
         Ok(Self {
             used: std::mem::take(&mut state.used),
-            dispatch: Dispatch::new(state, owners),
+            dispatch: Dispatch::new(state, &events),
         })
     }
 
@@ -209,6 +222,8 @@ impl EmitGroup {
         fits: impl FnOnce(u64) -> bool,
     ) -> Result<Option<EmitOutcome>, EmitServiceError> {
         command.check_caller()?;
+        command.charge(0)?;
+        self.dispatch.read_lanes_for(tx, &command.event)?;
         let key = command.key.as_ref().zip(command.user_key());
         if let Some((key, user_key)) = &key {
             let used = self.used.get(user_key);
@@ -223,6 +238,7 @@ impl EmitGroup {
         if !fits(self.dispatch.bytes_with(&command.event)) {
             return Ok(None);
         }
+        command.charge(extra_cost(self.dispatch.cost_of(&command.event)))?;
         if let Some(run) = &command.run
             && !schedules::advance(tx, &run.advance)?
         {

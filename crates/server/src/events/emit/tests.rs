@@ -315,15 +315,13 @@ async fn events_that_wait_for_a_global_sink_use_no_quota_of_the_emitter() {
     assert_eq!(fixture.stored().await.len(), 90);
 }
 
-#[tokio::test]
-async fn an_event_for_many_lanes_uses_more_of_the_rate_limit() {
-    // The first event uses the emits of about 50 seconds, so also a slow second emit is refused.
-    let fixture = Fixture::with(Some(1), StorageLimits::default());
+/// Subscribes this many methods of the fixture's user.
+async fn subscribe(fixture: &Fixture, methods: usize, patterns: fn(usize) -> String) {
     let owner = fixture.caller.user.id;
-    let subscriptions: Vec<_> = (0..300)
+    let subscriptions: Vec<_> = (0..methods)
         .map(|n| Subscription {
             method: svc_core::CanonicalName::parse(&format!("m{n}")).expect("valid"),
-            patterns: Pattern::parse_list("*").expect("valid"),
+            patterns: Pattern::parse_list(&patterns(n)).expect("valid"),
             formatters: Vec::new(),
             holds: false,
         })
@@ -333,10 +331,47 @@ async fn an_event_for_many_lanes_uses_more_of_the_rate_limit() {
         .store
         .write(move |tx| subscriptions::declare(tx, owner, space, &subscriptions));
     declaring.await.expect("committed");
+}
+
+fn all_events(_: usize) -> String {
+    "*".to_owned()
+}
+
+#[tokio::test]
+async fn an_event_for_many_lanes_uses_more_of_the_rate_limit() {
+    // The first event uses the emits of about 50 seconds, so also a slow second emit is refused.
+    let fixture = Fixture::with(Some(1), StorageLimits::default());
+    subscribe(&fixture, 300, all_events).await;
     fixture.emit("x", json!({}), None).await.expect("emitted");
     let refused = fixture.emit("x", json!({}), None).await;
     let Err(EmitServiceError::OverLimit(over)) = refused else {
         panic!("{refused:?}");
     };
     assert!(over.retry_after > Duration::from_secs(1), "{over:?}");
+}
+
+#[tokio::test]
+async fn of_events_for_many_lanes_that_arrive_together_only_the_first_is_written() {
+    // The first event uses the emits of more than 20 seconds. All events had a token before.
+    let fixture = Fixture::with(Some(10), StorageLimits::default());
+    subscribe(&fixture, 1_000, all_events).await;
+    let types: Vec<_> = (0..10).map(|n| format!("x{n}")).collect();
+    let emits = types
+        .iter()
+        .map(|event_type| fixture.emit(event_type, json!({}), None));
+    let results = futures_util::future::join_all(emits).await;
+    let refused = results
+        .iter()
+        .filter(|result| matches!(result, Err(EmitServiceError::OverLimit(_))));
+    assert_eq!(refused.count(), 9, "{results:?}");
+    assert_eq!(fixture.stored().await.len(), 1);
+}
+
+#[tokio::test]
+async fn lanes_that_do_not_match_cost_nothing() {
+    let fixture = Fixture::with(Some(10), StorageLimits::default());
+    subscribe(&fixture, 1_000, |n| format!("custom.other{n}.*")).await;
+    for _ in 0..10 {
+        fixture.emit("x", json!({}), None).await.expect("emitted");
+    }
 }

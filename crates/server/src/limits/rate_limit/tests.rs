@@ -4,7 +4,11 @@ use super::*;
 fn a_charge_reduces_the_tokens_of_later_calls() {
     let (limit, user, now) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
     assert!(limit.take(user, 1, now).is_ok());
-    limit.charge(user, 29, now);
+    assert!(limit.charge(user, 29, now).is_ok());
+    // A request that arrived before the charge costs nothing more, and is refused.
+    let over = limit.charge(user, 29, now).expect_err("a negative level");
+    assert_eq!(over.retry_after, Duration::from_secs(2));
+    assert!(limit.charge(user, 0, now).is_err());
     let over = limit.take(user, 1, now).expect_err("empty");
     assert!(over.retry_after >= Duration::from_secs(2), "{over:?}");
     assert!(limit.take(user, 1, now + Duration::from_secs(3)).is_ok());

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    Store,
+    Store, StoreOptions,
     engines::{TestEngine, on_each_engine},
-    lanes,
+    lanes, spaces,
 };
 
 const SERVER: ServerId = ServerId(Uuid::from_u128(7));
@@ -129,12 +129,127 @@ async fn lanes_are_claimed_in_the_order_they_are_due(engine: &TestEngine) {
 async fn kinds_of_lanes_that_an_older_server_created_are_corrected(engine: &TestEngine) {
     let store = engine.open().await;
     methods_of(&store, 1, 1).await;
-    let forgetting =
-        store.write(|tx| tx.execute("UPDATE lanes SET delivery_kind = 'webhook'", &[]));
-    forgetting.await.expect("committed");
-    assert_eq!(due_owners(&store, SERVER, NOW).await, []);
-    store.write(correct_kinds).await.expect("committed");
+    let correcting = store.write(|tx| {
+        tx.execute("UPDATE lanes SET delivery_kind = 'webhook'", &[])?;
+        correct_kinds(tx)?;
+        tx.get::<String>("SELECT delivery_kind FROM lanes", &[])
+    });
+    assert_eq!(correcting.await, Ok("method".to_owned()));
     assert_eq!(due_owners(&store, SERVER, NOW).await.len(), 1);
+}
+
+/// The lanes of a method belong to the servers that its spaces are linked to.
+async fn lanes_follow_the_links_of_their_spaces(engine: &TestEngine) {
+    let store = engine.open().await;
+    methods_of(&store, 1, 2).await;
+    let (elsewhere, third) = (ServerId(Uuid::from_u128(8)), ServerId(Uuid::from_u128(9)));
+    let due = async |expected: [usize; 3]| {
+        for (server, expected) in [SERVER, elsewhere, third].into_iter().zip(expected) {
+            let owners = due_owners(&store, server, NOW).await;
+            assert_eq!(owners.len(), expected, "{server}");
+        }
+    };
+    let first = SpaceId(Uuid::from_u128(1));
+    let second = SpaceId(Uuid::from_u128(2));
+    due([1, 0, 0]).await;
+    // A second space, linked to another server, declares one of the methods.
+    let adding = store.write(move |tx| {
+        tx.execute(
+            "INSERT INTO spaces (id, name, owner_id, state, health, runtime, health_check, node_id,
+                 space_urls, created_at)
+             VALUES (?1, 'attic', ?2, 'deployed', 'unknown', 'external', '{}', ?3, '{}', 0)",
+            values![second, user(1), elsewhere],
+        )?;
+        let subscription = Subscription {
+            method: CanonicalName::parse("m0").expect("valid"),
+            patterns: Pattern::parse_list("x").expect("valid"),
+            formatters: Vec::new(),
+            holds: true,
+        };
+        lanes::declare(tx, user(1), second, &[subscription]).map(drop)
+    });
+    adding.await.expect("committed");
+    due([1, 1, 0]).await;
+    assert_eq!(server_of(&store, "m0").await.as_deref(), Some(SEVERAL));
+    let set = async |space: SpaceId, node: Option<ServerId>| {
+        let setting = store.write(move |tx| {
+            let at = Timestamp(0);
+            match node {
+                Some(node) => spaces::set_node(tx, space, node),
+                None => {
+                    let reason = svc_core::space::StopReason::LinkLost;
+                    spaces::set_state(tx, space, spaces::NewState::Stopped { reason }, at)
+                }
+            }
+        });
+        assert_eq!(setting.await, Ok(true));
+    };
+    set(first, None).await;
+    due([0, 1, 0]).await;
+    set(second, Some(third)).await;
+    due([0, 0, 1]).await;
+    set(second, None).await;
+    due([0, 0, 0]).await;
+    assert_eq!(server_of(&store, "m0").await, None);
+    let withdrawing = store.write(move |tx| {
+        spaces::set_state(
+            tx,
+            first,
+            spaces::NewState::Deployed { node_id: SERVER },
+            NOW,
+        )?;
+        spaces::set_state(
+            tx,
+            second,
+            spaces::NewState::Deployed { node_id: third },
+            NOW,
+        )?;
+        lanes::withdraw_space(tx, second, lanes::Withdrawal::All).map(drop)
+    });
+    withdrawing.await.expect("committed");
+    due([1, 0, 0]).await;
+    assert_eq!(server_of(&store, "m0").await, Some(SERVER.to_string()));
+}
+
+async fn server_of(store: &Store, method: &'static str) -> Option<String> {
+    let reading = store.read(move |tx| {
+        let server = "SELECT server_id FROM lanes WHERE method = ?1";
+        tx.get::<Option<String>>(server, values![method])
+    });
+    reading.await.expect("read")
+}
+
+#[tokio::test]
+async fn due_lanes_of_methods_without_a_link_are_not_read() {
+    let options = StoreOptions {
+        point_steps: 5_000,
+        ..StoreOptions::default()
+    };
+    let store = TestEngine::embedded().open_with(options).await;
+    methods_of(&store, 1, 20_000).await;
+    let elsewhere = ServerId(Uuid::from_u128(8));
+    let unlinking = store.write(move |tx| {
+        let space = SpaceId(Uuid::from_u128(1));
+        spaces::set_node(tx, space, elsewhere)?;
+        tx.execute(
+            "UPDATE lanes SET server_id = ?2 WHERE method = ?1",
+            values!["m7", SERVER],
+        )
+    });
+    unlinking.await.expect("committed");
+    // Reads are limited to 5,000 steps for each statement.
+    assert_eq!(due_owners(&store, SERVER, NOW).await.len(), 1);
+    let key = user(1).to_string();
+    let next = store.read(move |tx| {
+        let claim = Claim {
+            kind: DeliveryKind::Method,
+            owner_key: &key,
+            limit: 1,
+        };
+        first_due(tx, SERVER, &[claim], NOW)
+    });
+    assert_eq!(next.await, Ok(vec![Some(NOW)]));
+    assert_eq!(claims(&store, 1, NOW, 10).await.len(), 1);
 }
 
 /// The number of updates of lanes in this transaction, and how many of them were in place.
@@ -176,6 +291,7 @@ async fn postgres_updates_a_lane_in_place_when_it_gets_and_finishes_deliveries()
 }
 
 on_each_engine!(
+    lanes_follow_the_links_of_their_spaces,
     kinds_of_lanes_that_an_older_server_created_are_corrected,
     many_lanes_of_one_owner_do_not_hide_other_owners,
     lanes_are_claimed_in_the_order_they_are_due,
@@ -186,7 +302,9 @@ on_each_engine!(
 async fn no_statement_scans_all_lanes() {
     let store = TestEngine::embedded().open().await;
     for kind in DeliveryKind::ALL {
-        for sql in [owners_sql(kind), first_due_sql(kind), claim_sql(kind)] {
+        let mut statements = Vec::from_iter(claimable(kind).iter().map(|lanes| owners_sql(lanes)));
+        statements.extend([first_due_sql(kind), claim_sql(kind)]);
+        for sql in statements {
             let explained = format!("EXPLAIN QUERY PLAN {sql}");
             let key = user(1).to_string();
             let plan = store.write(move |tx| {
@@ -201,11 +319,15 @@ async fn no_statement_scans_all_lanes() {
             for step in plan.iter().filter(|step| step.contains("lanes")) {
                 let by_index = step.contains("USING INDEX lanes_due_by_owner (delivery_kind=?")
                     || step.contains("USING COVERING INDEX lanes_due_by_owner (delivery_kind=?")
+                    || step.contains("INDEX lanes_due_by_server (server_id=?")
                     || step.contains("INDEX sqlite_autoindex_lanes_1 (id=?)");
                 assert!(by_index, "{sql}\n{plan:#?}");
             }
-            assert!(
-                !plan.iter().any(|step| step.contains("TEMP B-TREE")),
+            // A claim sorts the few lanes that it has found in the ranges.
+            let sorts = plan.iter().filter(|step| step.contains("TEMP B-TREE"));
+            assert_eq!(
+                sorts.count(),
+                usize::from(sql.starts_with("UPDATE")),
                 "{sql}\n{plan:#?}"
             );
         }

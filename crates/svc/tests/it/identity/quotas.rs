@@ -286,6 +286,53 @@ async fn a_registration_beyond_the_quota_of_methods_is_refused() {
 }
 
 #[tokio::test]
+async fn subscriptions_of_stopped_spaces_count_for_the_quota_of_methods() {
+    let server = TestServer::builder()
+        .config("grace_seconds = 1")
+        .config_table("quotas", "methods = 2")
+        .start()
+        .await;
+    let ann = server.user("ann").await;
+    let (lab, attic) = (ann.space("lab").await, ann.space("attic").await);
+    let holding = |name: &str| {
+        let subscribed = method(name, "echo").line("events", r#"["custom.x"]"#);
+        subscribed.line("event_overflow", "\"hold\"")
+    };
+    let mut in_lab = lab.agent().await;
+    let two = fixture().with(holding("a")).with(holding("b"));
+    in_lab.register(two).await.expect(0);
+    in_lab.stop().await;
+    eventually("the methods are gone", 2 * SOON, || async {
+        ann.method_names().await.is_empty()
+    })
+    .await;
+    let in_attic = attic.agent().await;
+    let third = || fixture().with(holding("c"));
+    let refused = in_attic.register(third()).await.expect(6);
+    let parts = [
+        "3 subscriptions",
+        "at most 2",
+        "quotas.methods",
+        "svc space delete",
+    ];
+    for part in parts {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    assert_eq!(ann.method_names().await, Vec::<String>::new());
+    // A method without a subscription needs no room.
+    in_attic
+        .register(fixture().with(method("c", "echo")))
+        .await
+        .expect(0);
+    ann.delete(&lab.path()).await.expect(204);
+    in_attic.register(third()).await.expect(0);
+    // The same registration again changes nothing, and a lowered quota does not refuse it.
+    set_quota(&server.admin().await, &ann, "methods", json!(1)).await;
+    in_attic.register(third()).await.expect(0);
+    assert_eq!(ann.method_names().await, ["c"]);
+}
+
+#[tokio::test]
 async fn registrations_at_the_same_time_cannot_exceed_the_quota_together() {
     let server = TestServer::builder()
         .config_table("quotas", "methods = 3")

@@ -57,6 +57,7 @@ pub(super) fn command(
         key,
         run: None,
         storage: storage(1 << 30),
+        limit: Arc::new(RateLimit::new(None)),
         searches: Arc::default(),
     }
 }
