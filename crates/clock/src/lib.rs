@@ -4,14 +4,17 @@
 //! The code for leases, credentials and limits uses a [`Clock`], which a test can replace. Code
 //! that only records a time calls [`now`].
 
+#[cfg(feature = "shift")]
+mod shift;
+
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
+
+#[cfg(feature = "shift")]
+pub use shift::shift;
 
 use svc_core::Timestamp;
 
@@ -68,28 +71,14 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Milliseconds by which the clock of this process differs from the system clock. Global, because
-/// the system clock that it stands for is global too.
-static SHIFT_MILLIS: AtomicI64 = AtomicI64::new(0);
-
-/// Makes the clock of this process differ from the system clock by this many milliseconds, as if
-/// the system clock had jumped. Only the servers of `svc prove` do this.
-pub fn shift(millis: i64) {
-    SHIFT_MILLIS.store(millis, Ordering::Relaxed);
-}
-
 /// The time since 1970. A time before 1970 is returned as 1970.
 fn since_epoch() -> Duration {
     let system = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let shift = SHIFT_MILLIS.load(Ordering::Relaxed);
-    let by = Duration::from_millis(shift.unsigned_abs());
-    if shift < 0 {
-        system.saturating_sub(by)
-    } else {
-        system.saturating_add(by)
-    }
+    #[cfg(feature = "shift")]
+    let system = shift::shifted(system);
+    system
 }
 
 /// The system time.

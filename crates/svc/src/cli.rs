@@ -106,6 +106,7 @@ pub enum Command {
     #[command(subcommand)]
     Backup(commands::backup::Command),
     Migrate(commands::migrate::Args),
+    #[cfg(feature = "prove")]
     Prove(commands::prove::Args),
     Completions(commands::completions::Args),
     Version(commands::version::Args),
@@ -114,10 +115,12 @@ pub enum Command {
     #[command(hide = true)]
     ScriptWorker(commands::script_worker::Args),
     /// Run a server that obeys `svc prove`, which starts this process
+    #[cfg(feature = "prove")]
     #[command(hide = true)]
     ProveServer(Box<commands::server::StartArgs>),
+    #[cfg(feature = "prove")]
     #[command(hide = true)]
-    ProveMethods(commands::prove_methods::Args),
+    ProveMethods(commands::prove::methods::Args),
     /// Kill the children of an agent that was killed; the agent starts this process
     #[command(hide = true)]
     AgentGuard,

@@ -22,9 +22,8 @@ pub mod methods;
 pub mod migrate;
 pub mod oidc;
 mod own_script;
+#[cfg(feature = "prove")]
 pub mod prove;
-pub mod prove_methods;
-pub mod prove_server;
 mod records;
 pub mod role;
 pub mod run_script;
@@ -105,8 +104,10 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         // runtime and logging.
         Command::Up(args) => up::run(&shell, args),
         Command::Server(server::Command::Start(args)) => server::start(&shell, *args),
-        Command::ProveMethods(args) => prove_methods::run(&args),
-        Command::ProveServer(args) => prove_server::run(&shell, *args),
+        #[cfg(feature = "prove")]
+        Command::ProveMethods(args) => prove::methods::run(&args),
+        #[cfg(feature = "prove")]
+        Command::ProveServer(args) => prove::server::run(&shell, *args),
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
         Command::RunScript(args) => run_script::run(&shell, *args),
         Command::ScriptWorker(args) => script_worker::run(&args),
@@ -156,11 +157,14 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Audit(command) => audit::run(shell, command).await,
         Command::Api(args) => api::run(shell, args).await,
         Command::Backup(command) => backup::run(shell, command),
+        #[cfg(feature = "prove")]
         Command::Prove(args) => prove::run(shell, args).await,
         Command::Server(command) => server::run(shell, command).await,
+        #[cfg(feature = "prove")]
+        Command::ProveServer(_) | Command::ProveMethods(_) => {
+            unreachable!("`run` handles these commands")
+        }
         Command::Up(_)
-        | Command::ProveServer(_)
-        | Command::ProveMethods(_)
         | Command::RunScript(_)
         | Command::ScriptWorker(_)
         | Command::AgentGuard

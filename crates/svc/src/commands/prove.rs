@@ -11,12 +11,14 @@ mod dice;
 mod emitters;
 mod harm;
 mod ledger;
+pub mod methods;
 mod place;
 mod progress;
 mod receiver;
 mod report;
 mod rounds;
 mod schema;
+pub mod server;
 mod servers;
 mod shared;
 

@@ -8,10 +8,8 @@ use std::{
 
 use svc_private::{FolderKind, own_folder};
 
-use crate::{
-    commands::prove_server::MARKER,
-    exit::{Exit, Failure},
-};
+use super::server::MARKER;
+use crate::exit::{Exit, Failure};
 
 /// The folder of a run.
 pub struct Folder {

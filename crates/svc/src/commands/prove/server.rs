@@ -10,11 +10,11 @@ use std::{
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{
-    Shell,
-    server::{self, StartArgs},
-};
 use crate::{
+    commands::{
+        Shell,
+        server::{self, StartArgs},
+    },
     exit::{Exit, Failure, Outcome},
     runtime,
 };
