@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::{
     SOURCE_EVENTS,
-    rules::{BASE64, places},
+    rules::places,
     settings::{Deduplicate, TypeRule, VerifyType},
     verify::{Headers, Verified},
 };
