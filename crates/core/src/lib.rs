@@ -45,6 +45,7 @@ pub mod totp;
 pub mod trace;
 pub mod visibility;
 pub mod webauthn;
+pub mod webhook_secret;
 pub mod zip;
 
 pub use id::{

@@ -16,7 +16,6 @@ pub mod history;
 pub mod hub;
 pub mod lanes;
 pub mod sealed_headers;
-pub mod secrets;
 mod sink_event;
 pub mod sink_secrets;
 pub mod sinks;

@@ -28,6 +28,7 @@ pub mod records;
 pub mod schedules;
 pub mod scripts;
 pub mod second_factors;
+pub mod secrets;
 mod server;
 pub mod sources;
 pub mod spaces;

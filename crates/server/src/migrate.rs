@@ -18,7 +18,7 @@ use svc_store::{
 use thiserror::Error;
 
 use crate::{
-    events::secrets::KEY_FILE,
+    secrets::KEY_FILE,
     zone::{self, ServerIdError},
 };
 

@@ -37,9 +37,7 @@ pub use finish::{ProviderAnswer, SignedIn};
 pub use start::{BrowserKey, LOGIN_LIFETIME, StartedLogin};
 
 use crate::{
-    events::{deliver::webhook::Webhook, secrets::SecretKey},
-    identity::Identity,
-    limits::AddressLimit,
+    events::deliver::webhook::Webhook, identity::Identity, limits::AddressLimit, secrets::SecretKey,
 };
 use endpoints::Known;
 

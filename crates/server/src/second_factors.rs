@@ -33,10 +33,10 @@ pub use login::LoginOutcome;
 pub use recovery::reset_on_host;
 
 use crate::{
-    events::secrets::SecretKey,
     identity::{Caller, Credential, Identity},
     limits::AddressLimit,
     records::RecordError,
+    secrets::SecretKey,
 };
 
 /// The maximum time between the password and the second factor.
@@ -122,11 +122,6 @@ impl SecondFactors {
             .write(move |tx| rows::delete_expired(tx, now))
             .await
     }
-}
-
-/// The additional data of an encrypted secret: binds the secret to its user.
-fn aad(user: UserId) -> Vec<u8> {
-    [b"totp", user.0.as_bytes().as_slice()].concat()
 }
 
 /// Ends logins and sessions that were opened with the password alone, because another person may

@@ -28,11 +28,7 @@ use self::{
 };
 use crate::{
     app::App,
-    events::{
-        deliver::webhook::{GuardError, ProxyError},
-        sealed_headers::seal_stored,
-        secrets::SecretError,
-    },
+    events::deliver::webhook::{GuardError, ProxyError},
     http::{
         self,
         connections::{ConnectionLimits, Connections},
@@ -41,6 +37,7 @@ use crate::{
     identity::Identity,
     options::Options,
     records::RecordError,
+    secrets::SecretError,
     tls::{self, TlsError},
     zone::{ServerIdError, Zone},
 };
@@ -131,7 +128,6 @@ impl Server {
             internal_api,
         } = assemble(&options, opened, identity, zone, clock, shutdown)?;
         secret_key::check(&app, options.events.accept_new_key).await?;
-        seal_stored(&app.store, &app.event_sinks.deliverers.secrets).await?;
 
         let local = match &tls {
             Some(_) if options.allow_local_spaces => Some(bind_loopback()?),

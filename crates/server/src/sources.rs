@@ -30,10 +30,8 @@ pub use self::{
     table::{KnownSource, SourceTable},
 };
 use crate::{
-    events::{emit::Emitter, secrets::SecretKey},
-    fair_pool::FairPool,
-    identity::Writer,
-    metrics::Metrics,
+    events::emit::Emitter, fair_pool::FairPool, identity::Writer, metrics::Metrics,
+    secrets::SecretKey,
 };
 
 /// The service behind `/api/sources` and `/in`.

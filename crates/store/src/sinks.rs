@@ -70,18 +70,6 @@ pub fn list(
     page.records(tx, conditions)
 }
 
-/// Webhooks of all owners after an id, in the order of their ids.
-pub fn list_webhooks_after(
-    tx: &mut Tx<'_>,
-    after: SinkId,
-    limit: u32,
-) -> Result<Vec<SinkRow>, StoreError> {
-    tx.list_records(
-        "WHERE type = 'webhook' AND id > ?1 ORDER BY id LIMIT ?2",
-        values![after, limit],
-    )
-}
-
 /// Script sinks whose configuration contains this text.
 pub(crate) fn list_mentioning(tx: &mut Tx<'_>, text: &str) -> Result<Vec<SinkRow>, StoreError> {
     tx.list_records(

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::{
     SOURCE_EVENTS,
-    rules::{BASE64, places, proof_header},
+    rules::{places, proof_header},
     settings::{Deduplicate, TypeRule, Verification, VerifyType},
     verify::{Headers, Verified},
 };

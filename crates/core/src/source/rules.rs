@@ -1,19 +1,7 @@
 //! The table of the providers: which header holds the signature, what is signed, and where a
 //! provider writes the type and the id of a delivery.
 
-use base64::{
-    Engine,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
-
 use super::settings::{HmacAlgorithm, SignatureEncoding, Verification, VerifyType};
-
-/// Base64 with or without padding: providers write both.
-pub(super) const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 /// How a signature is written and what it covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -214,11 +202,4 @@ pub(super) fn places(kind: VerifyType) -> ProviderPlaces {
             ..none
         },
     }
-}
-
-/// The key in a secret of Standard Webhooks; `None` if the secret is not base64 or the key has
-/// fewer than 16 bytes.
-pub(super) fn decode_webhook_secret(secret: &str) -> Option<Vec<u8>> {
-    let encoded = secret.strip_prefix("whsec_").unwrap_or(secret);
-    BASE64.decode(encoded).ok().filter(|key| key.len() >= 16)
 }

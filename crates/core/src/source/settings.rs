@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::rules::{decode_webhook_secret, proof_header};
-use crate::text_enum::text_enum;
+use super::rules::proof_header;
+use crate::{text_enum::text_enum, webhook_secret};
 
 /// The default of `tolerance_seconds`: how far the signed time may be from the server's clock.
 pub const TOLERANCE_SECONDS: u32 = 300;
@@ -276,7 +276,7 @@ impl Verification {
             return Err(SettingsError::Secret);
         }
         match self.r#type {
-            VerifyType::Standard if decode_webhook_secret(secret).is_none() => {
+            VerifyType::Standard if webhook_secret::decode_of_sender(secret).is_none() => {
                 Err(SettingsError::WebhookSecret)
             }
             VerifyType::Basic if !secret.contains(':') => Err(SettingsError::BasicSecret),

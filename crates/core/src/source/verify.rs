@@ -7,12 +7,13 @@ use svc_crypto::{HmacHash, HmacKey, is_equal, sha256};
 use thiserror::Error;
 
 use super::{
-    rules::{
-        BASE64, KeyForm, Scheme, SignatureRule, TimestampPlace, decode_webhook_secret, scheme,
-    },
+    rules::{KeyForm, Scheme, SignatureRule, TimestampPlace, scheme},
     settings::{HmacAlgorithm, SignatureEncoding, TOLERANCE_SECONDS, Verification},
 };
-use crate::timestamp::Timestamp;
+use crate::{
+    timestamp::Timestamp,
+    webhook_secret::{self, BASE64},
+};
 
 /// The maximum number of signatures of one request that are compared. Some senders send two
 /// signatures while a secret is rotated.
@@ -232,7 +233,7 @@ fn key_of(rule: &SignatureRule<'_>, secret: &str) -> Option<HmacKey> {
     };
     let key = match rule.key {
         KeyForm::Text => secret.as_bytes().to_vec(),
-        KeyForm::Webhook => decode_webhook_secret(secret)?,
+        KeyForm::Webhook => webhook_secret::decode_of_sender(secret)?,
     };
     Some(HmacKey::new(hash, &key))
 }

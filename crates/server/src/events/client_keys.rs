@@ -7,11 +7,8 @@ use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
 use svc_store::sinks::{SinkConfig, SinkRow, WebhookOptions};
 use thiserror::Error;
 
-use super::{
-    sealed_headers::MASK,
-    secrets::{SecretError, SecretKey},
-    sink_secrets::SinkSecret,
-};
+use super::{sealed_headers::MASK, sink_secrets};
+use crate::secrets::{SecretError, SecretKey, SinkSecret};
 
 #[derive(Debug, Error)]
 pub enum ClientKeyError {
@@ -29,7 +26,7 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretErro
         &row.sealed_client_key,
     ) {
         (Some(MASK), Some(sealed)) => {
-            let plain = SinkSecret::ClientKey.open(key, row, sealed)?;
+            let plain = sink_secrets::open(key, row, SinkSecret::ClientKey, sealed)?;
             Ok(Some(String::from_utf8_lossy(&plain).into_owned()))
         }
         (Some(MASK), None) => Err(SecretError::WrongKey),
@@ -51,7 +48,7 @@ pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), ClientKeyError> {
         identity: Some((&certificate, &plain)),
         ..TlsSettings::default()
     })?;
-    let sealed = SinkSecret::ClientKey.seal(key, row, plain.as_bytes());
+    let sealed = sink_secrets::seal(key, row, SinkSecret::ClientKey, plain.as_bytes());
     let SinkConfig::Webhook { options, .. } = &mut row.config else {
         return Ok(());
     };

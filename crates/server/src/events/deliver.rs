@@ -31,14 +31,13 @@ use self::{
 use super::{
     client_keys,
     lanes::{AttemptDetail, AttemptResult, Deliver, Destination, FilterResult, Job},
-    sealed_headers,
-    secrets::{SecretError, SecretKey},
-    sink_secrets::SinkSecret,
+    sealed_headers, sink_secrets,
 };
 use crate::{
     fair_pool::FairPool,
     metrics::Metrics,
     scripts::{ScriptRunner, WaitingDelivery},
+    secrets::{SecretError, SecretKey, SinkSecret},
     traces::{Traces, hex_id},
 };
 
@@ -241,7 +240,7 @@ impl Deliverers {
         sink.secret
             .iter()
             .chain(previous)
-            .map(|sealed| SinkSecret::Signing.open(&self.secrets, sink, sealed))
+            .map(|sealed| sink_secrets::open(&self.secrets, sink, SinkSecret::Signing, sealed))
             .collect()
     }
 }

@@ -39,7 +39,8 @@ use self::{
     programs::Programs,
     record::{describe, record},
 };
-use super::{deliver::Deliverers, hub::Hub, secrets, sink_secrets::origin_of};
+use super::{deliver::Deliverers, hub::Hub, sink_secrets::origin_of};
+use crate::secrets;
 use crate::{
     identity::{Actor, Caller, Change, Writer, check_one_more, delete_sink, difference},
     limits::MinuteLimit,

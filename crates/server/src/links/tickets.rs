@@ -13,7 +13,7 @@ use svc_core::SpaceId;
 use svc_crypto::{HmacHash, HmacKey};
 use svc_link::Ticket;
 
-use crate::{events::secrets::SecretKey, methods::publish::RegistrationDigest};
+use crate::{methods::publish::RegistrationDigest, secrets::SecretKey};
 
 pub struct ZoneKeys {
     tickets: HmacKey,

@@ -12,7 +12,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Oidc, OidcError, endpoints::unusable, requests::check_address};
-use crate::{identity::Caller, records::RecordError};
+use crate::{identity::Caller, records::RecordError, secrets::SecretOf};
 
 /// The maximum size of a client id and of a client secret, in bytes.
 const CLIENT_MAX: usize = 1_024;
@@ -155,7 +155,8 @@ impl Oidc {
         };
         check_length("client secret", &secret, CLIENT_MAX)?;
         Ok(Some(
-            self.secrets.encrypt(secret.as_bytes(), id.0.as_bytes()),
+            self.secrets
+                .seal(SecretOf::OidcProvider(id), secret.as_bytes()),
         ))
     }
 
@@ -166,7 +167,8 @@ impl Oidc {
         let Some(sealed) = &provider.sealed_secret else {
             return Ok(None);
         };
-        let secret = self.secrets.decrypt(sealed, provider.id.0.as_bytes());
+        let of = SecretOf::OidcProvider(provider.id);
+        let secret = self.secrets.open(of, sealed);
         let secret = secret
             .map_err(|error| unusable(provider, format!("{error}; set its client secret again")))?;
         Ok(Some(String::from_utf8_lossy(&secret).into_owned()))

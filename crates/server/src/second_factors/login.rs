@@ -16,13 +16,13 @@ use svc_store::{
 };
 
 use super::{
-    PENDING_LIFETIME, PENDING_PER_USER, SecondFactors, TRIES_MAX, WRONG_CODES_MAX, aad,
-    malformed_code, wrong_code,
+    PENDING_LIFETIME, PENDING_PER_USER, SecondFactors, TRIES_MAX, WRONG_CODES_MAX, malformed_code,
+    wrong_code,
 };
 use crate::{
-    events::secrets::SecretKey,
     identity::{ClientDetails, NewSession, Proof, Secret, hash_secret},
     records::RecordError,
+    secrets::{SecretKey, SecretOf},
 };
 
 /// The result of a correct password. Without `Debug`: it holds secrets.
@@ -245,7 +245,7 @@ fn check_digits(totp: &TotpRow, digits: &str, now: Timestamp, secrets: &SecretKe
     if totp.wrong_codes >= WRONG_CODES_MAX {
         return Try::Locked;
     }
-    let Ok(secret) = secrets.decrypt(&totp.secret, &aad(totp.user_id)) else {
+    let Ok(secret) = secrets.open(SecretOf::Totp(totp.user_id), &totp.secret) else {
         return Try::Unreadable;
     };
     match find_step(&secret, digits, now, totp.last_step) {

@@ -16,10 +16,10 @@ use svc_store::{
 };
 
 use super::{
-    ENROLMENT_LIFETIME, SecondFactors, aad, end_enrolment, malformed_code, no_random_bytes,
+    ENROLMENT_LIFETIME, SecondFactors, end_enrolment, malformed_code, no_random_bytes,
     recovery::NewCodes, remove_leftovers, wrong_code,
 };
-use crate::{identity::Caller, records::RecordError};
+use crate::{identity::Caller, records::RecordError, secrets::SecretOf};
 
 /// Pixels of one module (square) of the QR code. The image is scalable.
 const MODULE_PIXELS: u32 = 4;
@@ -40,7 +40,7 @@ impl SecondFactors {
         let (user, now) = (caller.user.id, self.clock.now());
         let enrolment = EnrolmentRow {
             user_id: user,
-            secret: self.secrets.encrypt(&secret, &aad(user)),
+            secret: self.secrets.seal(SecretOf::Totp(user), &secret),
             expires_at: now.plus(ENROLMENT_LIFETIME),
         };
         let uri = uri(&self.place, caller.user.name.as_str(), &secret);
@@ -78,7 +78,7 @@ impl SecondFactors {
                 .filter(|enrolment| now < enrolment.expires_at)
                 .ok_or_else(no_enrolment)?;
             let secret = secrets
-                .decrypt(&enrolment.secret, &aad(user))
+                .open(SecretOf::Totp(user), &enrolment.secret)
                 .map_err(|_| no_enrolment())?;
             let step = find_step(&secret, &digits, now, 0).ok_or_else(wrong_code)?;
             rows::totp::take_enrolment(tx, user)?;

@@ -4,7 +4,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use svc_store::Tx;
 
 use super::StartError;
-use crate::app::App;
+use crate::{app::App, secrets::SecretOf};
 
 /// A known text, stored encrypted to recognise the key.
 const CHECK: &[u8] = b"svc";
@@ -23,7 +23,7 @@ pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartEr
             let is_right = kept.as_ref().is_some_and(|kept| {
                 let decoded = BASE64_STANDARD.decode(kept).unwrap_or_default();
                 secrets
-                    .decrypt(&decoded, CHECK)
+                    .open(SecretOf::KeyCheck, &decoded)
                     .is_ok_and(|text| text == CHECK)
             });
             if is_right {
@@ -39,7 +39,7 @@ pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartEr
             if !accept_new_key && is_used {
                 return Err(StartError::WrongSecretKey);
             }
-            let encrypted = BASE64_STANDARD.encode(secrets.encrypt(CHECK, CHECK));
+            let encrypted = BASE64_STANDARD.encode(secrets.seal(SecretOf::KeyCheck, CHECK));
             Ok(svc_store::meta::set(tx, CHECK_NAME, &encrypted)?)
         })
         .await

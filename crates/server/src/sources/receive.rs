@@ -18,13 +18,11 @@ use thiserror::Error;
 
 use super::{Sources, table::KnownSource};
 use crate::{
-    events::{
-        emit::{Emission, EmitServiceError, Origin, ServiceEvent},
-        secrets::SecretError,
-    },
+    events::emit::{Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::PoolError,
     identity::Caller,
     records::RecordError,
+    secrets::{SecretError, SecretOf},
 };
 
 /// Reading a larger body takes more than about a millisecond, so it runs on the compute threads.
@@ -187,7 +185,7 @@ impl Sources {
             .is_some_and(|until| until > self.clock.now());
         let previous = row.previous_secret.as_ref().filter(|_| is_previous_valid);
         let open = |sealed: &Vec<u8>| {
-            let secret = self.secrets.decrypt(sealed, row.id.0.as_bytes())?;
+            let secret = self.secrets.open(SecretOf::Source(row.id), sealed)?;
             String::from_utf8(secret).map_err(|_| SecretError::WrongKey)
         };
         row.secret.iter().chain(previous).map(open).collect()

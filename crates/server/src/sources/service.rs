@@ -21,9 +21,9 @@ use uuid::Uuid;
 
 use super::{Sources, settings};
 use crate::{
-    events::secrets,
     identity::{Caller, Change, Secret, check_one_more, difference},
     records::{RecordError, check_name_free},
+    secrets::{self, SecretOf},
 };
 
 /// How long the old secret stays valid after a rotation, unless the request sets another time.
@@ -281,7 +281,7 @@ impl Sources {
         };
         verify.check_secret(secret)?;
         Ok(Some(
-            self.secrets.encrypt(secret.as_bytes(), id.0.as_bytes()),
+            self.secrets.seal(SecretOf::Source(id), secret.as_bytes()),
         ))
     }
 

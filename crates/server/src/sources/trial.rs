@@ -21,9 +21,7 @@ use super::{
     receive::{Inbound, ReceiveError, Received, read_request},
 };
 use crate::{
-    events::{emit::EMIT_NEEDS, secrets::SecretError},
-    identity::Caller,
-    records::RecordError,
+    events::emit::EMIT_NEEDS, identity::Caller, records::RecordError, secrets::SecretError,
 };
 
 /// The maximum number of headers that a test may give. Headers of the signature do not count.

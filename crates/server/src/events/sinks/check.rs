@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use svc_core::{delivery_policy::DeliveryPolicy, name::check_free_name, pattern::Pattern};
+use svc_core::{
+    delivery_policy::DeliveryPolicy, name::check_free_name, pattern::Pattern, webhook_secret,
+};
 use svc_protocol::{
     api::{
         DESCRIPTION_MAX, JsonRpcConfig, Members, NewSink, PATTERNS_MAX, PatternsInput,
@@ -17,7 +19,7 @@ use svc_store::sinks::{SinkConfig, WebhookOptions};
 
 use super::origin;
 use crate::{
-    events::{deliver::webhook, sealed_headers::MASK, secrets},
+    events::{deliver::webhook, sealed_headers::MASK},
     records::RecordError,
 };
 
@@ -80,7 +82,7 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
                 )
             })?;
             if let Some(secret) = &given.secret {
-                secrets::parse_webhook_secret(secret)
+                webhook_secret::decode(secret)
                     .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
             }
             reject_masks(&given.headers)?;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::SinkId;
+use svc_core::{SinkId, webhook_secret};
 use svc_protocol::api::{OVERLAP_HOURS_MAX, RotateSecret, SecretRotation, SinkType};
 use svc_store::sinks::{self, SinkRow};
 
@@ -13,11 +13,11 @@ use crate::{
     events::{
         client_keys::{self, ClientKeyError},
         deliver::Deliverers,
-        sealed_headers, secrets,
-        sink_secrets::SinkSecret,
+        sealed_headers, sink_secrets,
     },
     identity::Caller,
     records::RecordError,
+    secrets::{self, SinkSecret},
 };
 
 /// How long the old secret stays valid after a rotation if the request has no `overlap_hours`.
@@ -78,9 +78,14 @@ pub(super) fn seal_signing_secret(
     row: &SinkRow,
     text: &str,
 ) -> Result<Vec<u8>, RecordError> {
-    let key = secrets::parse_webhook_secret(text)
+    let key = webhook_secret::decode(text)
         .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
-    Ok(SinkSecret::Signing.seal(&deliverers.secrets, row, &key))
+    Ok(sink_secrets::seal(
+        &deliverers.secrets,
+        row,
+        SinkSecret::Signing,
+        &key,
+    ))
 }
 
 /// Sets the signing secret of a webhook whose URL has got another origin, and returns it. `given` is

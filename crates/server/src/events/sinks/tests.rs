@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use svc_clock::Clock;
 use svc_core::{
     EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event, json_text::JsonText,
+    webhook_secret,
 };
 use svc_protocol::api::{AuditQuery, DeliveryState, Role, RotateSecret};
 use svc_store::{deliveries::DeliveryPage, records, roles, sinks::SinkRow, users::UserRow};
@@ -23,13 +24,13 @@ use crate::{
             webhook::{AddressGuard, Webhook},
         },
         dispatch::emit_in,
-        secrets::SecretKey,
     },
     identity::{Directory, User},
     journal::{Journal, JournalOptions},
     metrics::{Metrics, MetricsOptions},
     options::Limits,
     scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
+    secrets::SecretKey,
     traces::Traces,
 };
 
@@ -240,7 +241,7 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
         .store
         .read(move |tx| records::get::<SinkRow>(tx, sink.id));
     let row = read.await.expect("found");
-    let key = secrets::parse_webhook_secret(&secret).expect("valid");
+    let key = webhook_secret::decode(&secret).expect("valid");
     assert_ne!(row.secret.as_deref(), Some(key.as_slice()));
     let signing = fixture
         .service
@@ -257,7 +258,7 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
         .store
         .read(move |tx| records::get::<SinkRow>(tx, sink.id));
     let row = read.await.expect("found");
-    let fresh = secrets::parse_webhook_secret(&rotated.secret).expect("valid");
+    let fresh = webhook_secret::decode(&rotated.secret).expect("valid");
     let signing = |at| {
         fixture
             .service

@@ -1,7 +1,7 @@
 //! Secrets at rest, encrypted with the key of the data folder or of the zone.
 //!
-//! Owns the key, the format of encrypted secrets and the format of webhook secrets. Must never log
-//! or show a key or a secret.
+//! Owns the key, the format of encrypted secrets, and which record and purpose each of them belongs
+//! to. Must never log or show a key or a secret.
 
 use std::{
     fmt, fs, io,
@@ -9,32 +9,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use base64::{
-    Engine,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
+use base64::Engine;
 use data_encoding::HEXLOWER_PERMISSIVE;
+use svc_core::{
+    OidcProviderId, SinkId, SourceId, UserId,
+    webhook_secret::{self, BASE64},
+};
 use svc_crypto::{HmacHash, HmacKey, SEALING_KEY_BYTES, SealingKey, random};
 use svc_private::{FolderKind, OwnFolder};
 use svc_protocol::env;
 use thiserror::Error;
+use uuid::Uuid;
 
 /// The key file in the data folder.
 pub(crate) const KEY_FILE: &str = "secret.key";
 const KEY_BYTES: usize = SEALING_KEY_BYTES;
 /// Version of the format: the first byte of every encrypted secret.
 const FORMAT_VERSION: u8 = 1;
-const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
-/// The lengths of a secret that Standard Webhooks allows, in bytes.
-const WEBHOOK_SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const NEW_WEBHOOK_SECRET_BYTES: usize = 32;
-
-/// Base64 with or without padding: webhook secrets are written in both ways.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
 
 #[derive(Debug, Error)]
 pub enum SecretError {
@@ -57,12 +49,60 @@ pub enum SecretError {
         env::SECRET_KEY
     )]
     WrongKey,
-    #[error(
-        "a webhook secret is `{WEBHOOK_SECRET_PREFIX}` and the base64 of {} to {} bytes; leave it out to get a new one",
-        WEBHOOK_SECRET_BYTES.start(),
-        WEBHOOK_SECRET_BYTES.end()
-    )]
-    BadWebhookSecret,
+}
+
+/// The record and the purpose of an encrypted secret: the associated data of its encryption. A secret
+/// that is copied into another record or used for another purpose cannot be decrypted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SecretOf<'a> {
+    Sink {
+        id: SinkId,
+        part: SinkSecret,
+        /// The scheme, host and port of the sink's URL. A secret that was given for one receiver is
+        /// never sent to another.
+        origin: &'a str,
+    },
+    Source(SourceId),
+    OidcProvider(OidcProviderId),
+    /// The authenticator app of a user.
+    Totp(UserId),
+    /// The known text that recognises the key.
+    KeyCheck,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SinkSecret {
+    /// The key of the signatures: the current one or the previous one.
+    Signing,
+    Headers,
+    ClientKey,
+}
+
+impl SecretOf<'_> {
+    fn associated_data(self) -> Vec<u8> {
+        let (purpose, id, origin) = match self {
+            Self::Sink { id, part, origin } => {
+                let purpose = match part {
+                    SinkSecret::Signing => "sink signing",
+                    SinkSecret::Headers => "sink headers",
+                    SinkSecret::ClientKey => "sink client key",
+                };
+                (purpose, id.0, origin)
+            }
+            Self::Source(id) => ("source", id.0, ""),
+            Self::OidcProvider(id) => ("sign-in provider", id.0, ""),
+            Self::Totp(user) => ("authenticator app", user.0, ""),
+            Self::KeyCheck => ("key check", Uuid::nil(), ""),
+        };
+        [
+            purpose.as_bytes(),
+            b" ",
+            id.as_bytes(),
+            b" ",
+            origin.as_bytes(),
+        ]
+        .concat()
+    }
 }
 
 /// The key that encrypts secrets at rest.
@@ -101,21 +141,18 @@ impl SecretKey {
         key
     }
 
-    /// Encrypts a secret for one record. `aad` identifies the record, so that a secret copied into
-    /// another record cannot be decrypted there. For the secret of a sink, `aad` begins with the
-    /// bytes of the sink's id.
-    pub fn encrypt(&self, secret: &[u8], aad: &[u8]) -> Vec<u8> {
+    pub fn seal(&self, of: SecretOf<'_>, secret: &[u8]) -> Vec<u8> {
         let sealed = self
             .key
-            .seal(secret, aad)
+            .seal(secret, &of.associated_data())
             .expect("the system provided random bytes when the key was loaded");
         [[FORMAT_VERSION].as_slice(), &sealed].concat()
     }
 
-    pub fn decrypt(&self, encrypted: &[u8], aad: &[u8]) -> Result<Vec<u8>, SecretError> {
-        encrypted
+    pub fn open(&self, of: SecretOf<'_>, sealed: &[u8]) -> Result<Vec<u8>, SecretError> {
+        sealed
             .strip_prefix(&[FORMAT_VERSION])
-            .and_then(|sealed| self.key.open(sealed, aad))
+            .and_then(|sealed| self.key.open(sealed, &of.associated_data()))
             .ok_or(SecretError::WrongKey)
     }
 }
@@ -128,17 +165,9 @@ impl fmt::Debug for SecretKey {
 
 /// A new webhook secret, as the text that its owner sees once.
 pub fn new_webhook_secret() -> String {
-    let bytes = random::bytes::<NEW_WEBHOOK_SECRET_BYTES>()
+    let key = random::bytes::<NEW_WEBHOOK_SECRET_BYTES>()
         .expect("the system provided random bytes when the key was loaded");
-    format!("{WEBHOOK_SECRET_PREFIX}{}", BASE64.encode(bytes))
-}
-
-/// The signing key in a webhook secret.
-pub fn parse_webhook_secret(text: &str) -> Result<Vec<u8>, SecretError> {
-    text.strip_prefix(WEBHOOK_SECRET_PREFIX)
-        .and_then(|encoded| BASE64.decode(encoded).ok())
-        .filter(|bytes| WEBHOOK_SECRET_BYTES.contains(&bytes.len()))
-        .ok_or(SecretError::BadWebhookSecret)
+    webhook_secret::encode(&key)
 }
 
 fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
@@ -199,6 +228,8 @@ fn create(data_dir: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    const ONE: SecretOf<'static> = SecretOf::Source(SourceId(Uuid::from_u128(1)));
+
     fn key_in(folder: &Path) -> SecretKey {
         SecretKey::load_or_create(folder, None).expect("a key")
     }
@@ -206,37 +237,56 @@ mod tests {
     #[test]
     fn the_key_is_created_once_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let sealed = key_in(folder.path()).encrypt(b"secret", b"sink 1");
+        let sealed = key_in(folder.path()).seal(ONE, b"secret");
         let path = folder.path().join(KEY_FILE);
         let mode = fs::metadata(&path).expect("made").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1);
         let again = key_in(folder.path());
-        assert_eq!(
-            again.decrypt(&sealed, b"sink 1").expect("same key"),
-            b"secret"
-        );
+        assert_eq!(again.open(ONE, &sealed).expect("same key"), b"secret");
     }
 
     #[test]
     fn decryption_requires_the_same_key_record_and_bytes() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let key = key_in(folder.path());
-        let sealed = key.encrypt(b"secret", b"sink 1");
+        let sealed = key.seal(ONE, b"secret");
         assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
-        assert_ne!(sealed, key.encrypt(b"secret", b"sink 1"), "fresh nonce");
-        assert!(matches!(
-            key.decrypt(&sealed, b"sink 2"),
-            Err(SecretError::WrongKey)
-        ));
+        assert_ne!(sealed, key.seal(ONE, b"secret"), "fresh nonce");
+        let sink = |id, part, origin| SecretOf::Sink {
+            id: SinkId(Uuid::from_u128(id)),
+            part,
+            origin,
+        };
+        let all = [
+            ONE,
+            SecretOf::Source(SourceId(Uuid::from_u128(2))),
+            SecretOf::OidcProvider(OidcProviderId(Uuid::from_u128(1))),
+            SecretOf::Totp(UserId(Uuid::from_u128(1))),
+            SecretOf::KeyCheck,
+            sink(1, SinkSecret::Signing, "https://a:443"),
+            sink(2, SinkSecret::Signing, "https://a:443"),
+            sink(1, SinkSecret::Signing, "https://b:443"),
+            sink(1, SinkSecret::Headers, "https://a:443"),
+            sink(1, SinkSecret::ClientKey, "https://a:443"),
+        ];
+        for of in all {
+            let opened = key.open(of, &sealed);
+            assert_eq!(opened.is_ok(), of == ONE, "{of:?}");
+            let other = key.seal(of, b"other");
+            for reader in all {
+                let opened = key.open(reader, &other);
+                assert_eq!(opened.is_ok(), reader == of, "{of:?} as {reader:?}");
+            }
+        }
         let other = SecretKey::load_or_create(folder.path(), Some("ab".repeat(32))).expect("a key");
-        let error = other.decrypt(&sealed, b"sink 1").expect_err("another key");
+        let error = other.open(ONE, &sealed).expect_err("another key");
         assert!(error.to_string().contains("another key"), "{error}");
         for place in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[place] ^= 1;
-            assert!(key.decrypt(&changed, b"sink 1").is_err(), "{place}");
-            assert!(key.decrypt(&sealed[..place], b"sink 1").is_err(), "{place}");
+            assert!(key.open(ONE, &changed).is_err(), "{place}");
+            assert!(key.open(ONE, &sealed[..place]).is_err(), "{place}");
         }
     }
 
@@ -244,9 +294,9 @@ mod tests {
     fn keys_are_32_bytes_in_base64_or_hex() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let load = |text: &str| SecretKey::load_or_create(folder.path(), Some(text.to_owned()));
-        let sealed = load(&"00".repeat(32)).expect("hex").encrypt(b"x", b"");
+        let sealed = load(&"00".repeat(32)).expect("hex").seal(ONE, b"x");
         let same = load(&BASE64.encode([0; 32])).expect("base64");
-        assert_eq!(same.decrypt(&sealed, b"").expect("the same key"), b"x");
+        assert_eq!(same.open(ONE, &sealed).expect("the same key"), b"x");
         for bad in ["", "x", "00", &"0".repeat(63), &BASE64.encode([0; 31])] {
             assert!(matches!(load(bad), Err(SecretError::BadVariable)), "{bad}");
         }
@@ -255,17 +305,5 @@ mod tests {
             SecretKey::load_or_create(folder.path(), None),
             Err(SecretError::BadFile { .. })
         ));
-    }
-
-    #[test]
-    fn webhook_secrets_are_whsec_and_base64() {
-        let secret = new_webhook_secret();
-        assert_eq!(parse_webhook_secret(&secret).expect("valid").len(), 32);
-        assert_ne!(secret, new_webhook_secret());
-        let unpadded = format!("whsec_{}", BASE64.encode([7; 25]).trim_end_matches('='));
-        assert_eq!(parse_webhook_secret(&unpadded).expect("valid"), [7; 25]);
-        for bad in ["", "whsec_", "whsec_c2hvcnQ=", "secret", "whsec_%%%"] {
-            assert!(parse_webhook_secret(bad).is_err(), "{bad}");
-        }
     }
 }
