@@ -40,12 +40,7 @@ pub async fn run(agents: usize, methods: usize) -> anyhow::Result<()> {
     );
     raise_open_files_limit();
     let postgres = TestPostgres::find().context("PostgreSQL is required")?;
-    // All simulated agents have the same address, so the limit of connections per address must be
-    // high.
-    let start = |builder: TestServerBuilder| {
-        let builder = builder.large_quotas().announced();
-        builder.config("max_connections_per_address = 1000000")
-    };
+    let start = |builder: TestServerBuilder| builder.large_quotas().announced();
     let mut zone = TestZone::start_with(postgres, SERVERS, start).await;
     let joining = id_of(&zone, JOINING).await?;
     let user = zone.server(0).user("ann").await;

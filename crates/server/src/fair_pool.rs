@@ -51,16 +51,14 @@ pub struct PoolOptions {
     /// with the most waiting jobs, provided that this user has at least two more than the user of
     /// the new job.
     pub evicts: bool,
-    /// The name of the setting for `jobs_per_user`, for the error message.
-    pub setting: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PoolError {
     #[error(
-        "you have {limit} requests in progress that need much processor time; one user may have {limit} (`{setting}`); try again in a moment"
+        "you have {limit} requests in progress that need much processor time; one user may have {limit}; try again in a moment"
     )]
-    UserFull { limit: usize, setting: &'static str },
+    UserFull { limit: usize },
     #[error("too many requests wait for processor time on this server; try again in a moment")]
     Full,
     #[error("the work failed inside the server")]
@@ -185,7 +183,6 @@ impl<U: PoolUser> Shared<U> {
             if queue.jobs_of(user) >= options.jobs_per_user {
                 return Err(PoolError::UserFull {
                     limit: options.jobs_per_user,
-                    setting: options.setting,
                 });
             }
             if queue.waiting() >= options.waiting_max

@@ -29,33 +29,41 @@ const WAITING_MAX: usize = 131_072;
 /// The maximum number of waiting rows of one owner, so that one owner cannot fill the whole queue.
 /// One caller gets at most half of the slots that the owner's other callers leave free.
 const WAITING_OF_OWNER_MAX: usize = WAITING_MAX / 4;
+/// Bytes of params and answers that are kept for each row that an owner may have. Few methods record
+/// them, so most rows have none.
+const PAYLOAD_BYTES_PER_ROW: u64 = 672;
+/// Enough for four params or answers of the maximum size.
+const PAYLOAD_BYTES_PER_OWNER_MIN: u64 = 4 * 1024 * 1024;
 /// Rows are written every second, and at once when one owner has this many waiting rows.
 const WRITE_AT: usize = 4_096;
 
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOptions {
-    pub enabled: bool,
     /// Rows that are kept for each owner of methods. Whole blocks are removed, so up to one block
-    /// more is kept.
+    /// more is kept. With 0, no calls are recorded.
     pub rows_per_owner: u64,
     /// How long rows are kept.
     pub keep: Duration,
     /// The maximum bytes of recorded params, and of a recorded answer. Larger params or answers are
     /// left out. With 0, no params and no answers are recorded.
     pub payload_bytes: usize,
-    /// Bytes of params and answers that are kept for each owner of methods.
-    pub payload_bytes_per_owner: u64,
 }
 
 impl Default for JournalOptions {
     fn default() -> Self {
         Self {
-            enabled: true,
             rows_per_owner: 100_000,
             keep: Duration::from_secs(7 * 24 * 60 * 60),
             payload_bytes: 16 * 1024,
-            payload_bytes_per_owner: 64 * 1024 * 1024,
         }
+    }
+}
+
+impl JournalOptions {
+    /// Bytes of params and answers that are kept for each owner of methods. The default is 64 MiB.
+    fn payload_bytes_per_owner(&self) -> u64 {
+        let bytes = self.rows_per_owner.saturating_mul(PAYLOAD_BYTES_PER_ROW);
+        bytes.max(PAYLOAD_BYTES_PER_OWNER_MIN)
     }
 }
 
@@ -134,7 +142,7 @@ impl Journal {
 
     /// Whether calls are recorded.
     pub fn is_on(&self) -> bool {
-        self.options.enabled
+        self.options.rows_per_owner > 0
     }
 
     /// Records a call of an owner's method. Gives the row its number, and returns its id. Returns

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | calls of a user per second | [`RateLimit`] | `calls_per_second`, none by default |
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
-//! | requests of a user that change something, per second | [`RateLimit`] | `changes_per_second`, 50 by default, with a burst of `changes_burst` |
+//! | requests of a user that change something, per second | [`RateLimit`] | `changes_per_second`, 50 by default, with a burst of [`CHANGES_BURST_SECONDS`] |
 //! | tests of sinks by a user per minute | [`MinuteLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`MinuteLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
 //! | registrations of a user's spaces per minute | [`RegistrationLimit`] | `registrations_per_minute`, 600 by default |
@@ -52,6 +52,9 @@ pub use space_pace::SpacePace;
 /// The maximum number of users in a report to the other servers of the zone, for each limit.
 const USES_MAX: usize = 1_000;
 
+/// After a pause, a user may make the changes of this many seconds at once: enough for an import up to
+/// the default quotas.
+pub const CHANGES_BURST_SECONDS: f64 = 20.0;
 /// The maximum number of tests of sinks by one user within a minute: test deliveries, tests with
 /// past events, and replays of sinks with a filter.
 pub const SINK_TESTS_PER_MINUTE: usize = 10;

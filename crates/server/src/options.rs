@@ -8,7 +8,6 @@ pub use svc_core::quota::Quotas;
 use svc_store::DatabaseUrl;
 
 use crate::{
-    events::{deliver::webhook::LOOKUPS_DEFAULT, lanes::Slots},
     fair_pool::{FairPool, PoolOptions},
     identity,
     journal::JournalOptions,
@@ -86,8 +85,6 @@ pub struct EventOptions {
     pub webhook_proxy: Option<String>,
     /// Whether the proxy resolves names and decides which addresses webhooks may reach.
     pub webhook_proxy_resolves: bool,
-    /// Concurrent name look-ups for webhooks; at least 1.
-    pub webhook_lookups: usize,
     /// Events a user may emit per second.
     pub emits_per_second: u32,
     /// How long events and finished deliveries are kept. Events that still wait for a delivery are
@@ -102,8 +99,6 @@ pub struct EventOptions {
     pub retry: RetryPolicy,
     /// How long a server's claim on the queue of a sink or method is valid without a renewal.
     pub lease: Duration,
-    /// Deliveries that run at the same time.
-    pub slots: Slots,
     /// The maximum bytes of stored events that only global sinks still need.
     pub server_bytes: u64,
 }
@@ -114,14 +109,12 @@ impl Default for EventOptions {
             webhook_allow: Vec::new(),
             webhook_proxy: None,
             webhook_proxy_resolves: false,
-            webhook_lookups: LOOKUPS_DEFAULT,
             emits_per_second: 1_000,
             retention: Duration::from_secs(7 * 24 * 60 * 60),
             secret_key: None,
             accept_new_key: false,
             retry: RetryPolicy::default(),
             lease: svc_core::lane::LEASE,
-            slots: Slots::default(),
             server_bytes: 4 << 30,
         }
     }
@@ -141,9 +134,6 @@ pub struct Limits {
     pub call_bytes_max: usize,
     /// Concurrent connections, including links; fewer if the limit on open files is lower.
     pub connections_max: usize,
-    /// Connections of one client address; `None` means a quarter of all. This machine, trusted
-    /// proxies and links are not counted.
-    pub connections_per_address: Option<usize>,
     /// Time limit for the head of a request, from the start of the connection or from the end of
     /// the previous answer.
     pub head_max: Duration,
@@ -157,9 +147,8 @@ pub struct Limits {
     pub registrations_per_minute: usize,
     /// Calls a user may make per second; no limit when absent.
     pub calls_per_second: Option<u32>,
-    /// Requests that change something, which a user may make per second, and at once after a pause.
+    /// Requests that change something, which a user may make per second.
     pub changes_per_second: u32,
-    pub changes_burst: u32,
     /// Threads for long computations; at least 1.
     pub compute_threads: usize,
     /// Long computations that one user may have waiting or running.
@@ -171,7 +160,6 @@ impl Default for Limits {
         Self {
             call_bytes_max: 8 * 1024 * 1024,
             connections_max: 50_000,
-            connections_per_address: None,
             head_max: Duration::from_secs(30),
             unfinished_body_bytes_max: 256 * 1024 * 1024,
             unread_answer_bytes_max: 512 * 1024 * 1024,
@@ -179,7 +167,6 @@ impl Default for Limits {
             registrations_per_minute: 600,
             calls_per_second: None,
             changes_per_second: 50,
-            changes_burst: 1_000,
             compute_threads: default_compute_threads(),
             compute_queue: 64,
         }
@@ -198,7 +185,6 @@ impl Limits {
             jobs_per_user: self.compute_queue.max(1),
             waiting_max: COMPUTE_WAITING_MAX,
             evicts: false,
-            setting: "server.compute_queue",
         })
     }
 }

@@ -261,10 +261,9 @@ fn listen(
 
 fn connections(options: &Options, app: &App) -> Connections {
     let total = file_limit::connections_max(options);
-    let per_address = options.limits.connections_per_address;
     let limits = ConnectionLimits {
         total,
-        per_address: per_address.unwrap_or(total.div_ceil(4)),
+        per_address: total.div_ceil(4),
         head: options.limits.head_max,
         stall: options.limits.answer_stall_max,
         trusted_proxies: options.trusted_proxies.clone(),

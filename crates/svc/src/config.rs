@@ -5,6 +5,7 @@
 //! it is the lowest layer, read like any other file.
 
 mod addresses;
+pub mod hidden;
 mod section;
 
 use std::{
@@ -24,6 +25,7 @@ use crate::{
     exit::{Exit, Failure},
 };
 pub use addresses::Addresses;
+use hidden::Hidden;
 use section::sections;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -54,31 +56,30 @@ pub enum PasswordLogin {
     Off,
 }
 
+/// A further label of the series of methods.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricsLabel {
+    Owner,
+    Space,
+}
+
 sections! {
     server: Server as WrittenServer {
         listen: SocketAddr = "SVC_LISTEN",
         trusted_proxies: Vec<String> = "SVC_TRUSTED_PROXIES",
         allowed_hosts: Vec<String> = "SVC_ALLOWED_HOSTS",
         max_connections: usize = "SVC_MAX_CONNECTIONS",
-        max_connections_per_address: usize = "SVC_MAX_CONNECTIONS_PER_ADDRESS",
-        head_seconds: f64 = "SVC_HEAD_SECONDS",
         max_unfinished_body_bytes: usize = "SVC_MAX_UNFINISHED_BODY_BYTES",
         max_unread_answer_bytes: usize = "SVC_MAX_UNREAD_ANSWER_BYTES",
-        answer_stall_seconds: f64 = "SVC_ANSWER_STALL_SECONDS",
         registrations_per_minute: usize = "SVC_REGISTRATIONS_PER_MINUTE",
-        workers: usize = "SVC_WORKERS",
-        compute_threads: usize = "SVC_COMPUTE_THREADS",
-        compute_queue: usize = "SVC_COMPUTE_QUEUE",
         log_format: LogFormat = "SVC_LOG_FORMAT",
         max_body_bytes: usize = "SVC_MAX_BODY_BYTES",
         grace_seconds: f64 = "SVC_GRACE_SECONDS",
-        heartbeat_seconds: u32 = "SVC_HEARTBEAT_SECONDS",
         drain_seconds: f64 = "SVC_DRAIN_SECONDS",
         shutdown_delay_seconds: f64 = "SVC_SHUTDOWN_DELAY_SECONDS",
         changes_per_second: u32 = "SVC_CHANGES_PER_SECOND",
-        changes_burst: u32 = "SVC_CHANGES_BURST",
         login_limit: u32 = "SVC_LOGIN_LIMIT",
-        login_wait_max_seconds: u32 = "SVC_LOGIN_WAIT_MAX_SECONDS",
         audit_retention_days: u32 = "SVC_AUDIT_RETENTION_DAYS",
         database_readers: usize = "SVC_DATABASE_READERS",
         database_poll_only: bool = "SVC_DATABASE_POLL_ONLY",
@@ -98,30 +99,20 @@ sections! {
     events: Events as WrittenEvents {
         retention_days: u32 = "SVC_EVENT_RETENTION_DAYS",
         emits_per_second: u32 = "SVC_EMITS_PER_SECOND",
-        retry_first_seconds: f64 = "SVC_RETRY_FIRST_SECONDS",
-        retry_second_seconds: f64 = "SVC_RETRY_SECOND_SECONDS",
-        lease_seconds: f64 = "SVC_LEASE_SECONDS",
-        webhook_slots: usize = "SVC_WEBHOOK_SLOTS",
-        script_slots: usize = "SVC_SCRIPT_SLOTS",
-        method_slots: usize = "SVC_METHOD_SLOTS",
         server_event_bytes: u64 = "SVC_SERVER_EVENT_BYTES",
     } optional {}
     journal: Journal as WrittenJournal {
-        enabled: bool = "SVC_JOURNAL",
         rows_per_owner: u64 = "SVC_JOURNAL_ROWS",
         keep_days: u32 = "SVC_JOURNAL_DAYS",
         payload_bytes: usize = "SVC_JOURNAL_PAYLOAD_BYTES",
-        payload_bytes_per_owner: u64 = "SVC_JOURNAL_PAYLOAD_BYTES_PER_OWNER",
     } optional {}
     metrics: Metrics as WrittenMetrics {
         methods: usize = "SVC_METRICS_METHODS",
         receivers: usize = "SVC_METRICS_RECEIVERS",
-        owner_label: bool = "SVC_METRICS_OWNER_LABEL",
-        space_label: bool = "SVC_METRICS_SPACE_LABEL",
+        labels: Vec<MetricsLabel> = "SVC_METRICS_LABELS",
     } optional {}
     traces: Traces as WrittenTraces {
         sample: f64 = "SVC_TRACES_SAMPLE",
-        parents_per_second: u32 = "SVC_TRACES_PARENTS_PER_SECOND",
     } optional {
         otlp_url: String = "SVC_TRACES_OTLP_URL",
         headers_file: PathBuf = "SVC_TRACES_HEADERS_FILE",
@@ -131,7 +122,6 @@ sections! {
         enabled: bool = "SVC_OAUTH",
         registration: bool = "SVC_OAUTH_REGISTRATION",
         client_hosts: Vec<String> = "SVC_OAUTH_CLIENT_HOSTS",
-        access_minutes: u32 = "SVC_OAUTH_ACCESS_MINUTES",
         login_days: u32 = "SVC_OAUTH_LOGIN_DAYS",
     } optional {}
     oidc: Oidc as WrittenOidc {
@@ -141,7 +131,6 @@ sections! {
     } optional {}
     webhooks: Webhooks as WrittenWebhooks {
         allow: Vec<String> = env::WEBHOOK_ALLOW,
-        lookups: usize = "SVC_WEBHOOK_LOOKUPS",
         proxy_resolves: bool = "SVC_WEBHOOK_PROXY_RESOLVES",
     } optional {
         proxy: String = "SVC_WEBHOOK_PROXY",
@@ -149,7 +138,6 @@ sections! {
     scripts: Scripts as WrittenScripts {
         timeout_seconds: f64 = "SVC_SCRIPT_TIMEOUT_SECONDS",
         memory_mb: u32 = "SVC_SCRIPT_MEMORY_MB",
-        workers: usize = "SVC_SCRIPT_WORKERS",
     } optional {}
     quotas: Quotas as WrittenQuotas {
         spaces: u64 = "SVC_QUOTA_SPACES",
@@ -165,7 +153,6 @@ sections! {
     } optional {}
     agent: Agent as WrittenAgent {
         max_links: usize = "SVC_AGENT_MAX_LINKS",
-        emit_retry_seconds: f64 = "SVC_EMIT_RETRY_SECONDS",
         loopback: LoopbackAccess = env::AGENT_LOOPBACK,
     } optional {
         url: Addresses = env::URL,
@@ -220,7 +207,7 @@ impl Config {
             layers = Layer::of_file(&file)?.over(layers);
         }
         let layers = Layer::of_environment(environment)?.over(layers);
-        let config = layers.finish();
+        let config = layers.finish(Hidden::of_environment(environment)?);
         config.check()?;
         Ok(config)
     }
@@ -228,12 +215,9 @@ impl Config {
     fn check(&self) -> Result<(), Failure> {
         let (server, events, scripts) = (&self.server, &self.events, &self.scripts);
         check_range("`database_readers`", server.database_readers, 1..=100)?;
-        check_range("`lookups` of webhooks", self.webhooks.lookups, 1..=1_000)?;
-        check_range("`access_minutes`", self.oauth.access_minutes, 5..=1_440)?;
         check_range("`login_days`", self.oauth.login_days, 1..=3_650)?;
         check_range("`fresh_login_days`", self.oidc.fresh_login_days, 1..=3_650)?;
         check_range("`max_links` of the agent", self.agent.max_links, 1..=64)?;
-        check_range("`lease_seconds`", events.lease_seconds, 0.5..=3_600.0)?;
         if server.tls_cert.is_some() != server.tls_key.is_some() {
             return Err(Failure::usage(
                 "`tls_cert` and `tls_key` require each other: set both, or neither",
@@ -243,20 +227,12 @@ impl Config {
         check_range("`grace_seconds`", server.grace_seconds, day.clone())?;
         check_range("`drain_seconds`", server.drain_seconds, day.clone())?;
         let delay = server.shutdown_delay_seconds;
-        check_range("`shutdown_delay_seconds`", delay, day.clone())?;
-        let (first, second) = (events.retry_first_seconds, events.retry_second_seconds);
-        check_range("`retry_first_seconds`", first, day.clone())?;
-        check_range("`retry_second_seconds`", second, day)?;
+        check_range("`shutdown_delay_seconds`", delay, day)?;
         if server.max_connections == 0 {
             return Err(Failure::usage(
                 "`max_connections` is 0, which would refuse every connection",
             ));
         }
-        let emit_retry = self.agent.emit_retry_seconds;
-        check_range("`emit_retry_seconds`", emit_retry, 0.0..=600.0)?;
-        check_range("`head_seconds`", server.head_seconds, 0.1..=3_600.0)?;
-        let stall = server.answer_stall_seconds;
-        check_range("`answer_stall_seconds`", stall, 0.5..=3_600.0)?;
         for (key, value, min) in [
             (
                 "max_unfinished_body_bytes",
@@ -268,13 +244,11 @@ impl Config {
                 server.max_unread_answer_bytes,
                 UNREAD_ANSWER_BYTES_MIN,
             ),
-            ("compute_queue", server.compute_queue, 1),
             (
                 "registrations_per_minute",
                 server.registrations_per_minute,
                 1,
             ),
-            ("heartbeat_seconds", server.heartbeat_seconds as usize, 1),
         ] {
             if value < min {
                 return Err(Failure::usage(format!(
@@ -293,7 +267,6 @@ impl Config {
             server.changes_per_second,
             1..=1_000_000,
         )?;
-        check_range("`changes_burst`", server.changes_burst, 1..=10_000_000)?;
         check_range(
             "`timeout_seconds` of scripts",
             scripts.timeout_seconds,
@@ -303,20 +276,12 @@ impl Config {
         check_range(
             "`rows_per_owner`",
             self.journal.rows_per_owner,
-            1..=100_000_000,
+            0..=100_000_000,
         )?;
         check_range("`keep_days`", self.journal.keep_days, 1..=3_650)?;
         let bytes = self.journal.payload_bytes;
         check_range("`payload_bytes`", bytes, 0..=PAYLOAD_BYTES_MAX)?;
-        let bytes = self.journal.payload_bytes_per_owner;
-        let min = 4 * PAYLOAD_BYTES_MAX as u64;
-        check_range("`payload_bytes_per_owner`", bytes, min..=1 << 40)?;
         check_range("`sample` of traces", self.traces.sample, 0.0..=1.0)?;
-        check_range(
-            "`parents_per_second`",
-            self.traces.parents_per_second,
-            0..=100_000,
-        )?;
         check_range("`methods` of metrics", self.metrics.methods, 0..=100_000)?;
         check_range(
             "`receivers` of metrics",
@@ -328,9 +293,7 @@ impl Config {
                 "`emits_per_second` is 0, which would refuse every event",
             ));
         }
-        check_range("`webhook_slots`", events.webhook_slots, 4..=65_536)?;
-        check_range("`script_slots`", events.script_slots, 4..=65_536)?;
-        check_range("`method_slots`", events.method_slots, 4..=65_536)
+        Ok(())
     }
 }
 

@@ -40,9 +40,10 @@ pub fn single() -> Result<Runtime, Failure> {
         .map_err(unstartable)
 }
 
-/// A runtime with this many threads, for the server.
-pub fn with_workers(workers: usize) -> Result<Runtime, Failure> {
-    if workers <= 1 {
+/// A runtime for the server. The number of threads depends on the cores, unless it is given.
+pub fn with_workers(workers: Option<NonZeroUsize>) -> Result<Runtime, Failure> {
+    let workers = workers.map_or_else(default_workers, NonZeroUsize::get);
+    if workers == 1 {
         return single();
     }
     Builder::new_multi_thread()
@@ -56,12 +57,9 @@ fn unstartable(error: std::io::Error) -> Failure {
     Failure::failed("cannot start the runtime").why(error)
 }
 
-/// The number of threads for a configured number. 0 means one thread per core, but only one thread
-/// on a machine with at most two cores: there, a second thread costs more than it gains (measured).
-pub fn workers_or_default(configured: usize) -> usize {
-    if configured > 0 {
-        return configured;
-    }
+/// One thread per core, but only one thread on a machine with at most two cores: there, a second
+/// thread costs more than it gains (measured).
+fn default_workers() -> usize {
     match std::thread::available_parallelism().map_or(1, NonZeroUsize::get) {
         0..=2 => 1,
         cores => cores,
@@ -90,15 +88,4 @@ pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
         std::process::exit(INTERRUPTED);
     });
     Ok(shutdown)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_configured_number_of_workers_is_used_unchanged() {
-        assert_eq!(workers_or_default(7), 7);
-        assert!(workers_or_default(0) >= 1);
-    }
 }

@@ -107,17 +107,16 @@ pub async fn observe(rounds: usize) -> anyhow::Result<()> {
         program: &program,
         settings,
     };
-    let journal = ("SVC_JOURNAL", "true");
+    let off = ("SVC_JOURNAL_ROWS", "0");
     let traces = vec![
-        journal,
         ("SVC_TRACES_OTLP_URL", collector_url.as_str()),
         ("SVC_TRACES_SAMPLE", "0.01"),
     ];
     compare(
         &[
-            candidate("off", vec![("SVC_JOURNAL", "false")]),
-            candidate("off again", vec![("SVC_JOURNAL", "false")]),
-            candidate("journal", vec![journal]),
+            candidate("off", vec![off]),
+            candidate("off again", vec![off]),
+            candidate("journal", Vec::new()),
             candidate("traces", traces),
         ],
         rounds,

@@ -84,7 +84,7 @@ struct State {
 
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "this address has {limit} open connections, the most that `max_connections_per_address` allows"
+    "this address has {limit} open connections; one address may have a quarter of `max_connections`"
 )]
 pub struct TooManyFromAddress {
     pub limit: usize,

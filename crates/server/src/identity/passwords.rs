@@ -59,8 +59,6 @@ impl Passwords {
                 jobs_per_user: policy.concurrency + policy.waiting_per_payer,
                 waiting_max: policy.waiting_max,
                 evicts: true,
-                // Never shown: the error does not name a setting.
-                setting: "",
             }),
         })
     }

@@ -156,10 +156,26 @@ async fn a_deleted_owner_does_not_stop_the_rows_of_others() {
     assert_eq!(fixture.journal.count_dropped(None), 0);
 }
 
+#[test]
+fn more_rows_of_an_owner_keep_more_payloads() {
+    for (rows_per_owner, expected) in [
+        (0, 4 << 20),
+        (2_000, 4 << 20),
+        (100_000, 67_200_000),
+        (u64::MAX, u64::MAX),
+    ] {
+        let options = JournalOptions {
+            rows_per_owner,
+            ..JournalOptions::default()
+        };
+        assert_eq!(options.payload_bytes_per_owner(), expected);
+    }
+}
+
 #[tokio::test]
 async fn a_journal_that_is_off_records_nothing() {
     let fixture = Fixture::new(JournalOptions {
-        enabled: false,
+        rows_per_owner: 0,
         ..JournalOptions::default()
     });
     let ann = fixture.user("ann").await;

@@ -168,7 +168,7 @@ impl Journal {
         calls::KeepRule {
             rows: self.options.rows_per_owner,
             since: svc_clock::now().minus(self.options.keep),
-            payload_bytes: self.options.payload_bytes_per_owner,
+            payload_bytes: self.options.payload_bytes_per_owner(),
         }
     }
 

@@ -99,10 +99,9 @@ impl RateLimit {
         Self::with_capacity(per_second, 1.0)
     }
 
-    /// A limit that permits `burst` requests at once, after a pause.
-    pub fn with_burst(per_second: u32, burst: u32) -> Self {
-        let seconds = f64::from(burst) / f64::from(per_second.max(1));
-        Self::with_capacity(Some(per_second), seconds.max(1.0))
+    /// A limit that permits the requests of this many seconds at once, after a pause.
+    pub fn with_burst(per_second: u32, seconds: f64) -> Self {
+        Self::with_capacity(Some(per_second), seconds)
     }
 
     fn with_capacity(per_second: Option<u32>, seconds: f64) -> Self {

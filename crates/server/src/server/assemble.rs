@@ -18,7 +18,7 @@ use crate::{
     events::{
         deliver::{
             Deliverers,
-            webhook::{AddressGuard, Lookups, Proxy, Webhook},
+            webhook::{AddressGuard, Proxy, Webhook},
         },
         emit::{Emitter, StorageLimits},
         history::History,
@@ -30,7 +30,7 @@ use crate::{
     identity::{Directory, Identity},
     journal::Journal,
     lifecycle::Lifecycle,
-    limits::{ByteBudgets, RateLimit},
+    limits::{ByteBudgets, CHANGES_BURST_SECONDS, RateLimit},
     links::{LinkPolicy, Links, ZoneKeys},
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
@@ -174,7 +174,7 @@ pub fn assemble(
 }
 
 fn changes_limit(limits: &Limits) -> RateLimit {
-    RateLimit::with_burst(limits.changes_per_second, limits.changes_burst)
+    RateLimit::with_burst(limits.changes_per_second, CHANGES_BURST_SECONDS)
 }
 
 impl Base {
@@ -408,9 +408,7 @@ fn guarded_web(options: &Options, allow: &[String]) -> Result<Webhook, StartErro
     let proxy = proxy
         .map(|url| Proxy::parse(url, events.webhook_proxy_resolves))
         .transpose()?;
-    Ok(Webhook::new(AddressGuard::new(allow)?)
-        .with_lookups(Lookups::new(events.webhook_lookups))
-        .with_proxy(proxy))
+    Ok(Webhook::new(AddressGuard::new(allow)?).with_proxy(proxy))
 }
 
 fn second_factors(

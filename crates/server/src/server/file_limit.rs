@@ -4,7 +4,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
 
 use super::open::store_options;
-use crate::options::Options;
+use crate::{events::lanes::Slots, options::Options};
 
 /// Descriptors for the listeners, the embedded database, the event loop, logs, local spaces.
 const BASE: usize = 96;
@@ -34,7 +34,7 @@ fn reserve(options: &Options) -> usize {
     let database = options.database.as_ref();
     let database = database.map_or(0, |it| store_options(it).connections());
     let workers = options.scripts.workers * PER_WORKER;
-    BASE + options.events.slots.webhook + workers + database
+    BASE + Slots::default().webhook + workers + database
 }
 
 /// The number of connections for this many file descriptors: all descriptors except the reserve,

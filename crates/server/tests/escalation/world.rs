@@ -325,7 +325,6 @@ fn options(folder: &Path) -> Options {
         oidc: Default::default(),
         limits: Limits {
             changes_per_second: 1_000_000,
-            changes_burst: 1_000_000,
             ..Limits::default()
         },
         quotas: Default::default(),

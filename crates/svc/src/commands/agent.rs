@@ -1,9 +1,9 @@
 //! `svc agent`: runs the agent of a space, and sends requests to a running agent.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Subcommand;
-use svc_agent::{EmitRetry, Options, Policy};
+use svc_agent::{Options, Policy};
 use svc_protocol::{agent_api::Status, env};
 
 use super::Shell;
@@ -125,10 +125,6 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
     let environment = &shell.environment;
     let path = |path: PathBuf| environment.absolute(&path);
     let token = agent_token(&config.agent, environment)?;
-    let emit_retry = EmitRetry {
-        within: Duration::from_secs_f64(config.agent.emit_retry_seconds),
-        ..EmitRetry::default()
-    };
     let methods_file = args.methods_file.or(config.agent.methods_file).map(path);
     if args.require_methods && methods_file.is_none() {
         return Err(
@@ -156,7 +152,6 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         exit_on_stdin_eof: args.exit_on_stdin_eof,
         policy: Policy {
             links_max: args.max_links.unwrap_or(config.agent.max_links).max(1),
-            emit_retry,
             ..Policy::default()
         },
     })

@@ -44,6 +44,7 @@ use self::{
 };
 use super::Shell;
 use crate::{
+    config::hidden,
     exit::{Failure, Outcome},
     runtime,
 };
@@ -57,12 +58,17 @@ const DATABASE_URL: &str = "SVC_PROVE_DATABASE_URL";
 const SOCKET_BYTES_MAX: usize = 103;
 /// Number of servers in a zone, if `--servers` is not given.
 const ZONE_SERVERS: u8 = 3;
-/// The settings of the servers: their receivers are on this machine, retries come soon, and the
-/// limits of a user do not slow down a long run.
+/// The settings of the servers: their receivers are on this machine, and the limits of a user do not
+/// slow down a long run.
 const SETTINGS: &str = "[webhooks]\nallow = [\"127.0.0.0/8\"]\n\n\
-    [events]\nretry_first_seconds = 0.05\nretry_second_seconds = 0.1\nlease_seconds = 2.0\n\
-    emits_per_second = 100000\n\n\
+    [events]\nemits_per_second = 100000\n\n\
     [quotas]\nevent_bytes = 1099511627776\n";
+/// Retries come soon, and so does the end of a lost server's leases.
+const SHORT_TIMES: [(&str, &str); 3] = [
+    (hidden::RETRY_FIRST_SECONDS, "0.05"),
+    (hidden::RETRY_SECOND_SECONDS, "0.1"),
+    (hidden::LEASE_SECONDS, "2"),
+];
 
 /// Kill, freeze and disturb test servers on this machine, and check that no event is lost
 #[derive(clap::Args, Debug)]

@@ -69,9 +69,6 @@ pub struct StartArgs {
     /// Address of this server for all agents of its zone, which then link to it too [env: SVC_ADVERTISE_URL]
     #[arg(long, value_name = "URL")]
     advertise_url: Option<String>,
-    /// Threads that serve requests; 0 chooses by the number of cores [env: SVC_WORKERS]
-    #[arg(long, value_name = "N")]
-    workers: Option<usize>,
     /// Print a link that signs this administrator in once, within 10 minutes, from a browser on this machine
     #[arg(long, value_name = "USER")]
     sign_in_link: Option<String>,
@@ -125,9 +122,8 @@ pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
     apply(&mut config.server, shell, args);
     shell.start_logs(&config)?;
     runtime::hide_environment();
-    let workers = runtime::workers_or_default(config.server.workers);
     let options = options(shell, &config)?;
-    runtime::with_workers(workers)?.block_on(async {
+    runtime::with_workers(config.hidden.workers)?.block_on(async {
         let shutdown = runtime::shutdown_on_signals()?;
         let server = Server::start(options, shutdown.clone())
             .await
@@ -168,9 +164,6 @@ fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) {
     let path = |path: PathBuf| shell.environment.absolute(&path);
     if let Some(listen) = args.listen {
         server.listen = listen;
-    }
-    if let Some(workers) = args.workers {
-        server.workers = workers;
     }
     server.data_dir = args.data_dir.map(path).or(server.data_dir.take());
     server.tls_cert = args.tls_cert.map(path).or(server.tls_cert.take());

@@ -110,8 +110,7 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     own_folder(&options.data_dir, FolderKind::Chosen)
         .map_err(|refusal| unwritable(&options.data_dir, refusal.into()))?;
     let data_dir = options.data_dir.clone();
-    let workers = runtime::workers_or_default(config.server.workers);
-    runtime::with_workers(workers)?.block_on(async {
+    runtime::with_workers(config.hidden.workers)?.block_on(async {
         let shutdown = runtime::shutdown_on_signals()?;
         let server = Server::start(options, shutdown.clone())
             .await

@@ -20,6 +20,7 @@ macro_rules! sections {
         #[derive(Clone, PartialEq, Debug)]
         pub struct Config {
             $(pub $section: $name,)*
+            pub hidden: $crate::config::hidden::Hidden,
         }
 
         /// One layer, with only the keys that it sets.
@@ -51,8 +52,9 @@ macro_rules! sections {
                 }
             }
 
-            fn finish(self) -> Config {
+            fn finish(self, hidden: $crate::config::hidden::Hidden) -> Config {
                 Config {
+                    hidden,
                     $($section: $name {
                         $($key: self.$section.$key.expect("config.default.toml has every key"),)*
                         $($free: self.$section.$free,)*
@@ -86,6 +88,33 @@ macro_rules! sections {
 }
 
 pub(super) use sections;
+
+/// `key: Type = "VARIABLE", …`: a struct `Hidden` whose values only variables set.
+macro_rules! hidden {
+    ($($key:ident: $kind:ty = $variable:expr,)*) => {
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct Hidden {
+            $(pub $key: Option<$kind>,)*
+        }
+
+        impl Hidden {
+            pub(super) fn of_environment(
+                environment: &crate::environment::Environment,
+            ) -> Result<Self, crate::exit::Failure> {
+                use crate::config::section::read_variable;
+                Ok(Self {
+                    $($key: read_variable(environment, $variable)?,)*
+                })
+            }
+        }
+
+        /// Every key with its environment variable.
+        #[cfg(test)]
+        pub(super) const KEYS: &[(&str, &str)] = &[$((stringify!($key), $variable),)*];
+    };
+}
+
+pub(super) use hidden;
 
 /// Reads a variable: as text if the setting accepts text, else as a TOML value, else as a list
 /// separated by commas.

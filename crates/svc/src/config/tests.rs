@@ -1,3 +1,5 @@
+mod documentation;
+
 use super::*;
 
 fn folder(name: &str) -> PathBuf {
@@ -25,36 +27,10 @@ fn the_default_file_contains_the_defaults() {
     assert_eq!(config.events.emits_per_second, 1_000);
     assert!(config.webhooks.allow.is_empty());
     assert!((config.scripts.timeout_seconds - 5.0).abs() < f64::EPSILON);
-    assert_eq!((config.scripts.memory_mb, config.scripts.workers), (128, 0));
+    assert_eq!(config.scripts.memory_mb, 128);
+    assert_eq!(config.hidden.workers, None);
     assert_eq!(config.agent.url, None);
     assert_eq!((config.quotas.spaces, config.quotas.sinks), (500, 100));
-}
-
-#[test]
-fn the_default_file_names_every_key_and_its_variable() {
-    for (key, variable) in KEYS {
-        let written = DEFAULTS.lines().any(|line| {
-            let line = line.strip_prefix("# ").unwrap_or(line);
-            line.split_once(" = ").is_some_and(|(name, _)| name == *key)
-        });
-        assert!(written, "`{key}` is missing");
-        assert!(DEFAULTS.contains(variable), "`{variable}` is missing");
-    }
-    // Keys that are commented out must be valid too.
-    let all: String = DEFAULTS
-        .lines()
-        .map(|line| match line.strip_prefix("# ") {
-            Some(rest)
-                if rest
-                    .split_once(" = ")
-                    .is_some_and(|(name, _)| !name.contains(' ')) =>
-            {
-                format!("{rest}\n")
-            }
-            _ => format!("{line}\n"),
-        })
-        .collect();
-    assert!(Layer::of_text("all", &all).is_ok());
 }
 
 #[test]
@@ -63,24 +39,24 @@ fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
     let file = folder.join("svc.toml");
     std::fs::write(
         &file,
-        "[server]\nlisten = \"127.0.0.1:1\"\nworkers = 3\ndata_dir = \"data\"\n",
+        "[server]\nlisten = \"127.0.0.1:1\"\nlogin_limit = 3\ndata_dir = \"data\"\n",
     )
     .expect("writable");
     let variables = [
-        ("SVC_WORKERS", "5"),
+        ("SVC_LOGIN_LIMIT", "5"),
         ("SVC_GRACE_SECONDS", "2"),
         ("SVC_TRUSTED_PROXIES", "10.0.0.0/8, ::1/128"),
         ("SVC_SPACES_ALLOW_LOCAL", "true"),
         ("SVC_LOG_FORMAT", "json"),
         ("SVC_DRAIN_SECONDS", ""),
         ("SVC_WEBHOOK_ALLOW", "hooks.internal, 10.0.0.0/8"),
-        ("SVC_RETRY_FIRST_SECONDS", "0.05"),
+        ("SVC_METRICS_LABELS", "owner, space"),
     ];
     let environment = Environment::of(&folder, &variables);
     let config = Config::load(None, &environment).expect("valid");
     std::fs::remove_dir_all(&folder).expect("removable");
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:1");
-    assert_eq!(config.server.workers, 5);
+    assert_eq!(config.server.login_limit, 5);
     assert!((config.server.grace_seconds - 2.0).abs() < f64::EPSILON);
     assert_eq!(config.server.trusted_proxies, ["10.0.0.0/8", "::1/128"]);
     assert!(config.spaces.allow_local);
@@ -88,7 +64,8 @@ fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
     assert!((config.server.drain_seconds - 10.0).abs() < f64::EPSILON);
     assert_eq!(config.server.data_dir, Some(folder.join("data")));
     assert_eq!(config.webhooks.allow, ["hooks.internal", "10.0.0.0/8"]);
-    assert!((config.events.retry_first_seconds - 0.05).abs() < f64::EPSILON);
+    let labels = [MetricsLabel::Owner, MetricsLabel::Space];
+    assert_eq!(config.metrics.labels, labels);
 }
 
 #[test]
@@ -181,19 +158,16 @@ fn wrong_variables_and_combinations_are_usage_errors() {
         assert_eq!(failure.exit, Exit::Usage);
         assert!(failure.to_string().contains(part), "{failure}");
     };
-    check(&[("SVC_WORKERS", "many")], "SVC_WORKERS is `many`");
+    check(
+        &[("SVC_METRICS_LABELS", "user")],
+        "SVC_METRICS_LABELS is `user`",
+    );
     check(&[("SVC_LISTEN", "here")], "SVC_LISTEN is `here`");
     check(&[("SVC_DATABASE_READERS", "0")], "`database_readers` is 0");
-    check(&[("SVC_LEASE_SECONDS", "0")], "`lease_seconds` is 0");
     check(&[("SVC_TLS_CERT", "cert.pem")], "`tls_key`");
     check(&[("SVC_GRACE_SECONDS", "-1")], "`grace_seconds` is -1");
     check(&[("SVC_CALLS_PER_SECOND", "0")], "`calls_per_second` is 0");
     check(&[("SVC_EMITS_PER_SECOND", "0")], "`emits_per_second` is 0");
-    check(&[("SVC_METHOD_SLOTS", "3")], "`method_slots` is 3");
-    check(
-        &[("SVC_RETRY_FIRST_SECONDS", "-1")],
-        "`retry_first_seconds`",
-    );
     check(
         &[("SVC_SCRIPT_TIMEOUT_SECONDS", "0")],
         "`timeout_seconds` of",

@@ -50,13 +50,8 @@ impl TestServerBuilder {
             allow_local: false,
             embedded: false,
             admin_password: Some(ADMIN_PASSWORD),
-            // Tests make many changes at once. A test of this limit sets the variables again.
-            env: [
-                ("SVC_CHANGES_PER_SECOND", "1000000"),
-                ("SVC_CHANGES_BURST", "1000000"),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec(),
+            // Tests make many changes at once. A test of this limit sets the variable again.
+            env: vec![("SVC_CHANGES_PER_SECOND".to_owned(), "1000000".to_owned())],
             args: Vec::new(),
             tool: Vec::new(),
             program: None,
@@ -106,10 +101,8 @@ impl TestServerBuilder {
 
     /// Sets the delays between attempts, in seconds.
     pub fn retries(self, after_first: f64, after_second: f64) -> Self {
-        let lines = format!(
-            "retry_first_seconds = {after_first:?}\nretry_second_seconds = {after_second:?}"
-        );
-        self.config_table("events", &lines)
+        self.env("SVC_RETRY_FIRST_SECONDS", &after_first.to_string())
+            .env("SVC_RETRY_SECOND_SECONDS", &after_second.to_string())
     }
 
     /// Allows spaces with the runtime `local`.

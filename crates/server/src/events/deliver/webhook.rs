@@ -51,7 +51,7 @@ pub use self::{
     format::{body_of, headers_of},
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
-    lookups::{LOOKUPS_DEFAULT, Lookups, ResolveFn},
+    lookups::{Lookups, ResolveFn},
     proxy::{Proxy, ProxyError},
     tls::{TlsOptionsError, check_tls_options},
     url::{UrlError, check_url, origin_of},
@@ -110,7 +110,7 @@ impl Webhook {
         Self {
             guard,
             policy: WebhookPolicy::default(),
-            lookups: Lookups::new(LOOKUPS_DEFAULT),
+            lookups: Lookups::of_system(),
             connections: Connections::new(IdleLimits::default()),
             tls: TlsConfigs::default(),
             proxy: None,
@@ -122,6 +122,7 @@ impl Webhook {
         self
     }
 
+    #[cfg(test)]
     pub fn with_lookups(mut self, lookups: Lookups) -> Self {
         self.lookups = lookups;
         self

@@ -28,7 +28,7 @@ async fn each_address_has_its_own_limit() {
     let open = fill(&connections, &[1, 1, 2]).await;
     let refused = connections.admit(address(1)).await.err();
     let refused = refused.expect("over the limit").to_string();
-    assert!(refused.contains("max_connections_per_address"), "{refused}");
+    assert!(refused.contains("`max_connections`"), "{refused}");
     assert!(refused.contains('2'), "{refused}");
     // A link is not counted.
     open[0].slot().note_link();

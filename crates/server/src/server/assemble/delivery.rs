@@ -85,14 +85,15 @@ pub(super) fn engine(
     options: &Options,
     deliverers: Arc<Deliverers>,
 ) -> Engine<Deliverers> {
+    let slots = Slots::default();
     let policy = LanePolicy {
         retry: options.events.retry,
         lease: options.events.lease,
         slots: Slots {
             // One owner gets at most a quarter of the slots. This quarter must be enough for all
             // workers.
-            script: options.events.slots.script.max(4 * options.scripts.workers),
-            ..options.events.slots
+            script: slots.script.max(4 * options.scripts.workers),
+            ..slots
         },
         retention: Retention {
             keep: options.events.retention,

@@ -216,6 +216,7 @@ impl ServerSettings {
             .process_group(0);
         command
             .env(env::CONFIG, self.config_file())
+            .envs(super::SHORT_TIMES)
             .env(env::ADMIN_PASSWORD, &self.admin_password);
         if let Some((url, key)) = &self.zone {
             // Not as an argument, because other users can read arguments.

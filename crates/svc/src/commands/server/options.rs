@@ -4,23 +4,22 @@ use std::{fmt::Display, net::IpAddr, path::PathBuf, str::FromStr, time::Duration
 
 use http::HeaderMap;
 use svc_client::Target;
-use svc_core::lane::RetryPolicy;
+use svc_core::lane::{LEASE, RetryPolicy};
 use svc_protocol::env;
 use svc_server::{
     EventOptions, JournalOptions, Limits, MetricsOptions, Options, Policy, Quotas, ScriptOptions,
     SharedDatabase, TlsFiles,
-    events::lanes::Slots,
     identity::PasswordLogin,
     oauth::OAuthPolicy,
     oidc::OidcPolicy,
-    traces::{ExportPolicy, TraceOptions, parse_headers},
+    traces::{TraceOptions, parse_headers},
     web::Web,
 };
 use svc_store::DatabaseUrl;
 
 use crate::{
     commands::Shell,
-    config::{self, Config},
+    config::{self, Config, MetricsLabel},
     exit::Failure,
     runtime,
 };
@@ -52,26 +51,24 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         admin_password: admin_password.map(str::to_owned),
         agent_program: runtime::own_program()?,
         events: events(shell, config),
-        scripts: scripts(&config.scripts),
+        scripts: scripts(config),
         journal: JournalOptions {
-            enabled: config.journal.enabled,
             rows_per_owner: config.journal.rows_per_owner,
             keep: Duration::from_secs(u64::from(config.journal.keep_days) * 24 * 60 * 60),
             payload_bytes: config.journal.payload_bytes,
-            payload_bytes_per_owner: config.journal.payload_bytes_per_owner,
         },
         metrics: MetricsOptions {
             methods: config.metrics.methods,
             receivers: config.metrics.receivers,
-            owner_label: config.metrics.owner_label,
-            space_label: config.metrics.space_label,
+            owner_label: config.metrics.labels.contains(&MetricsLabel::Owner),
+            space_label: config.metrics.labels.contains(&MetricsLabel::Space),
         },
-        traces: traces(&config.traces)?,
+        traces: traces(config)?,
         oauth: oauth(&config.oauth, &config.oidc),
         oidc: OidcPolicy {
             allow: config.oidc.allow.clone(),
         },
-        limits: limits(server),
+        limits: limits(config),
         quotas: quotas(&config.quotas),
         policy: policy(config),
         web: Web {
@@ -83,7 +80,9 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
 }
 
 /// The options of traces. The headers come from a file, because their values are secrets.
-fn traces(config: &config::Traces) -> Result<TraceOptions, Failure> {
+fn traces(config: &Config) -> Result<TraceOptions, Failure> {
+    let (config, hidden) = (&config.traces, &config.hidden);
+    let default = TraceOptions::default();
     let headers = match &config.headers_file {
         Some(path) => {
             let name = path.display();
@@ -99,10 +98,12 @@ fn traces(config: &config::Traces) -> Result<TraceOptions, Failure> {
     Ok(TraceOptions {
         otlp_url: config.otlp_url.clone(),
         sample: config.sample,
-        parents_per_second: config.parents_per_second,
+        parents_per_second: hidden
+            .parents_per_second
+            .unwrap_or(default.parents_per_second),
         headers,
         ca_file: config.ca_file.clone(),
-        policy: ExportPolicy::default(),
+        policy: default.policy,
     })
 }
 
@@ -128,26 +129,21 @@ fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
     Ok(Some(url.clone()))
 }
 
-fn limits(server: &config::Server) -> Limits {
-    let defaults = Limits::default();
+fn limits(config: &Config) -> Limits {
+    let (server, hidden) = (&config.server, &config.hidden);
+    let default = Limits::default();
     Limits {
         call_bytes_max: server.max_body_bytes,
         calls_per_second: server.calls_per_second,
         changes_per_second: server.changes_per_second,
-        changes_burst: server.changes_burst,
-        compute_threads: match server.compute_threads {
-            0 => defaults.compute_threads,
-            threads => threads,
-        },
-        compute_queue: server.compute_queue,
+        compute_threads: or(hidden.compute_threads, default.compute_threads),
+        compute_queue: or(hidden.compute_queue, default.compute_queue),
         connections_max: server.max_connections,
-        connections_per_address: Some(server.max_connections_per_address)
-            .filter(|&limit| limit > 0),
-        head_max: Duration::from_secs_f64(server.head_seconds),
+        head_max: or(hidden.head_seconds, default.head_max),
         unfinished_body_bytes_max: server.max_unfinished_body_bytes,
         unread_answer_bytes_max: server.max_unread_answer_bytes,
         registrations_per_minute: server.registrations_per_minute,
-        answer_stall_max: Duration::from_secs_f64(server.answer_stall_seconds),
+        answer_stall_max: or(hidden.answer_stall_seconds, default.answer_stall_max),
     }
 }
 
@@ -182,26 +178,21 @@ pub fn data_dir(shell: &Shell, config: &Config) -> Result<PathBuf, Failure> {
 }
 
 fn events(shell: &Shell, config: &Config) -> EventOptions {
-    let events = &config.events;
+    let (events, hidden) = (&config.events, &config.hidden);
+    let retry = RetryPolicy::default();
     EventOptions {
         webhook_allow: config.webhooks.allow.clone(),
         webhook_proxy: config.webhooks.proxy.clone(),
         webhook_proxy_resolves: config.webhooks.proxy_resolves,
-        webhook_lookups: config.webhooks.lookups,
         emits_per_second: events.emits_per_second,
         retention: days(events.retention_days),
         secret_key: shell.environment.get(env::SECRET_KEY).map(str::to_owned),
         accept_new_key: shell.environment.get(env::ACCEPT_NEW_KEY) == Some("1"),
         retry: RetryPolicy {
-            after_first: Duration::from_secs_f64(events.retry_first_seconds),
-            after_second: Duration::from_secs_f64(events.retry_second_seconds),
+            after_first: or(hidden.retry_first_seconds, retry.after_first),
+            after_second: or(hidden.retry_second_seconds, retry.after_second),
         },
-        lease: Duration::from_secs_f64(events.lease_seconds),
-        slots: Slots {
-            webhook: events.webhook_slots,
-            script: events.script_slots,
-            method: events.method_slots,
-        },
+        lease: or(hidden.lease_seconds, LEASE),
         server_bytes: events.server_event_bytes,
     }
 }
@@ -215,21 +206,19 @@ fn oauth(oauth: &config::OAuth, oidc: &config::Oidc) -> OAuthPolicy {
             .iter()
             .map(|host| host.to_ascii_lowercase())
             .collect(),
-        access_lifetime: Duration::from_secs(60 * u64::from(oauth.access_minutes)),
         login_token_lifetime: days(oauth.login_days),
         fresh_login: days(oidc.fresh_login_days),
+        ..OAuthPolicy::default()
     }
 }
 
-fn scripts(scripts: &config::Scripts) -> ScriptOptions {
+fn scripts(config: &Config) -> ScriptOptions {
+    let scripts = &config.scripts;
     let default = ScriptOptions::default();
     ScriptOptions {
         time: Duration::from_secs_f64(scripts.timeout_seconds),
         memory_bytes: scripts.memory_mb as usize * 1024 * 1024,
-        workers: match scripts.workers {
-            0 => default.workers,
-            workers => workers,
-        },
+        workers: or(config.hidden.script_workers, default.workers),
         ..default
     }
 }
@@ -249,6 +238,11 @@ fn quotas(quotas: &config::Quotas) -> Quotas {
     }
 }
 
+/// The value of a hidden setting, or its default.
+fn or<T>(hidden: Option<impl Into<T>>, default: T) -> T {
+    hidden.map_or(default, Into::into)
+}
+
 /// 0 means no limit.
 fn days(days: u32) -> Duration {
     match days {
@@ -261,12 +255,10 @@ fn policy(config: &Config) -> Policy {
     let server = &config.server;
     let mut policy = Policy::default();
     policy.links.grace = Duration::from_secs_f64(server.grace_seconds);
-    policy.links.heartbeat = Duration::from_secs(server.heartbeat_seconds.into());
+    policy.links.heartbeat = or(config.hidden.heartbeat_seconds, policy.links.heartbeat);
     policy.links.drain = Duration::from_secs_f64(server.drain_seconds);
     policy.shutdown_delay = Duration::from_secs_f64(server.shutdown_delay_seconds);
-    let slow_down = &mut policy.identity.login.slow_down;
-    slow_down.free = server.login_limit;
-    slow_down.wait_max = Duration::from_secs(server.login_wait_max_seconds.into());
+    policy.identity.login.slow_down.free = server.login_limit;
     policy.identity.audit_retention = days(server.audit_retention_days);
     policy.identity.password_login = match config.oidc.password_login {
         config::PasswordLogin::All => PasswordLogin::All,

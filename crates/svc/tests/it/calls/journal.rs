@@ -320,7 +320,7 @@ async fn a_caller_who_leaves_before_the_answer_is_recorded() {
 #[tokio::test]
 async fn a_journal_that_is_off_records_nothing() {
     let server = TestServer::builder()
-        .env("SVC_JOURNAL", "false")
+        .env("SVC_JOURNAL_ROWS", "0")
         .start()
         .await;
     let ann = server.user("ann").await;

@@ -103,7 +103,7 @@ const FEW: usize = ROUNDS * AT_ONCE / 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_lists_of_one_user_delay_no_other_user() {
-    let server = TestServer::builder().config("workers = 1").start().await;
+    let server = TestServer::builder().env("SVC_WORKERS", "1").start().await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
     let _methods = agents(&server, &eve, SPACES, METHODS_PER_SPACE).await;
     let _own = agents(&server, &victim, 1, 1).await;
@@ -125,7 +125,7 @@ async fn long_lists_of_one_user_delay_no_other_user() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn expensive_templates_of_one_user_delay_no_other_user() {
-    let server = TestServer::builder().config("workers = 1").start().await;
+    let server = TestServer::builder().env("SVC_WORKERS", "1").start().await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
     let _own = agents(&server, &victim, 1, 1).await;
     // The template reaches its work limit and is refused.
@@ -183,7 +183,8 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
 #[tokio::test]
 async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() {
     let server = TestServer::builder()
-        .config("compute_threads = 1\ncompute_queue = 1")
+        .env("SVC_COMPUTE_THREADS", "1")
+        .env("SVC_COMPUTE_QUEUE", "1")
         .start()
         .await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
@@ -204,7 +205,7 @@ async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() 
         assert_eq!((refusal.status, refusal.code().as_str()), (429, "busy"));
         assert_eq!(refusal.header("retry-after"), Some("1"));
         assert!(
-            refusal.text().contains("server.compute_queue"),
+            refusal.text().contains("one user may have 1"),
             "{}",
             refusal.text()
         );
@@ -218,7 +219,8 @@ async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() 
 #[tokio::test]
 async fn searches_for_the_runs_of_a_schedule_are_limited_for_each_user() {
     let server = TestServer::builder()
-        .config("compute_threads = 1\ncompute_queue = 1")
+        .env("SVC_COMPUTE_THREADS", "1")
+        .env("SVC_COMPUTE_QUEUE", "1")
         .start()
         .await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);

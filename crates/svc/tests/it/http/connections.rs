@@ -104,7 +104,7 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() 
 #[tokio::test]
 async fn connections_without_a_request_are_closed_and_streams_and_links_stay_open() {
     let server = TestServer::builder()
-        .config("head_seconds = 3")
+        .env("SVC_HEAD_SECONDS", "3")
         .start()
         .await;
     let ann = server.user("ann").await;

@@ -183,7 +183,7 @@ async fn lists_and_tool_results_are_counted_too() {
 #[tokio::test]
 async fn a_connection_that_reads_single_bytes_is_closed() {
     let server = TestServer::builder()
-        .config("answer_stall_seconds = 1.0")
+        .env("SVC_ANSWER_STALL_SECONDS", "1")
         .start()
         .await;
     let ann = server.user("ann").await;
@@ -214,7 +214,7 @@ async fn a_connection_that_reads_single_bytes_is_closed() {
 #[tokio::test]
 async fn an_http2_stream_without_a_window_is_reset_and_the_others_continue() {
     let server = TestServer::builder()
-        .config("answer_stall_seconds = 1.0")
+        .env("SVC_ANSWER_STALL_SECONDS", "1")
         .start()
         .await;
     let ann = server.user("ann").await;

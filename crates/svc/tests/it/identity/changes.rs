@@ -99,7 +99,6 @@ async fn changes_beyond_the_audit_budget_of_a_day_are_refused() {
 async fn changes_per_second_of_a_user_are_limited() {
     let server = TestServer::builder()
         .env("SVC_CHANGES_PER_SECOND", "2")
-        .env("SVC_CHANGES_BURST", "10")
         .start()
         .await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
@@ -116,7 +115,8 @@ async fn changes_per_second_of_a_user_are_limited() {
         n += 1;
         assert!(n < 100, "no change is refused");
     };
-    assert!(n >= 9, "only {n} changes were accepted");
+    // After a pause, the changes of 20 seconds may come at once. The token of the user was one.
+    assert!(n >= 39, "only {n} changes were accepted");
     assert_eq!(refused.code(), "rate_limited");
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=2).contains(&wait), "{wait} seconds");

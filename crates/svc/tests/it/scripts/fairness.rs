@@ -19,7 +19,8 @@ const PROMPT: Duration = Duration::from_secs(20);
 async fn endless_scripts_delay_no_webhook() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
-        .config_table("scripts", "timeout_seconds = 3\nworkers = 2")
+        .config_table("scripts", "timeout_seconds = 3")
+        .env("SVC_SCRIPT_WORKERS", "2")
         .start()
         .await;
     let receiver = TestReceiver::start().await;
@@ -65,7 +66,7 @@ async fn endless_scripts_delay_no_webhook() {
 async fn many_short_scripts_of_one_owner_run_one_after_the_other() {
     const SINKS: usize = 40;
     let server = TestServer::builder()
-        .config_table("scripts", "workers = 2")
+        .env("SVC_SCRIPT_WORKERS", "2")
         .start()
         .await;
     let ann = server.user("ann").await;

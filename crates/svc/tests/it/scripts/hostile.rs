@@ -184,9 +184,9 @@ fn aimed(server: &TestServer, receiver: &TestReceiver, mut attack: Attack) -> At
 }
 
 async fn start() -> TestServer {
-    let limits = format!("timeout_seconds = 1\nmemory_mb = 32\nworkers = {WORKERS}");
     TestServer::builder()
-        .config_table("scripts", &limits)
+        .config_table("scripts", "timeout_seconds = 1\nmemory_mb = 32")
+        .env("SVC_SCRIPT_WORKERS", &WORKERS.to_string())
         // Failures are retried after an hour, so each script runs only once in this test.
         .retries(3600.0, 3600.0)
         .env("SVC_TEST_SECRET", SECRET)

@@ -60,7 +60,7 @@ async fn s3_kill9_of_the_agent_stops_the_space_after_the_grace_period() {
 
 #[tokio::test]
 async fn s3_an_agent_that_hangs_is_detected_by_its_heartbeat() {
-    let server = impatient().config("heartbeat_seconds = 1").start().await;
+    let server = impatient().env("SVC_HEARTBEAT_SECONDS", "1").start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let mut agent = space.publish(fixture().plain("echo")).await;

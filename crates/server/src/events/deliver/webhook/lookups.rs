@@ -20,8 +20,8 @@ use svc_core::UserId;
 
 use crate::fair_pool::{FairPool, PoolOptions};
 
-/// The number of concurrent look-ups, unless `webhooks.lookups` sets it.
-pub const LOOKUPS_DEFAULT: usize = 32;
+/// The number of concurrent look-ups, each on its own thread.
+const LOOKUPS: usize = 32;
 /// One owner may use one eighth of the threads, but at least one thread.
 const OWNER_SHARE: usize = 8;
 /// Number of entries at which the entries of finished look-ups are removed.
@@ -41,9 +41,9 @@ type Lookup = BoxFuture<'static, Result<Arc<[SocketAddr]>, String>>;
 
 impl Lookups {
     /// Uses the resolver of the system.
-    pub fn new(at_once: usize) -> Self {
+    pub fn of_system() -> Self {
         let system = |host: &str, port| (host, port).to_socket_addrs().map(Iterator::collect);
-        Self::with(at_once, Arc::new(system))
+        Self::with(LOOKUPS, Arc::new(system))
     }
 
     pub fn with(at_once: usize, resolve_fn: Arc<ResolveFn>) -> Self {
@@ -55,7 +55,6 @@ impl Lookups {
             jobs_per_user: usize::MAX,
             waiting_max: usize::MAX,
             evicts: false,
-            setting: "webhooks.lookups",
         });
         Self {
             threads,
