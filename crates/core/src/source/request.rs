@@ -18,6 +18,7 @@ use crate::{
     id::Id,
     json_text::{JsonText, JsonTextError},
     timestamp::Timestamp,
+    webhook_secret::BASE64,
 };
 
 /// Largest body of a request, in bytes.

@@ -15,7 +15,7 @@ use svc_core::{
 use svc_link::{
     AnnouncedServers, Control, FEATURE_LINKS, FEATURE_LOG_FLUSH, FEATURE_MOVES, FEATURE_TIMES,
     FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX, OutboxReader,
-    Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome, WriteEnd,
+    Refusal, SpaceIdentity, VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
