@@ -177,7 +177,7 @@ impl Identity {
         }
         if let Some(patch) = patch.quotas {
             quotas::check_may_set(caller, before)?;
-            let after = quotas::patched(&before.quotas, patch)?;
+            let after = quotas::patched(&before.quotas, &patch)?;
             users::set_quotas(tx, id, &after)?;
             if after != before.quotas {
                 detail.insert("quotas".to_owned(), json!(after));

@@ -1,14 +1,7 @@
 //! Checks the settings of a source, and applies merge patches to them.
 
-use serde::{Serialize, de::DeserializeOwned};
-use svc_core::source::{
-    check_event_name,
-    settings::{TypeRule, Verification, check_headers},
-};
-use svc_protocol::{
-    api::{DESCRIPTION_MAX, Members, SourcePatch},
-    document,
-};
+use svc_core::source::{check_event_name, settings::check_headers};
+use svc_protocol::api::{DESCRIPTION_MAX, SourcePatch, merge};
 use svc_store::sources::SourceRow;
 
 use crate::records::RecordError;
@@ -35,7 +28,7 @@ pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRo
         after.description = description;
     }
     if let Some(change) = patch.verify {
-        after.verify = merged::<Verification>("verify", &before.verify, &change)?;
+        after.verify = merge("verify", &before.verify, &change)?;
         if after.verify.r#type != before.verify.r#type {
             let text = "the type of the verification cannot be changed; create another source";
             return Err(RecordError::conflict("conflict", text.to_owned()));
@@ -46,7 +39,7 @@ pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRo
         }
     }
     if let Some(change) = patch.event_type {
-        after.event_type = merged::<TypeRule>("event_type", &before.event_type, &change)?;
+        after.event_type = merge("event_type", &before.event_type, &change)?;
     }
     if let Some(headers) = patch.headers {
         after.headers = headers;
@@ -56,14 +49,4 @@ pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRo
     }
     check(&after)?;
     Ok(after)
-}
-
-/// Applies a merge patch to the member `name`.
-fn merged<T: Serialize + DeserializeOwned>(
-    name: &str,
-    before: &T,
-    change: &Members,
-) -> Result<T, RecordError> {
-    document::merge(before, change)
-        .map_err(|error| RecordError::invalid("invalid", format!("in `{name}`: {error}")))
 }
