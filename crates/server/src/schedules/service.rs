@@ -20,7 +20,7 @@ use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::Cancelled,
     identity::{Caller, Change, check_one_more, difference},
-    records::{RecordError, check_name_free},
+    records::{RecordError, check_name_free, settings_of},
 };
 
 type Result<T> = std::result::Result<T, RecordError>;
@@ -285,14 +285,7 @@ fn finish(
     Ok(tx.audit(caller, action, ("schedule", row.id), detail)?)
 }
 
-/// The detail of an audit entry. It leaves out the payload, which may be large.
+/// The detail of an audit entry.
 fn describe(row: &Schedule) -> Value {
-    json!({
-        "name": row.name,
-        "description": row.description,
-        "cron": row.cron,
-        "timezone": row.timezone,
-        "missed": row.missed,
-        "active": row.active,
-    })
+    settings_of(row, NewSchedule::MEMBERS, &["payload"])
 }
