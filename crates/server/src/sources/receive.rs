@@ -112,7 +112,7 @@ impl Sources {
     /// Whether the body of a request may be read. Cheap, so that it can reject a flood.
     pub fn admit(&self, source: &KnownSource, address: IpAddr) -> Result<(), ReceiveError> {
         // Before the limit: a source that is off answers like an unknown URL, without an end.
-        if !source.row.active {
+        if !source.row.settings.active {
             self.note(source, address, Err(&ReceiveError::Inactive));
             return Err(ReceiveError::Inactive);
         }
@@ -172,7 +172,7 @@ impl Sources {
         let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
         let headers = SentHeaders(&inbound.headers);
         Ok(verify::verify(
-            &row.verify,
+            &row.settings.verify,
             &secrets,
             &headers,
             &inbound.body,
@@ -279,13 +279,14 @@ pub(super) fn read_request(
     inbound: &Inbound,
     now: Timestamp,
 ) -> Result<Request, RequestError> {
+    let settings = &row.settings;
     let rule = EventRule {
         id: Id(row.id.0),
-        name: &row.name,
-        verify: row.verify.r#type,
-        event_type: &row.event_type,
-        headers: &row.headers,
-        deduplicate: row.verify.deduplicate.unwrap_or_default(),
+        name: &settings.name,
+        verify: settings.verify.r#type,
+        event_type: &settings.event_type,
+        headers: &settings.headers,
+        deduplicate: settings.verify.deduplicate.unwrap_or_default(),
     };
     request::read(
         &rule,
