@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
+use svc_protocol::api::DESCRIPTION_MAX;
 use svc_store::{
     Tx,
     records::{Named, find_same_name},
@@ -19,6 +20,32 @@ pub fn check_name_free<R: Named>(tx: &mut Tx<'_>, record: &R) -> Result<(), Reco
         Some(_) => Err(RecordError::name_taken(R::KIND, record.name())),
         None => Ok(()),
     }
+}
+
+pub fn check_description(text: &str) -> Result<(), RecordError> {
+    let length = text.chars().count();
+    if length <= DESCRIPTION_MAX {
+        return Ok(());
+    }
+    Err(RecordError::invalid(
+        "invalid",
+        format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
+    ))
+}
+
+/// Limits the records of a kind on the whole server.
+pub fn check_limit(
+    count: u64,
+    max: u64,
+    what: &str,
+    code: &'static str,
+) -> Result<(), RecordError> {
+    if count < max {
+        return Ok(());
+    }
+    let message =
+        format!("there are {max} {what} already, and no more are allowed; delete one first");
+    Err(RecordError::conflict(code, message))
 }
 
 /// The detail of an audit entry about a record: its members that a user sets, except `hidden` ones,

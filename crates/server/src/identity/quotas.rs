@@ -27,21 +27,6 @@ pub fn check_one_more(
     Ok(quotas.check(quota, has.saturating_add(1))?)
 }
 
-/// Limits the groups or roles of the whole server.
-pub(super) fn check_limit(
-    count: u64,
-    max: u64,
-    what: &str,
-    code: &'static str,
-) -> Result<(), RecordError> {
-    if count < max {
-        return Ok(());
-    }
-    let message =
-        format!("there are {max} {what} already, and no more are allowed; delete one first");
-    Err(RecordError::conflict(code, message))
-}
-
 /// The overrides after a patch; `None` restores the server's value.
 pub(super) fn patched(
     before: &QuotaOverrides,

@@ -11,8 +11,8 @@ use svc_protocol::api;
 use svc_store::{PageRequest, Tx, records, roles, users::UserFilter};
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, lapsed::remove_lapsed, power::Actor, quotas::check_limit};
-use crate::records::{RecordError, check_name_free, settings_of};
+use super::{Identity, caller::Caller, lapsed::remove_lapsed, power::Actor};
+use crate::records::{RecordError, check_limit, check_name_free, settings_of};
 
 /// The maximum number of roles of the whole server.
 const ROLES_MAX: u64 = 1_000;

@@ -24,7 +24,7 @@ use crate::{
     fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, Change, Credential, Writer, check_one_more, name_uses},
     limits::MinuteLimit,
-    records::{RecordError, check_name_free, settings_of},
+    records::{RecordError, check_description, check_name_free, settings_of},
 };
 
 pub struct Scripts {
@@ -149,7 +149,7 @@ impl Scripts {
         caller: &Caller,
         script: &Script,
     ) -> Result<(), RecordError> {
-        check::description(&script.description)?;
+        check_description(&script.description)?;
         check::title_and_annotations(script)?;
         let (kind, schema) = (script.kind, script.params_schema.clone());
         if schema.is_none() {

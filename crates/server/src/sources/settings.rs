@@ -1,17 +1,14 @@
 //! Checks the settings of a source, and applies merge patches to them.
 
 use svc_core::source::{check_event_name, settings::check_headers};
-use svc_protocol::api::{DESCRIPTION_MAX, NewSource, SourcePatch};
+use svc_protocol::api::{NewSource, SourcePatch};
 
-use crate::records::RecordError;
+use crate::records::{RecordError, check_description};
 
 /// Checks all settings of a source except its secret.
 pub(super) fn check(settings: &NewSource) -> Result<(), RecordError> {
     check_event_name(&settings.name)?;
-    if settings.description.chars().count() > DESCRIPTION_MAX {
-        let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
-        return Err(RecordError::invalid("invalid", text));
-    }
+    check_description(&settings.description)?;
     settings.verify.check()?;
     settings.event_type.check()?;
     Ok(check_headers(&settings.headers)?)

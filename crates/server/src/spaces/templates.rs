@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::record::check_health_check;
 use crate::{
     identity::{Actor, Caller, Change, Writer, difference, name_uses},
-    records::{RecordError, check_name_free, settings_of},
+    records::{RecordError, check_limit, check_name_free, settings_of},
 };
 
 const FIELDS_MAX: usize = 100;
@@ -64,7 +64,8 @@ impl Templates {
                 let actor = Actor::read(tx, caller)?;
                 check_name_free(tx, &kept)?;
                 check_startup_script(tx, kept.startup_script_id)?;
-                check_limit(tx)?;
+                let has = records::count::<Template>(tx, &())?;
+                check_limit(has, TEMPLATES_MAX, "templates", "conflict")?;
                 records::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
                 audit(tx, caller, "template.created", &kept, describe(&kept))
@@ -160,18 +161,6 @@ fn check(template: &Template) -> Result<(), RecordError> {
         }
     }
     check_health_check(template.health_check.as_ref())
-}
-
-fn check_limit(tx: &mut Tx<'_>) -> Result<(), RecordError> {
-    match records::count::<Template>(tx, &())? < TEMPLATES_MAX {
-        true => Ok(()),
-        false => Err(RecordError::conflict(
-            "conflict",
-            format!(
-                "there are {TEMPLATES_MAX} templates already, and no more are allowed; delete one first"
-            ),
-        )),
-    }
 }
 
 /// The script must be global, because spaces of any owner use it.

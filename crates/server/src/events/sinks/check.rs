@@ -7,8 +7,8 @@ use serde_json::Value;
 use svc_core::{delivery_policy::DeliveryPolicy, name::check_free_name, pattern::Pattern};
 use svc_protocol::{
     api::{
-        DESCRIPTION_MAX, JsonRpcConfig, Members, MergeError, NewSink, PATTERNS_MAX, PatternsInput,
-        ScriptConfig, SinkType, WebhookConfig, merge,
+        JsonRpcConfig, Members, MergeError, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig,
+        SinkType, WebhookConfig, merge,
     },
     document,
 };
@@ -17,21 +17,12 @@ use svc_store::sinks::{SinkConfig, WebhookOptions};
 use super::origin;
 use crate::{
     events::{deliver::webhook, sealed_headers::MASK, secrets},
-    records::RecordError,
+    records::{RecordError, check_description},
 };
 
 pub fn name_and_description(name: &str, description: &str) -> Result<(), RecordError> {
     check_free_name("event sink", name)?;
-    let length = description.chars().count();
-    if length > DESCRIPTION_MAX {
-        return Err(RecordError::invalid(
-            "invalid",
-            format!(
-                "the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"
-            ),
-        ));
-    }
-    Ok(())
+    check_description(description)
 }
 
 /// Parses patterns from an array, or from a text in which commas separate them.

@@ -15,7 +15,7 @@ use svc_store::{
 use super::{linking::remove, mapping};
 use crate::{
     identity::{Change, Identity, caller::Caller, lapsed::remove_lapsed},
-    records::{RecordError, check_name_free, settings_of},
+    records::{RecordError, check_limit, check_name_free, settings_of},
 };
 
 /// Removes a provider with its identities. Returns their users.
@@ -106,12 +106,8 @@ fn audit(
 }
 
 fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), RecordError> {
-    if records::count::<ProviderRow>(tx, &())? >= PROVIDERS_MAX {
-        return Err(RecordError::conflict(
-            "too_many_providers",
-            format!("there are {PROVIDERS_MAX} providers already; delete one first"),
-        ));
-    }
+    let has = records::count::<ProviderRow>(tx, &())?;
+    check_limit(has, PROVIDERS_MAX, "providers", "too_many_providers")?;
     check_name_free(tx, provider)?;
     if let Some(other) = providers::find_by_issuer(tx, &provider.issuer)? {
         return Err(RecordError::conflict(
