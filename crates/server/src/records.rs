@@ -55,7 +55,7 @@ pub fn settings_of(record: &impl Serialize, members: &[&'static str], hidden: &[
     let all: BTreeMap<&str, &RawValue> = serde_json::from_str(&text).expect("records are objects");
     let shown = members.iter().filter(|name| !hidden.contains(name));
     let shown = shown.filter_map(|name| {
-        let value = serde_json::from_str(all.get(name)?.get()).expect("it was written as JSON");
+        let value: Value = serde_json::from_str(all.get(name)?.get()).expect("JSON");
         Some(((*name).to_owned(), value))
     });
     Value::Object(shown.collect())
