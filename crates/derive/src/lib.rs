@@ -8,24 +8,31 @@
 //!
 //! makes `SchedulePatch`, whose members are those of `NewSchedule` and may all be absent, and
 //! `SchedulePatch::apply(self, &mut Schedule)`. `null` removes a member of the type `Option`; other
-//! members refuse `null`. The limits in `schemars` and a `rename` of `serde` are those of the body.
-//! So a member cannot be forgotten: one that is not applied does not compile.
+//! members refuse `null`. The limits in `schemars` are those of the body. A member cannot be forgotten: one that is not applied does not compile. Without `of`, the
+//! patch has no `apply`. The description and the example may be absent.
 //!
-//! A member may say how it differs:
+//! `NewSchedule::MEMBERS` are the names of its members, for audit entries.
 //!
-//! - `#[patch(fixed)]`: it never changes, and the patch lacks it.
-//! - `#[patch(required)]`: it may be absent from the body, and the patch refuses `null` all the same.
-//! - `#[patch(by_service)]`: the patch has it, and the service applies it.
+//! A member may say how it differs, such as `#[patch(merge, type = Members)]`:
+//!
+//! - `fixed`: it never changes, and the patch lacks it.
+//! - `merge`: the patch of the member is itself merged. `apply` then returns a `Result`.
+//! - `type = Type`: its type in the patch. `null` is refused unless it is an `Option`; in place of a
+//!   member that is no `Option`, `null` means the default.
+//! - `schema = Type`: the type of its schema, if that is another one.
+//! - `doc = "…"`: its description in the patch.
+
+mod member;
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
-    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, GenericArgument, Ident, Lit,
-    LitStr, Meta, PathArguments, Result, Token, Type,
+    Attribute, Data, DeriveInput, Error, Expr, Fields, Ident, LitStr, Result, Token, Type,
     parse::{Parse, ParseStream},
     parse_macro_input,
-    punctuated::Punctuated,
 };
+
+use self::member::Member;
 
 #[proc_macro_derive(Patch, attributes(patch))]
 pub fn patch(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -37,195 +44,107 @@ pub fn patch(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// `SchedulePatch of Schedule, "A merge patch.", example = …`
 struct Head {
     name: Ident,
-    record: Type,
-    description: LitStr,
-    example: Expr,
+    record: Option<Type>,
+    description: Option<LitStr>,
+    example: Option<Expr>,
 }
 
 impl Parse for Head {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let name = input.parse()?;
-        let of: Ident = input.parse()?;
-        if of != "of" {
-            return Err(Error::new(of.span(), "expected `of` and the record"));
+        let mut head = Self {
+            name: input.parse()?,
+            record: None,
+            description: None,
+            example: None,
+        };
+        loop {
+            input.parse::<Option<Token![,]>>()?;
+            if input.is_empty() {
+                return Ok(head);
+            }
+            if input.peek(LitStr) {
+                head.description = Some(input.parse()?);
+                continue;
+            }
+            let word: Ident = input.parse()?;
+            match word.to_string().as_str() {
+                "of" => head.record = Some(input.parse()?),
+                "example" => {
+                    input.parse::<Token![=]>()?;
+                    head.example = Some(input.parse()?);
+                }
+                _ => return Err(Error::new(word.span(), "expected `of` or `example`")),
+            }
         }
-        let record = input.parse()?;
-        input.parse::<Token![,]>()?;
-        let description = input.parse()?;
-        input.parse::<Token![,]>()?;
-        let word: Ident = input.parse()?;
-        if word != "example" {
-            return Err(Error::new(word.span(), "expected `example = …`"));
-        }
-        input.parse::<Token![=]>()?;
-        let example = input.parse()?;
-        input.parse::<Option<Token![,]>>()?;
-        Ok(Self {
-            name,
-            record,
-            description,
-            example,
-        })
     }
 }
 
 fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let head = find(&input.attrs, "patch")
         .ok_or_else(|| Error::new(input.ident.span(), "`#[patch(…)]` is missing"))?;
-    let Head {
-        name,
-        record,
-        description,
-        example,
-    } = head.parse_args()?;
+    let head: Head = head.parse_args()?;
     let Data::Struct(data) = &input.data else {
         return Err(Error::new(input.ident.span(), "a body is a struct"));
     };
     let Fields::Named(fields) = &data.fields else {
         return Err(Error::new(input.ident.span(), "a body has named members"));
     };
-    let (mut members, mut names, mut applied) = (Vec::new(), Vec::new(), Vec::new());
-    for field in &fields.named {
-        let rule = Rule::of(field)?;
-        if rule == Rule::Fixed {
-            continue;
-        }
-        let member = field.ident.as_ref().expect("the members are named");
-        members.push(member_of(field, member, rule)?);
-        names.push(match rule {
-            Rule::ByService => quote!(#member: _),
-            _ => quote!(#member),
-        });
-        if rule != Rule::ByService {
-            applied.push(quote! {
-                if let Some(value) = #member {
-                    record.#member = value;
-                }
-            });
-        }
-    }
-    let visibility = &input.vis;
+    let all = fields.named.iter().map(Member::of);
+    let all = all.collect::<Result<Vec<_>>>()?;
+    let names = all.iter().map(Member::json_name);
+    let members: Vec<_> = all.iter().filter(|member| !member.is_fixed).collect();
+    let declared = members.iter().map(|member| member.declaration());
+    let declared = declared.collect::<Result<Vec<_>>>()?;
+    let apply = head
+        .record
+        .map(|record| apply(&members, &head.name, &record));
+    let (name, body, visibility) = (&head.name, &input.ident, &input.vis);
+    let description = head.description.map(|text| quote!(#[doc = #text]));
+    let example = head
+        .example
+        .map(|example| quote!(#[schemars(example = #example)]));
     Ok(quote! {
-        #[doc = #description]
+        #description
         #[derive(Clone, Debug, Default, ::serde::Serialize, ::serde::Deserialize, ::schemars::JsonSchema)]
         #[serde(default, deny_unknown_fields)]
-        #[schemars(example = #example)]
+        #example
         #visibility struct #name {
-            #(#members)*
+            #(#declared)*
         }
 
-        impl #name {
-            /// Changes the members that the patch has, except those that need the service.
-            #visibility fn apply(self, record: &mut #record) {
+        #apply
+
+        impl #body {
+            /// The members that a user sets.
+            #visibility const MEMBERS: &'static [&'static str] = &[#(#names),*];
+        }
+    })
+}
+
+/// The function that applies the patch to a record.
+fn apply(members: &[&Member<'_>], patch: &Ident, record: &Type) -> TokenStream {
+    let names = members.iter().map(|member| member.name);
+    let applied = members.iter().map(|member| member.application());
+    let merges = members.iter().any(|member| member.is_merged);
+    let (result, done) = match merges {
+        true => (
+            quote!(-> ::core::result::Result<(), crate::api::MergeError>),
+            quote!(Ok(())),
+        ),
+        false => (quote!(), quote!()),
+    };
+    quote! {
+        impl #patch {
+            /// Changes the members that the patch has.
+            pub fn apply(self, record: &mut #record) #result {
                 let Self { #(#names),* } = self;
                 #(#applied)*
+                #done
             }
         }
-    })
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rule {
-    /// As in the body.
-    Plain,
-    Fixed,
-    Required,
-    ByService,
-}
-
-impl Rule {
-    fn of(field: &Field) -> Result<Self> {
-        let Some(attribute) = find(&field.attrs, "patch") else {
-            return Ok(Self::Plain);
-        };
-        let word: Ident = attribute.parse_args()?;
-        match word.to_string().as_str() {
-            "fixed" => Ok(Self::Fixed),
-            "required" => Ok(Self::Required),
-            "by_service" => Ok(Self::ByService),
-            _ => Err(Error::new(
-                word.span(),
-                "expected `fixed`, `required` or `by_service`",
-            )),
-        }
-    }
-}
-
-/// The member of the patch, with its attributes.
-fn member_of(field: &Field, name: &Ident, rule: Rule) -> Result<TokenStream> {
-    let (given, visibility) = (&field.ty, &field.vis);
-    let inner = inner_of_option(given);
-    let nullable = inner.is_some() && rule != Rule::Required;
-    let kept = inner.filter(|_| rule == Rule::Required).unwrap_or(given);
-    let reader = match nullable {
-        true => "crate::api::patch::nullable",
-        false => "crate::api::patch::set",
-    };
-    let mut schema = list_of(&field.attrs, "schemars")?;
-    if !nullable {
-        let written = match schema.iter().position(is_type) {
-            Some(position) => text_of(&schema.remove(position))?,
-            None => quote!(#kept).to_string(),
-        };
-        let with = without_option(&written);
-        schema.insert(0, syn::parse_quote!(with = #with));
-    }
-    let mut serde = list_of(&field.attrs, "serde")?;
-    serde.retain(|part| part.path().is_ident("rename"));
-    Ok(quote! {
-        #[serde(deserialize_with = #reader, skip_serializing_if = "Option::is_none" #(, #serde)*)]
-        #[schemars(#(#schema),*)]
-        #visibility #name: ::core::option::Option<#kept>,
-    })
-}
-
-/// `with = "Type"`
-fn is_type(part: &Meta) -> bool {
-    part.path().is_ident("with")
-}
-
-fn text_of(part: &Meta) -> Result<String> {
-    match &part.require_name_value()?.value {
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text),
-            ..
-        }) => Ok(text.value()),
-        other => Err(Error::new_spanned(other, "expected a text")),
-    }
-}
-
-/// The type in `Option<…>`.
-fn without_option(written: &str) -> &str {
-    let inner = written.trim().strip_prefix("Option");
-    let inner = inner.and_then(|rest| rest.trim().strip_prefix('<')?.strip_suffix('>'));
-    inner.unwrap_or(written).trim()
-}
-
-fn inner_of_option(given: &Type) -> Option<&Type> {
-    let Type::Path(path) = given else {
-        return None;
-    };
-    let last = path.path.segments.last()?;
-    match &last.arguments {
-        PathArguments::AngleBracketed(arguments) if last.ident == "Option" => {
-            match arguments.args.first()? {
-                GenericArgument::Type(inner) => Some(inner),
-                _ => None,
-            }
-        }
-        _ => None,
     }
 }
 
 fn find<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
     attributes.iter().find(|one| one.path().is_ident(name))
-}
-
-/// The parts of an attribute such as `#[serde(default, rename = "type")]`.
-fn list_of(attributes: &[Attribute], name: &str) -> Result<Vec<Meta>> {
-    let Some(attribute) = find(attributes, name) else {
-        return Ok(Vec::new());
-    };
-    let parts = attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
-    Ok(parts.into_iter().collect())
 }

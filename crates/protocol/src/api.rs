@@ -8,6 +8,7 @@ mod diagnostics;
 mod events;
 mod exchanges;
 mod limits;
+mod merge;
 mod methods;
 mod oauth;
 mod oidc;
@@ -48,6 +49,7 @@ pub use limits::{
     DESCRIPTION_MAX, EXPIRY_DAYS_MAX, LOG_LINES_MAX, LOG_SEARCH_MAX, OVERLAP_HOURS_MAX, PAGE_MAX,
     PASSWORD_MAX, PASSWORD_MIN, PATTERNS_MAX, PORTS_MAX,
 };
+pub use merge::{MergeError, merge};
 pub use methods::{CALL_PATH, CallResponse, Method, MethodQuery, Methods, Provider};
 pub use oauth::{
     App, AppPatch, AppSummary, Consent, Decision, DecisionResult, DeviceLogin, Grant, NewApp,

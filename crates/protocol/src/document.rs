@@ -7,7 +7,6 @@
 mod depth;
 mod error;
 mod exact;
-mod merge;
 mod node;
 mod parts;
 mod reader;
@@ -15,7 +14,6 @@ mod strict;
 mod syntax;
 
 pub use error::ReadError;
-pub use merge::merge;
 pub(crate) use parts::TomlParts;
 pub use syntax::not_json;
 

@@ -2,6 +2,11 @@
 
 mod error;
 
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
+use svc_protocol::api::DESCRIPTION_MAX;
 use svc_store::{
     Tx,
     records::{Named, find_same_name},
@@ -14,5 +19,70 @@ pub fn check_name_free<R: Named>(tx: &mut Tx<'_>, record: &R) -> Result<(), Reco
     match find_same_name(tx, record)? {
         Some(_) => Err(RecordError::name_taken(R::KIND, record.name())),
         None => Ok(()),
+    }
+}
+
+pub fn check_description(text: &str) -> Result<(), RecordError> {
+    let length = text.chars().count();
+    if length <= DESCRIPTION_MAX {
+        return Ok(());
+    }
+    Err(RecordError::invalid(
+        "invalid",
+        format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
+    ))
+}
+
+/// Limits the records of a kind on the whole server.
+pub fn check_limit(
+    count: u64,
+    max: u64,
+    what: &str,
+    code: &'static str,
+) -> Result<(), RecordError> {
+    if count < max {
+        return Ok(());
+    }
+    let message =
+        format!("there are {max} {what} already, and no more are allowed; delete one first");
+    Err(RecordError::conflict(code, message))
+}
+
+/// The detail of an audit entry about a record: its members that a user sets, except `hidden` ones,
+/// which may be large. Hidden members are not read: `Value` cannot hold every number.
+pub fn settings_of(record: &impl Serialize, members: &[&'static str], hidden: &[&str]) -> Value {
+    let text = serde_json::to_string(record).expect("records are JSON");
+    let all: BTreeMap<&str, &RawValue> = serde_json::from_str(&text).expect("records are objects");
+    let shown = members.iter().filter(|name| !hidden.contains(name));
+    let shown = shown.filter_map(|name| {
+        let value: Value = serde_json::from_str(all.get(name)?.get()).expect("JSON");
+        Some(((*name).to_owned(), value))
+    });
+    Value::Object(shown.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_has_the_members_that_a_user_sets_without_hidden_ones() {
+        let payload = RawValue::from_string(format!("{}1e999{}", "[".repeat(200), "]".repeat(200)));
+        let payload = payload.expect("JSON");
+        let record = BTreeMap::from([
+            (
+                "name",
+                RawValue::from_string("\"a\"".to_owned()).expect("JSON"),
+            ),
+            (
+                "next_at",
+                RawValue::from_string("5".to_owned()).expect("JSON"),
+            ),
+            ("payload", payload),
+        ]);
+        let settings = settings_of(&record, &["name", "secret", "payload"], &["payload"]);
+        assert_eq!(settings, json!({"name": "a"}));
     }
 }

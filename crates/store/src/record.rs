@@ -21,10 +21,12 @@ pub trait Record: FromRow {
 /// Implements [`Record`] for a struct: `record! { Type in "table": field, field as "column" }`. A
 /// field is stored in the column of its own name, unless another column is named. One field may
 /// have functions of its own: `; field as "column" with read, write`. `read` gets the whole row,
-/// and `write` gets the whole record.
+/// and `write` gets the whole record. A field may be a struct whose fields are columns:
+/// `with part: Type { field, … }`.
 macro_rules! record {
     (
         $type:ident in $table:literal: $($field:ident $(as $column:literal)?),*
+        $(with $part:ident: $part_type:ident { $($member:ident),* })?
         $(; $special:ident as $special_column:literal with $read:expr, $write:expr)?
     ) => {
         impl $crate::sql::FromRow for $type {
@@ -32,6 +34,7 @@ macro_rules! record {
                 Ok(Self {
                     $($field: row.get($crate::record::column_name!($field $($column)?))?,)*
                     $($special: ($read)(row)?,)?
+                    $($part: $part_type { $($member: row.get(stringify!($member))?,)* },)?
                 })
             }
         }
@@ -41,12 +44,14 @@ macro_rules! record {
             const COLUMNS: &'static [&'static str] = &[
                 $($crate::record::column_name!($field $($column)?),)*
                 $($special_column,)?
+                $($(stringify!($member),)*)?
             ];
 
             fn values(&self) -> Vec<$crate::value::Value> {
                 vec![
                     $($crate::value::ColumnValue::to_value(&self.$field),)*
                     $($crate::value::ColumnValue::to_value(&($write)(self)),)?
+                    $($($crate::value::ColumnValue::to_value(&self.$part.$member),)*)?
                 ]
             }
         }

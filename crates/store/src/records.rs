@@ -77,7 +77,7 @@ macro_rules! kept {
     (
         $type:ident $kind:literal: $id:ty, fixed [$($fixed:ident),*]
         $(, of $column:tt: $owner:ty)?
-        $(, unique [$($unique:ident),*] named $name:ident)?
+        $(, unique [$($unique:ident),*] named $($name:ident).+)?
         $(, size $size:expr)?
     ) => {
         impl $crate::records::Kept for $type {
@@ -100,7 +100,7 @@ macro_rules! kept {
             const UNIQUE: &'static [&'static str] = &[$(stringify!($unique)),*];
 
             fn name(&self) -> &str {
-                self.$name.as_ref()
+                self.$($name).+.as_ref()
             }
         })?
     };

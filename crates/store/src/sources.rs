@@ -4,6 +4,7 @@ use svc_core::{
     SourceId, Timestamp, UserId,
     source::settings::{TypeRule, Verification},
 };
+use svc_protocol::api::NewSource;
 
 use crate::{
     error::StoreError,
@@ -18,15 +19,10 @@ use crate::{
 pub struct SourceRow {
     pub id: SourceId,
     pub owner_id: UserId,
-    pub name: String,
-    pub description: String,
+    /// `verify` has no secret here.
+    pub settings: NewSource,
     /// The hash of the secret in the URL.
     pub token_hash: Hash,
-    pub verify: Verification,
-    pub event_type: TypeRule,
-    /// Headers that are copied into events, in addition to the provider's.
-    pub headers: Vec<String>,
-    pub active: bool,
     /// Encrypted; `None` for sources without verification.
     pub secret: Option<Vec<u8>>,
     /// The secret before the last rotation, encrypted. It verifies requests until `previous_until`.
@@ -38,13 +34,13 @@ pub struct SourceRow {
 as_json!(Verification, TypeRule);
 
 record! {
-    SourceRow in "sources": id, owner_id, name, description, token_hash, verify, event_type, headers,
-    active, secret, previous_secret, previous_until, created_at
+    SourceRow in "sources": id, owner_id, token_hash, secret, previous_secret, previous_until, created_at
+    with settings: NewSource { name, description, verify, event_type, headers, active }
 }
 
 kept! {
     SourceRow "source": SourceId, fixed [owner_id, created_at],
-    of owner_id: UserId, unique [owner_id, name] named name
+    of owner_id: UserId, unique [owner_id, name] named settings.name
 }
 
 /// Whether any source has an encrypted secret.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use svc_core::{OidcIdentityId, OidcProviderId, Timestamp, UserName};
 
-use super::patch::{nullable, set, yes};
+use svc_derive::Patch;
+
+use super::patch::yes;
 
 /// A provider, for administrators. Its client secret is never shown.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -46,32 +48,38 @@ pub struct ClaimMapping {
     pub role: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({
     "name": "corp", "label": "Corp account", "issuer": "https://id.example.com/realms/corp",
     "client_id": "svc", "client_secret": "from the provider", "groups_claim": "groups",
     "mappings": [{"value": "svc-admins", "role": "admin"}],
 }))]
+#[patch(OidcProviderPatch, example = json!({"enabled": false}))]
 pub struct NewOidcProvider {
     /// Lower-case letters, digits and single hyphens. The name cannot be changed, because it is in
     /// the URLs of this server that are configured at the provider.
     #[schemars(with = "UserName")]
+    #[patch(fixed)]
     pub name: String,
     /// The text of the button; the name if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(type = String)]
     pub label: Option<String>,
     /// The issuer, exactly as the provider writes it. If it ends with a slash, keep the slash. The
     /// issuer cannot be changed later.
     #[schemars(length(min = 1, max = 1024))]
+    #[patch(fixed)]
     pub issuer: String,
     #[schemars(length(min = 1, max = 1024))]
     pub client_id: String,
     /// Absent for a public client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(doc = "`null` makes the client public.")]
     pub client_secret: Option<String>,
     /// `openid`, `profile` and `email` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(type = Vec<String>)]
     pub scopes: Option<Vec<String>>,
     #[serde(default = "yes")]
     pub enabled: bool,
@@ -83,38 +91,6 @@ pub struct NewOidcProvider {
     pub groups_claim: Option<String>,
     #[serde(default)]
     pub mappings: Vec<ClaimMapping>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"enabled": false}))]
-pub struct OidcProviderPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub label: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub client_id: Option<String>,
-    /// `null` makes the client public.
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
-    pub client_secret: Option<Option<String>>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<String>")]
-    pub scopes: Option<Vec<String>>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub enabled: Option<bool>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub create_users: Option<bool>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "BTreeMap<String, Vec<String>>")]
-    pub required_claims: Option<BTreeMap<String, Vec<String>>>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
-    pub groups_claim: Option<Option<String>>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<ClaimMapping>")]
-    pub mappings: Option<Vec<ClaimMapping>>,
 }
 
 /// `GET /api/oidc/providers/{id}/check`: checks in several steps whether users can sign in with the

@@ -28,7 +28,7 @@ pub(super) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 mod tests {
     use serde_json::json;
 
-    use crate::api::{Schedule, SchedulePatch};
+    use crate::api::{NewSource, NewTemplate, Schedule, SchedulePatch, Template, TemplatePatch};
 
     #[test]
     fn a_derived_patch_changes_the_members_that_it_has() {
@@ -61,5 +61,57 @@ mod tests {
             ..SchedulePatch::default()
         });
         assert_eq!(sent.expect("JSON"), json!({"active": true}));
+    }
+
+    #[test]
+    fn a_derived_patch_merges_and_resets_members() {
+        let template = json!({
+            "id": "01a1dd5c-7e2f-7c3a-9b61-2f6d5a0c4e11", "name": "a",
+            "ports": [{"name": "http", "port": 80}], "startup_script_id": null, "health_check": null,
+            "custom_fields": {"a": "1", "b": "2"}, "created_at": "2026-01-01T00:00:00.000Z",
+        });
+        for (patch, member, expected) in [
+            (
+                json!({"custom_fields": {"a": null, "c": "3\0"}}),
+                "custom_fields",
+                json!({"b": "2", "c": "3\0"}),
+            ),
+            (json!({"custom_fields": null}), "custom_fields", json!({})),
+            (json!({"ports": null}), "ports", json!([])),
+            (json!({"ports": []}), "ports", json!([])),
+        ] {
+            let mut record: Template =
+                serde_json::from_value(template.clone()).expect("a template");
+            let read: TemplatePatch = serde_json::from_value(patch.clone()).expect("a patch");
+            read.apply(&mut record).expect("merged");
+            let mut expected_record = template.clone();
+            expected_record[member] = expected;
+            assert_eq!(
+                serde_json::to_value(&record).expect("JSON"),
+                expected_record,
+                "{patch}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_members_of_a_body_are_those_of_its_json() {
+        let members = [
+            "name",
+            "ports",
+            "startup_script_id",
+            "health_check",
+            "custom_fields",
+        ];
+        assert_eq!(NewTemplate::MEMBERS, members);
+        let members = [
+            "name",
+            "description",
+            "verify",
+            "event_type",
+            "headers",
+            "active",
+        ];
+        assert_eq!(NewSource::MEMBERS, members);
     }
 }

@@ -63,7 +63,7 @@ pub struct NewSchedule {
     /// Copied into the data of each event, as `payload`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Map<String, Value>>")]
-    #[patch(required)]
+    #[patch(type = JsonText, schema = Map<String, Value>)]
     pub payload: Option<JsonText>,
     #[serde(default = "once")]
     pub missed: MissedPolicy,

@@ -9,10 +9,9 @@ use svc_core::{
     registration::{Annotations, TITLE_MAX},
 };
 
-use super::{
-    DESCRIPTION_MAX,
-    patch::{nullable, set},
-};
+use svc_derive::Patch;
+
+use super::{DESCRIPTION_MAX, patch::nullable};
 
 /// The purpose of a stored script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -60,18 +59,25 @@ pub struct Script {
     pub updated_at: Timestamp,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({
     "name": "greet", "kind": "tool", "source": "def main(params):\n    return 'Hello ' + params['name']\n",
     "description": "Greets a person",
 }))]
+#[patch(
+    ScriptPatch of Script,
+    "A merge patch. Kind and owner never change.",
+    example = json!({"description": "Greets a person by name"})
+)]
 pub struct NewScript {
     /// The name of a library is a Python name.
     #[schemars(with = "FreeName")]
     pub name: String,
+    #[patch(fixed)]
     pub kind: ScriptKind,
     #[serde(default)]
+    #[patch(fixed)]
     pub owner: ScriptOwner,
     pub source: String,
     #[serde(default)]
@@ -81,33 +87,11 @@ pub struct NewScript {
     #[schemars(length(max = DESCRIPTION_MAX))]
     pub description: String,
     #[serde(default, skip_serializing_if = "Annotations::is_empty")]
+    #[patch(merge, type = Option<AnnotationsPatch>)]
     pub annotations: Annotations,
     /// For tools: the JSON Schema of the params of `main`.
     #[serde(default)]
     pub params_schema: Option<Value>,
-}
-
-/// A merge patch. Kind and owner never change.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"description": "Greets a person by name"}))]
-pub struct ScriptPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "FreeName")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub source: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
-    pub description: Option<String>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
-    pub params_schema: Option<Option<Value>>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"\S"), length(max = TITLE_MAX))]
-    pub title: Option<Option<String>>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Option<AnnotationsPatch>>,
 }
 
 /// A merge patch of annotations: `null` makes a hint unknown. A hint that is not in the patch keeps
@@ -123,17 +107,6 @@ pub struct AnnotationsPatch {
     pub idempotent: Option<Option<bool>>,
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub open_world: Option<Option<bool>>,
-}
-
-impl AnnotationsPatch {
-    pub fn apply(self, before: Annotations) -> Annotations {
-        Annotations {
-            read_only: self.read_only.unwrap_or(before.read_only),
-            destructive: self.destructive.unwrap_or(before.destructive),
-            idempotent: self.idempotent.unwrap_or(before.idempotent),
-            open_world: self.open_world.unwrap_or(before.open_world),
-        }
-    }
 }
 
 /// `POST /api/scripts/{id}/run`: runs a script once, with the permissions of the caller.

@@ -9,10 +9,12 @@ use svc_core::{
     EventId, ScriptId, SinkId, Timestamp, UserId, delivery_policy::DeliveryPolicy, name::FreeName,
 };
 
+use svc_derive::Patch;
+
 use super::{
     DESCRIPTION_MAX, OVERLAP_HOURS_MAX, PAGE_MAX, PATTERNS_MAX,
     exchanges::Exchange,
-    patch::{Members, set, yes},
+    patch::{Members, yes},
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -91,15 +93,27 @@ pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
+#[patch(
+    WebhookPatch,
+    "A merge patch of a webhook's configuration. If `url` gets another origin (scheme, host or port),
+every stored secret must be given again or removed: header values, `ca`, `client_certificate`,
+`client_key` and `secret`. This type exists only for its schema."
+)]
 pub struct WebhookConfig {
     pub url: String,
     #[serde(default)]
+    #[patch(
+        type = Option<BTreeMap<String, Option<String>>>,
+        doc = "`null` in place of a value removes the header; `null` in place of the object removes all
+headers."
+    )]
     pub headers: BTreeMap<String, String>,
     pub body_template: Option<String>,
     /// How the event is written into the request.
     #[serde(default, skip_serializing_if = "WebhookFormat::is_default")]
+    #[patch(type = Option<WebhookFormat>)]
     pub format: WebhookFormat,
     /// The only certificate authorities that are trusted for the receiver, as PEM. If absent, those of
     /// the server's machine.
@@ -113,10 +127,12 @@ pub struct WebhookConfig {
     pub client_key: Option<String>,
     /// Whether HTTP/2 is offered to an `https` receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[patch(type = Option<bool>)]
     pub http2: bool,
     /// `whsec_…`: given or generated at creation. Shown only in the answers to creation, to rotation
     /// and to a change of the origin of `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(doc = "Only together with another origin of `url`; `null` makes a new secret.")]
     pub secret: Option<String>,
 }
 
@@ -208,12 +224,18 @@ pub enum PatternsInput {
     Text(String),
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({
     "name": "audit trail", "patterns": ["custom.*"], "type": "webhook",
     "webhook": {"url": "https://example.com/hook"},
 }))]
+#[patch(
+    SinkPatch,
+    "A merge patch. Type and owner never change. `webhook`, `script`, `json_rpc` and `delivery` are
+merged member by member (`null` removes a member), so this type keeps their members as JSON.",
+    example = json!({"active": false})
+)]
 pub struct NewSink {
     #[schemars(with = "FreeName")]
     pub name: String,
@@ -221,75 +243,26 @@ pub struct NewSink {
     #[schemars(length(max = DESCRIPTION_MAX))]
     pub description: String,
     pub patterns: PatternsInput,
+    #[patch(fixed)]
     pub r#type: SinkType,
     #[serde(default)]
+    #[patch(fixed)]
     pub owner: SinkOwner,
     #[serde(default = "yes")]
     pub active: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(type = Members, schema = WebhookPatch)]
     pub webhook: Option<WebhookConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(type = Members, schema = ScriptConfig)]
     pub script: Option<ScriptConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(type = Members, schema = JsonRpcConfig)]
     pub json_rpc: Option<JsonRpcConfig>,
     /// How events are delivered. Settings that are absent have their default values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(type = Members, schema = DeliveryPolicy, doc = "`null` for a member restores its default.")]
     pub delivery: Option<DeliveryPolicy>,
-}
-
-/// A merge patch. Type and owner never change. `webhook`, `script`, `json_rpc` and `delivery` are
-/// merged member by member (`null` removes a member), so this type keeps their members as JSON.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"active": false}))]
-pub struct SinkPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "FreeName")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
-    pub description: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "PatternsInput")]
-    pub patterns: Option<PatternsInput>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub active: Option<bool>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "WebhookPatch")]
-    pub webhook: Option<Members>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "ScriptConfig")]
-    pub script: Option<Members>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "JsonRpcConfig")]
-    pub json_rpc: Option<Members>,
-    /// `null` for a member restores its default.
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "DeliveryPolicy")]
-    pub delivery: Option<Members>,
-}
-
-/// A merge patch of a webhook's configuration. If `url` gets another origin (scheme, host or port),
-/// every stored secret must be given again or removed: header values, `ca`, `client_certificate`,
-/// `client_key` and `secret`. This type exists only for its schema.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "only a schema")]
-struct WebhookPatch {
-    #[schemars(with = "String", default)]
-    url: Option<String>,
-    /// `null` in place of a value removes the header; `null` in place of the object removes all
-    /// headers.
-    headers: Option<BTreeMap<String, Option<String>>>,
-    body_template: Option<String>,
-    format: Option<WebhookFormat>,
-    ca: Option<String>,
-    client_certificate: Option<String>,
-    client_key: Option<String>,
-    http2: Option<bool>,
-    /// Only together with another origin of `url`; `null` makes a new secret.
-    secret: Option<String>,
 }
 
 /// `POST /api/event-sinks/{id}/rotate-secret`

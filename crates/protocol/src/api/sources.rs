@@ -13,9 +13,11 @@ use svc_core::{
     },
 };
 
+use svc_derive::Patch;
+
 use super::{
     DESCRIPTION_MAX, EmittedEvent, OVERLAP_HOURS_MAX,
-    patch::{Members, set, yes},
+    patch::{Members, yes},
 };
 
 /// A URL to which another service sends requests. An accepted request becomes an event
@@ -54,49 +56,31 @@ pub struct SourceRejection {
     pub reason: String,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"name": "github", "verify": {"type": "github"}}))]
+#[patch(
+    SourcePatch of NewSource,
+    "A merge patch. `verify` and `event_type` are merged member by member (`null` removes a member).
+The type of the verification cannot be changed. Its secret is changed by `rotate`.",
+    example = json!({"active": false})
+)]
 pub struct NewSource {
     #[schemars(length(min = 1, max = EVENT_NAME_MAX), regex(pattern = EVENT_NAME_PATTERN))]
     pub name: String,
     #[serde(default)]
     #[schemars(length(max = DESCRIPTION_MAX))]
     pub description: String,
+    #[patch(merge, type = Members, schema = serde_json::Map<String, Value>)]
     pub verify: Verification,
     #[serde(default)]
+    #[patch(merge, type = Members, schema = TypeRule)]
     pub event_type: TypeRule,
     #[serde(default)]
     #[schemars(length(max = HEADERS_MAX))]
     pub headers: Vec<String>,
     #[serde(default = "yes")]
     pub active: bool,
-}
-
-/// A merge patch. `verify` and `event_type` are merged member by member (`null` removes a member).
-/// The type of the verification cannot be changed. Its secret is changed by `rotate`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"active": false}))]
-pub struct SourcePatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1, max = EVENT_NAME_MAX), regex(pattern = EVENT_NAME_PATTERN))]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(max = DESCRIPTION_MAX))]
-    pub description: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "serde_json::Map<String, Value>")]
-    pub verify: Option<Members>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "TypeRule")]
-    pub event_type: Option<Members>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<String>", length(max = HEADERS_MAX))]
-    pub headers: Option<Vec<String>>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub active: Option<bool>,
 }
 
 /// `POST /api/sources/{id}/rotate`

@@ -10,7 +10,9 @@ use svc_core::{
     space::{Condition, Health, HealthCheck, LogLevel, Runtime, State, StopReason},
 };
 
-use super::{LOG_LINES_MAX, LOG_SEARCH_MAX, patch::nullable};
+use svc_derive::Patch;
+
+use super::{LOG_LINES_MAX, LOG_SEARCH_MAX};
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Space {
@@ -79,31 +81,28 @@ pub enum RegistrationStatus {
     },
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"name": "notes"}))]
+#[patch(
+    SpacePatch,
+    "A merge patch; `null` resets a member to its default.",
+    example = json!({"health_check": {"type": "tcp", "port": 8080}})
+)]
 pub struct NewSpace {
     #[schemars(with = "SpaceName")]
+    #[patch(fixed)]
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(fixed)]
     pub template_id: Option<TemplateId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup_script_id: Option<ScriptId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[patch(fixed)]
     pub runtime: Option<Runtime>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
-}
-
-/// A merge patch; `null` resets a member to its default.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"health_check": {"type": "tcp", "port": 8080}}))]
-pub struct SpacePatch {
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
-    pub health_check: Option<Option<HealthCheck>>,
-    #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
-    pub startup_script_id: Option<Option<ScriptId>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -10,6 +10,8 @@ use svc_core::{
     name::FreeName,
 };
 
+use svc_derive::Patch;
+
 use super::{
     PASSWORD_MAX, PASSWORD_MIN,
     patch::{set, yes},
@@ -82,21 +84,13 @@ pub struct Group {
     pub created_at: Timestamp,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"name": "ops"}))]
+#[patch(GroupPatch, example = json!({"name": "operators"}))]
 pub struct GroupBody {
     #[schemars(with = "FreeName")]
     pub name: String,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"name": "operators"}))]
-pub struct GroupPatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "FreeName")]
-    pub name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -112,9 +106,10 @@ pub struct Role {
     pub require_second_factor: bool,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = json!({"name": "auditor", "permissions": ["view_audit"]}))]
+#[patch(RolePatch of Role, example = json!({"permissions": ["view_audit", "use_methods"]}))]
 pub struct NewRole {
     #[schemars(with = "FreeName")]
     pub name: String,
@@ -122,23 +117,8 @@ pub struct NewRole {
     pub permissions: Permissions,
     /// Whether users with this role need a second factor to log in with their password.
     #[serde(default)]
+    #[patch(doc = "The only member that may change in a built-in role.")]
     pub require_second_factor: bool,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(example = json!({"permissions": ["view_audit", "use_methods"]}))]
-pub struct RolePatch {
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "FreeName")]
-    pub name: Option<String>,
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Permissions")]
-    pub permissions: Option<Permissions>,
-    /// The only member that may change in a built-in role.
-    #[serde(deserialize_with = "set", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "bool")]
-    pub require_second_factor: Option<bool>,
 }
 
 /// `GET /api/permissions`

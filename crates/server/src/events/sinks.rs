@@ -321,32 +321,42 @@ fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
 }
 
 fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, RecordError> {
+    let SinkPatch {
+        name,
+        description,
+        patterns,
+        active,
+        webhook,
+        script,
+        json_rpc,
+        delivery,
+    } = patch;
     let mut after = before.clone();
-    if let Some(name) = patch.name {
+    if let Some(name) = name {
         after.name = name;
     }
-    if let Some(description) = patch.description {
+    if let Some(description) = description {
         after.description = description;
     }
     check::name_and_description(&after.name, &after.description)?;
-    if let Some(patterns) = patch.patterns {
+    if let Some(patterns) = patterns {
         after.patterns = check::patterns(&patterns)?;
     }
     let is_corrected = before.paused.as_ref().is_some_and(|pause| {
-        let changes = [&patch.delivery, &patch.webhook];
+        let changes = [&delivery, &webhook];
         pause.until_corrected && changes.into_iter().any(Option::is_some)
     });
-    if let Some(active) = patch.active.or(is_corrected.then_some(true)) {
+    if let Some(active) = active.or(is_corrected.then_some(true)) {
         after.active = active;
         after.paused = None;
     }
-    if let Some(change) = patch.delivery {
+    if let Some(change) = delivery {
         after.policy = check::merged_policy(&before.policy, &change, before.kind)?;
     }
     let parts = [
-        ("webhook", patch.webhook, SinkType::Webhook),
-        ("script", patch.script, SinkType::Script),
-        ("json_rpc", patch.json_rpc, SinkType::JsonRpc),
+        ("webhook", webhook, SinkType::Webhook),
+        ("script", script, SinkType::Script),
+        ("json_rpc", json_rpc, SinkType::JsonRpc),
     ];
     for (part, change, kind) in parts {
         let Some(change) = change else { continue };

@@ -43,9 +43,9 @@ pub async fn patch(
     app: App,
     caller: Caller,
     PathId(id): PathId<GroupId>,
-    Json(patch): Json<GroupPatch>,
+    Json(GroupPatch { name }): Json<GroupPatch>,
 ) -> ApiResult<Json<Group>> {
-    Ok(Json(match patch.name {
+    Ok(Json(match name {
         Some(name) => {
             app.identity
                 .rename_group(&caller, id, GroupBody { name })

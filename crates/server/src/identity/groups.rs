@@ -10,8 +10,8 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, power::Actor, quotas::check_limit};
-use crate::records::{RecordError, check_name_free};
+use super::{Identity, caller::Caller, power::Actor};
+use crate::records::{RecordError, check_limit, check_name_free};
 
 /// The maximum number of groups. Every server of a zone holds all groups in memory.
 const GROUPS_MAX: u64 = 10_000;

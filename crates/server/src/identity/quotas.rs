@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use svc_core::{Quota, QuotaOverrides, Quotas, UserId, permission::ROLE_ADMIN, quota::QUOTA_MAX};
+use svc_protocol::api::merge;
 use svc_store::{
     Tx,
     users::{self, Profile},
@@ -26,39 +27,19 @@ pub fn check_one_more(
     Ok(quotas.check(quota, has.saturating_add(1))?)
 }
 
-/// Limits the groups or roles of the whole server.
-pub(super) fn check_limit(
-    count: u64,
-    max: u64,
-    what: &str,
-    code: &'static str,
-) -> Result<(), RecordError> {
-    if count < max {
-        return Ok(());
-    }
-    let message =
-        format!("there are {max} {what} already, and no more are allowed; delete one first");
-    Err(RecordError::conflict(code, message))
-}
-
 /// The overrides after a patch; `None` restores the server's value.
 pub(super) fn patched(
     before: &QuotaOverrides,
-    patch: BTreeMap<Quota, Option<u64>>,
+    patch: &BTreeMap<Quota, Option<u64>>,
 ) -> Result<QuotaOverrides, RecordError> {
-    let mut after = before.clone();
-    for (quota, value) in patch {
-        match value {
-            None => after.remove(&quota),
-            Some(value) if value <= QUOTA_MAX => after.insert(quota, value),
-            Some(value) => {
-                let message =
-                    format!("quota `{quota}` is {value}; it must be between 0 and {QUOTA_MAX}");
-                return Err(RecordError::invalid("invalid_quota", message));
-            }
-        };
+    let after: QuotaOverrides = merge("quotas", before, patch)?;
+    match after.iter().find(|(_, value)| **value > QUOTA_MAX) {
+        None => Ok(after),
+        Some((quota, value)) => Err(RecordError::invalid(
+            "invalid_quota",
+            format!("quota `{quota}` is {value}; it must be between 0 and {QUOTA_MAX}"),
+        )),
     }
-    Ok(after)
 }
 
 /// Only administrators may change their own quotas: otherwise quotas would not limit users with

@@ -5,14 +5,14 @@
 //! take from a user every permission that the caller lacks. Then the caller would have enough power
 //! over this user to reset the user's password and act as the user.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_core::{RoleId, name::check_free_name};
 use svc_protocol::api;
 use svc_store::{PageRequest, Tx, records, roles, users::UserFilter};
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, lapsed::remove_lapsed, power::Actor, quotas::check_limit};
-use crate::records::{RecordError, check_name_free};
+use super::{Identity, caller::Caller, lapsed::remove_lapsed, power::Actor};
+use crate::records::{RecordError, check_limit, check_name_free, settings_of};
 
 /// The maximum number of roles of the whole server.
 const ROLES_MAX: u64 = 1_000;
@@ -42,16 +42,7 @@ impl Identity {
                 "too_many_roles",
             )?;
             records::insert(tx, &role)?;
-            tx.audit(
-                caller,
-                "role.created",
-                ("role", role.id),
-                json!({
-                    "name": role.name,
-                    "permissions": role.permissions,
-                    "require_second_factor": role.require_second_factor,
-                }),
-            )?;
+            tx.audit(caller, "role.created", ("role", role.id), describe(&role))?;
             Ok(role)
         })
         .await
@@ -92,31 +83,15 @@ impl Identity {
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&before.name, before.permissions)?;
             actor.check_users(tx, UserFilter::Role(id))?;
-            if let Some(name) = patch.name {
-                role.name = name;
-                check_name_free(tx, &role)?;
-            }
-            if let Some(permissions) = patch.permissions {
-                actor.check_role(&role.name, permissions)?;
-                role.permissions = permissions;
-            }
-            if let Some(required) = patch.require_second_factor {
-                role.require_second_factor = required;
-            }
+            patch.apply(&mut role);
+            check_name_free(tx, &role)?;
+            actor.check_role(&role.name, role.permissions)?;
             if role == before {
                 return Ok(role);
             }
             records::replace(tx, &role)?;
-            let detail = json!({
-                "name": role.name,
-                "permissions": role.permissions,
-                "require_second_factor": role.require_second_factor,
-                "previous": {
-                    "name": before.name,
-                    "permissions": before.permissions,
-                    "require_second_factor": before.require_second_factor,
-                },
-            });
+            let mut detail = describe(&role);
+            detail["previous"] = describe(&before);
             tx.audit(caller, "role.updated", ("role", id), detail)?;
             let holders = roles::list_holders(tx, id)?;
             remove_lapsed(tx, &holders)?;
@@ -142,6 +117,11 @@ impl Identity {
         })
         .await
     }
+}
+
+/// The detail of an audit entry.
+fn describe(role: &api::Role) -> Value {
+    settings_of(role, api::NewRole::MEMBERS, &[])
 }
 
 fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError> {

@@ -151,8 +151,15 @@ impl Identity {
         let note = |tx: &mut Change<'_, '_>, action, detail| {
             tx.audit(caller, action, ("user", id), detail)
         };
+        let api::UserPatch {
+            password: _,
+            roles,
+            groups,
+            active,
+            quotas,
+        } = patch;
         let mut detail = Map::new();
-        if let Some(names) = patch.roles {
+        if let Some(names) = roles {
             let granted = names.iter().filter(|&name| !before.roles.contains(name));
             resolve_roles(tx, actor, &granted.cloned().collect::<Vec<_>>())?;
             if !names.iter().any(|name| name == ROLE_ADMIN) {
@@ -165,7 +172,7 @@ impl Identity {
                 detail.insert("previous_roles".to_owned(), json!(before.roles));
             }
         }
-        if let Some(names) = patch.groups {
+        if let Some(names) = groups {
             let after = resolve_groups(tx, &names)?;
             let (added, removed) = check_group_changes(tx, actor, &before.groups, &after)?;
             groups::set_of_user(tx, id, &ids_of(&after))?;
@@ -175,9 +182,9 @@ impl Identity {
                 detail.insert("groups_removed".to_owned(), json!(removed));
             }
         }
-        if let Some(patch) = patch.quotas {
+        if let Some(changes) = quotas {
             quotas::check_may_set(caller, before)?;
-            let after = quotas::patched(&before.quotas, patch)?;
+            let after = quotas::patched(&before.quotas, &changes)?;
             users::set_quotas(tx, id, &after)?;
             if after != before.quotas {
                 detail.insert("quotas".to_owned(), json!(after));
@@ -187,7 +194,7 @@ impl Identity {
         if !detail.is_empty() {
             note(tx, "user.updated", Value::Object(detail))?;
         }
-        match patch.active {
+        match active {
             Some(false) if before.active => {
                 check_not_self(caller, id, "deactivate")?;
                 check_not_last_admin(tx, before)?;

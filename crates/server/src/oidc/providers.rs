@@ -111,20 +111,31 @@ impl Oidc {
         id: OidcProviderId,
         patch: api::OidcProviderPatch,
     ) -> Result<api::OidcProvider, RecordError> {
-        let secret = patch.client_secret.map(|secret| self.seal(id, secret));
+        let api::OidcProviderPatch {
+            label,
+            client_id,
+            client_secret,
+            scopes,
+            enabled,
+            create_users,
+            required_claims,
+            groups_claim,
+            mappings,
+        } = patch;
+        let secret = client_secret.map(|secret| self.seal(id, secret));
         let secret = secret.transpose()?;
         let patched = move |before: &ProviderRow| {
             let kept = before.clone();
             let after = ProviderRow {
                 sealed_secret: secret.unwrap_or(kept.sealed_secret),
-                label: patch.label.unwrap_or(kept.label),
-                client_id: patch.client_id.unwrap_or(kept.client_id),
-                scopes: patch.scopes.unwrap_or(kept.scopes),
-                enabled: patch.enabled.unwrap_or(kept.enabled),
-                create_users: patch.create_users.unwrap_or(kept.create_users),
-                required_claims: patch.required_claims.unwrap_or(kept.required_claims),
-                groups_claim: patch.groups_claim.unwrap_or(kept.groups_claim),
-                mappings: patch.mappings.unwrap_or(kept.mappings),
+                label: label.unwrap_or(kept.label),
+                client_id: client_id.unwrap_or(kept.client_id),
+                scopes: scopes.unwrap_or(kept.scopes),
+                enabled: enabled.unwrap_or(kept.enabled),
+                create_users: create_users.unwrap_or(kept.create_users),
+                required_claims: required_claims.unwrap_or(kept.required_claims),
+                groups_claim: groups_claim.unwrap_or(kept.groups_claim),
+                mappings: mappings.unwrap_or(kept.mappings),
                 ..kept
             };
             check(&after)?;

@@ -12,6 +12,7 @@ use svc_core::{
     schedule::ScheduleError,
     source::{EventNameError, settings::SettingsError},
 };
+use svc_protocol::api::MergeError;
 use svc_store::StoreError;
 use thiserror::Error;
 
@@ -184,6 +185,12 @@ impl From<NameError> for RecordError {
 impl From<EventNameError> for RecordError {
     fn from(error: EventNameError) -> Self {
         Self::invalid("invalid_name", error.to_string())
+    }
+}
+
+impl From<MergeError> for RecordError {
+    fn from(error: MergeError) -> Self {
+        Self::invalid("invalid", error.to_string())
     }
 }
 

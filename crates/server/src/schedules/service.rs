@@ -9,9 +9,7 @@ use svc_core::{
     schedule::{CronRule, PREVIEW_MAX},
     source::check_event_name,
 };
-use svc_protocol::api::{
-    DESCRIPTION_MAX, EmittedEvent, NewSchedule, NextRuns, Schedule, SchedulePatch,
-};
+use svc_protocol::api::{EmittedEvent, NewSchedule, NextRuns, Schedule, SchedulePatch};
 use svc_store::{Page, PageRequest, StoreError, Tx, records, zone_changes::ZoneChange};
 use uuid::Uuid;
 
@@ -20,7 +18,7 @@ use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::Cancelled,
     identity::{Caller, Change, check_one_more, difference},
-    records::{RecordError, check_name_free},
+    records::{RecordError, check_description, check_name_free, settings_of},
 };
 
 type Result<T> = std::result::Result<T, RecordError>;
@@ -246,10 +244,7 @@ fn times(row: &Schedule) -> (&str, &str, bool, Option<Timestamp>) {
 
 fn check(row: &Schedule) -> Result<()> {
     check_event_name(&row.name)?;
-    if row.description.chars().count() > DESCRIPTION_MAX {
-        let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
-        return Err(RecordError::invalid("invalid", text));
-    }
+    check_description(&row.description)?;
     check_schedule_payload(&row.payload)
 }
 
@@ -285,14 +280,7 @@ fn finish(
     Ok(tx.audit(caller, action, ("schedule", row.id), detail)?)
 }
 
-/// The detail of an audit entry. It leaves out the payload, which may be large.
+/// The detail of an audit entry.
 fn describe(row: &Schedule) -> Value {
-    json!({
-        "name": row.name,
-        "description": row.description,
-        "cron": row.cron,
-        "timezone": row.timezone,
-        "missed": row.missed,
-        "active": row.active,
-    })
+    settings_of(row, NewSchedule::MEMBERS, &["payload"])
 }

@@ -7,7 +7,7 @@ use svc_core::{
     registration::check_title,
     schema::{self, SchemaError},
 };
-use svc_protocol::api::{DESCRIPTION_MAX, Script, ScriptKind};
+use svc_protocol::api::{Script, ScriptKind};
 use svc_script::{ErrorKind, ScriptError, Source};
 use thiserror::Error;
 
@@ -59,17 +59,6 @@ fn library_name(name: &str) -> Result<(), RecordError> {
         return refused("a built-in module with this name would hide it");
     }
     Ok(())
-}
-
-pub fn description(text: &str) -> Result<(), RecordError> {
-    let length = text.chars().count();
-    if length <= DESCRIPTION_MAX {
-        return Ok(());
-    }
-    Err(RecordError::invalid(
-        "invalid",
-        format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
-    ))
 }
 
 /// Checks the title of a tool. Other kinds have neither a title nor annotations.

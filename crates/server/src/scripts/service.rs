@@ -10,8 +10,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId, registration::Annotations};
+use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId};
 use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery};
 use svc_script::Source;
 use svc_store::{Page, PageRequest, Store, Tx, records, scripts, zone_changes::ZoneChange};
@@ -25,7 +24,7 @@ use crate::{
     fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, Change, Credential, Writer, check_one_more, name_uses},
     limits::MinuteLimit,
-    records::{RecordError, check_name_free},
+    records::{RecordError, check_description, check_name_free, settings_of},
 };
 
 pub struct Scripts {
@@ -113,7 +112,7 @@ impl Scripts {
         let before = self.get(caller, id).await?;
         check_may_own(caller.user.permissions, before.owner)?;
         reject_code(caller, &before)?;
-        let after = patched(before, patch.clone());
+        let after = patched(before, patch.clone())?;
         check::name(after.kind, &after.name)?;
         self.check_texts_and_schema(caller, &after).await?;
         // Slow, so outside the transaction. A concurrent patch checks its own source.
@@ -124,7 +123,7 @@ impl Scripts {
             .writer
             .change(caller, move |tx, who| {
                 let (actor, before) = managed(tx, who, id)?;
-                let after = patched(before.clone(), patch);
+                let after = patched(before.clone(), patch)?;
                 check_name_free(tx, &after)?;
                 record_saved_power(tx, &actor, &after)?;
                 let updated_at = before.updated_at;
@@ -150,7 +149,7 @@ impl Scripts {
         caller: &Caller,
         script: &Script,
     ) -> Result<(), RecordError> {
-        check::description(&script.description)?;
+        check_description(&script.description)?;
         check::title_and_annotations(script)?;
         let (kind, schema) = (script.kind, script.params_schema.clone());
         if schema.is_none() {
@@ -276,21 +275,10 @@ pub(super) fn new_script(caller: &Caller, new: NewScript) -> Script {
     }
 }
 
-fn patched(before: Script, patch: ScriptPatch) -> Script {
-    Script {
-        name: patch.name.unwrap_or(before.name),
-        title: patch.title.unwrap_or(before.title),
-        description: patch.description.unwrap_or(before.description),
-        annotations: match patch.annotations {
-            None => before.annotations,
-            Some(None) => Annotations::default(),
-            Some(Some(patch)) => patch.apply(before.annotations),
-        },
-        source: patch.source.unwrap_or(before.source),
-        params_schema: patch.params_schema.unwrap_or(before.params_schema),
-        updated_at: svc_clock::now(),
-        ..before
-    }
+fn patched(mut script: Script, patch: ScriptPatch) -> Result<Script, RecordError> {
+    patch.apply(&mut script)?;
+    script.updated_at = svc_clock::now();
+    Ok(script)
 }
 
 /// Global scripts are counted together, against the server's quota.
@@ -316,6 +304,6 @@ fn finish(
     if script.kind == ScriptKind::Tool {
         tx.affects(ZoneChange::Tools(scripts::owner_key(script)));
     }
-    let detail = json!({"name": script.name, "kind": script.kind, "owner": script.owner});
+    let detail = settings_of(script, NewScript::MEMBERS, &["source", "params_schema"]);
     Ok(tx.audit(caller, action, ("script", script.id), detail)?)
 }

@@ -110,7 +110,7 @@ impl Sources {
     /// Whether the body of a request may be read. Cheap, so that it can reject a flood.
     pub fn admit(&self, source: &KnownSource, address: IpAddr) -> Result<(), ReceiveError> {
         // Before the limit: a source that is off answers like an unknown URL, without an end.
-        if !source.row.active {
+        if !source.row.settings.active {
             self.note(source, address, Err(&ReceiveError::Inactive));
             return Err(ReceiveError::Inactive);
         }
@@ -170,7 +170,7 @@ impl Sources {
         let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
         let headers = SentHeaders(&inbound.headers);
         Ok(verify::verify(
-            &row.verify,
+            &row.settings.verify,
             &secrets,
             &headers,
             &inbound.body,
@@ -277,12 +277,13 @@ pub(super) fn read_request(
     inbound: &Inbound,
     now: Timestamp,
 ) -> Result<Request, RequestError> {
+    let settings = &row.settings;
     let rule = EventRule {
         id: Id(row.id.0),
-        name: &row.name,
-        verify: &row.verify,
-        event_type: &row.event_type,
-        headers: &row.headers,
+        name: &settings.name,
+        verify: &settings.verify,
+        event_type: &settings.event_type,
+        headers: &settings.headers,
     };
     request::read(
         &rule,

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::{Sources, settings};
 use crate::{
     identity::{Caller, Change, Secret, check_one_more, difference},
-    records::{RecordError, check_name_free},
+    records::{RecordError, check_name_free, settings_of},
     secrets::{self, SecretOf},
 };
 
@@ -59,7 +59,8 @@ impl Sources {
         new: NewSource,
     ) -> Result<CreatedSource, RecordError> {
         let id = SourceId(Uuid::now_v7());
-        let mut verify = new.verify;
+        let mut settings = new;
+        let verify = &mut settings.verify;
         let secret = match (verify.secret.take(), verify.r#type) {
             (Some(given), _) => Some(given),
             (None, VerifyType::None) => None,
@@ -69,19 +70,14 @@ impl Sources {
         let row = SourceRow {
             id,
             owner_id: caller.user.id,
-            name: new.name,
-            description: new.description,
             token_hash: token.hash,
-            secret: self.seal(id, &verify, secret.as_deref())?,
-            verify,
-            event_type: new.event_type,
-            headers: new.headers,
-            active: new.active,
+            secret: self.seal(id, &settings.verify, secret.as_deref())?,
+            settings,
             previous_secret: None,
             previous_until: None,
             created_at: svc_clock::now(),
         };
-        settings::check(&row)?;
+        settings::check(&row.settings)?;
         let (inserted, quotas) = (row.clone(), self.quotas);
         self.writer
             .change(caller, move |tx, caller| {
@@ -112,7 +108,10 @@ impl Sources {
             .writer
             .change(caller, move |tx, caller| {
                 let before = own(tx, caller, id)?;
-                let after = settings::patched(&before, patch)?;
+                let after = SourceRow {
+                    settings: settings::patched(&before.settings, patch)?,
+                    ..before.clone()
+                };
                 check_name_free(tx, &after)?;
                 records::replace(tx, &after)?;
                 if after != before {
@@ -132,13 +131,8 @@ impl Sources {
             .change(caller, move |tx, caller| {
                 let row = own(tx, caller, id)?;
                 records::delete::<SourceRow>(tx, id)?;
-                finish(
-                    tx,
-                    caller,
-                    "source.deleted",
-                    &row,
-                    json!({"name": row.name}),
-                )?;
+                let detail = json!({"name": row.settings.name});
+                finish(tx, caller, "source.deleted", &row, detail)?;
                 Ok(row)
             })
             .await?;
@@ -183,13 +177,8 @@ impl Sources {
                     ..own(tx, caller, id)?
                 };
                 records::replace(tx, &row)?;
-                finish(
-                    tx,
-                    caller,
-                    "source.url_rotated",
-                    &row,
-                    json!({"name": row.name}),
-                )
+                let detail = json!({"name": row.settings.name});
+                finish(tx, caller, "source.url_rotated", &row, detail)
             })
             .await?;
         Ok(SourceRotation {
@@ -212,7 +201,7 @@ impl Sources {
                 format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
             ));
         }
-        let verify = self.read_own(caller, id).await?.verify;
+        let verify = self.read_own(caller, id).await?.settings.verify;
         if verify.r#type == VerifyType::None {
             let text = "a source of the type `none` has no secret; to replace its URL, set `url`";
             return Err(RecordError::conflict("conflict", text.to_owned()));
@@ -233,7 +222,7 @@ impl Sources {
                 row.previous_secret = std::mem::replace(&mut row.secret, sealed);
                 row.previous_until = Some(previous_until);
                 records::replace(tx, &row)?;
-                let detail = json!({"name": row.name, "previous_until": previous_until});
+                let detail = json!({"name": row.settings.name, "previous_until": previous_until});
                 finish(tx, caller, "source.secret_rotated", &row, detail)
             })
             .await?;
@@ -296,15 +285,16 @@ impl Sources {
         let activity = self.table.activity_of(row.owner_id, row.id);
         let counters = activity.unwrap_or_default().counters();
         let now = self.clock.now();
+        let settings = row.settings;
         Source {
             id: row.id,
-            name: row.name,
-            description: row.description,
+            name: settings.name,
+            description: settings.description,
             owner_id: row.owner_id,
-            verify: row.verify,
-            event_type: row.event_type,
-            headers: row.headers,
-            active: row.active,
+            verify: settings.verify,
+            event_type: settings.event_type,
+            headers: settings.headers,
+            active: settings.active,
             url: None,
             previous_secret_until: row.previous_until.filter(|until| *until > now),
             accepted: counters.accepted,
@@ -349,14 +339,7 @@ fn finish(
     Ok(tx.audit(caller, action, ("source", row.id), detail)?)
 }
 
-/// The detail of an audit entry: settings without secrets.
+/// The detail of an audit entry.
 fn describe(row: &SourceRow) -> Value {
-    json!({
-        "name": row.name,
-        "description": row.description,
-        "verify": row.verify,
-        "event_type": row.event_type,
-        "headers": row.headers,
-        "active": row.active,
-    })
+    settings_of(&row.settings, NewSource::MEMBERS, &[])
 }

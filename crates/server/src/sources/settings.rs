@@ -1,74 +1,39 @@
 //! Checks the settings of a source, and applies merge patches to them.
 
-use serde::{Serialize, de::DeserializeOwned};
 use svc_core::source::{
     check_event_name,
-    settings::{TypeRule, Verification, check_headers, check_proof_header},
+    settings::{check_headers, check_proof_header},
 };
-use svc_protocol::{
-    api::{DESCRIPTION_MAX, Members, SourcePatch},
-    document,
-};
-use svc_store::sources::SourceRow;
+use svc_protocol::api::{NewSource, SourcePatch};
 
-use crate::records::RecordError;
+use crate::records::{RecordError, check_description};
 
 /// Checks all settings of a source except its secret.
-pub(super) fn check(row: &SourceRow) -> Result<(), RecordError> {
-    check_event_name(&row.name)?;
-    if row.description.chars().count() > DESCRIPTION_MAX {
-        let text = format!("`description` has more than {DESCRIPTION_MAX} characters; shorten it");
-        return Err(RecordError::invalid("invalid", text));
-    }
-    row.verify.check()?;
-    row.event_type.check()?;
-    check_headers(&row.headers)?;
+pub(super) fn check(settings: &NewSource) -> Result<(), RecordError> {
+    check_event_name(&settings.name)?;
+    check_description(&settings.description)?;
+    settings.verify.check()?;
+    settings.event_type.check()?;
+    check_headers(&settings.headers)?;
     Ok(check_proof_header(
-        &row.verify,
-        &row.event_type,
-        &row.headers,
+        &settings.verify,
+        &settings.event_type,
+        &settings.headers,
     )?)
 }
 
-/// The source after a merge patch.
-pub(super) fn patched(before: &SourceRow, patch: SourcePatch) -> Result<SourceRow, RecordError> {
+/// The settings after a merge patch.
+pub(super) fn patched(before: &NewSource, patch: SourcePatch) -> Result<NewSource, RecordError> {
     let mut after = before.clone();
-    if let Some(name) = patch.name {
-        after.name = name;
+    patch.apply(&mut after)?;
+    if after.verify.r#type != before.verify.r#type {
+        let text = "the type of the verification cannot be changed; create another source";
+        return Err(RecordError::conflict("conflict", text.to_owned()));
     }
-    if let Some(description) = patch.description {
-        after.description = description;
-    }
-    if let Some(change) = patch.verify {
-        after.verify = merged::<Verification>("verify", &before.verify, &change)?;
-        if after.verify.r#type != before.verify.r#type {
-            let text = "the type of the verification cannot be changed; create another source";
-            return Err(RecordError::conflict("conflict", text.to_owned()));
-        }
-        if after.verify.secret.is_some() {
-            let text = "`verify.secret` is changed with: svc source rotate <source>";
-            return Err(RecordError::invalid("invalid", text.to_owned()));
-        }
-    }
-    if let Some(change) = patch.event_type {
-        after.event_type = merged::<TypeRule>("event_type", &before.event_type, &change)?;
-    }
-    if let Some(headers) = patch.headers {
-        after.headers = headers;
-    }
-    if let Some(active) = patch.active {
-        after.active = active;
+    if after.verify.secret.is_some() {
+        let text = "`verify.secret` is changed with: svc source rotate <source>";
+        return Err(RecordError::invalid("invalid", text.to_owned()));
     }
     check(&after)?;
     Ok(after)
-}
-
-/// Applies a merge patch to the member `name`.
-fn merged<T: Serialize + DeserializeOwned>(
-    name: &str,
-    before: &T,
-    change: &Members,
-) -> Result<T, RecordError> {
-    document::merge(before, change)
-        .map_err(|error| RecordError::invalid("invalid", format!("in `{name}`: {error}")))
 }

@@ -101,7 +101,13 @@ impl Sources {
         let secrets = self.secrets_of(row);
         let secrets = secrets.map_err(|error| unreadable_secret(&error))?;
         let secret = secrets.first().map_or("", String::as_str);
-        let signed = verify::sign(&row.verify, secret, &id, body.as_bytes(), self.clock.now());
+        let signed = verify::sign(
+            &row.settings.verify,
+            secret,
+            &id,
+            body.as_bytes(),
+            self.clock.now(),
+        );
         for (name, value) in std::iter::once(json).chain(given).chain(signed) {
             let invalid =
                 || RecordError::invalid("invalid", format!("`headers`: `{name}` is not valid"));

@@ -148,14 +148,17 @@ impl Spaces {
         id: SpaceId,
         patch: SpacePatch,
     ) -> Result<Space, RecordError> {
-        check_health_check(patch.health_check.iter().flatten().next())?;
+        let SpacePatch {
+            health_check,
+            startup_script_id: script,
+        } = patch;
+        check_health_check(health_check.iter().flatten().next())?;
         let row = self
             .identity
             .change(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
-                let check = patch.health_check.map(Option::unwrap_or_default);
+                let check = health_check.map(Option::unwrap_or_default);
                 let check = check.filter(|check| *check != row.health_check);
-                let script = patch.startup_script_id;
                 let script = script.filter(|script| *script != row.startup_script_id);
                 if check.is_none() && script.is_none() {
                     return Ok(row);

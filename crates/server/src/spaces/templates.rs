@@ -7,10 +7,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
-use svc_core::{
-    Permission, ScriptId, TemplateId, Timestamp, name::check_free_name, power::SavedPower,
-};
+use serde_json::{Value, json};
+use svc_core::{Permission, ScriptId, TemplateId, name::check_free_name, power::SavedPower};
 use svc_protocol::api::{
     NewTemplate, PORTS_MAX, Script, ScriptKind, ScriptOwner, Template, TemplatePatch,
 };
@@ -19,8 +17,8 @@ use uuid::Uuid;
 
 use super::record::check_health_check;
 use crate::{
-    identity::{Actor, Caller, Change, Writer, name_uses},
-    records::{RecordError, check_name_free},
+    identity::{Actor, Caller, Change, Writer, difference, name_uses},
+    records::{RecordError, check_limit, check_name_free, settings_of},
 };
 
 const FIELDS_MAX: usize = 100;
@@ -50,18 +48,27 @@ impl Templates {
     }
 
     pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, RecordError> {
-        check(&new)?;
-        let template = record(new, TemplateId(Uuid::now_v7()), svc_clock::now());
+        let template = Template {
+            id: TemplateId(Uuid::now_v7()),
+            name: new.name,
+            ports: new.ports,
+            startup_script_id: new.startup_script_id,
+            health_check: new.health_check,
+            custom_fields: new.custom_fields,
+            created_at: svc_clock::now(),
+        };
+        check(&template)?;
         let kept = template.clone();
         self.writer
             .change(caller, move |tx, caller| {
                 let actor = Actor::read(tx, caller)?;
                 check_name_free(tx, &kept)?;
                 check_startup_script(tx, kept.startup_script_id)?;
-                check_limit(tx)?;
+                let has = records::count::<Template>(tx, &())?;
+                check_limit(has, TEMPLATES_MAX, "templates", "conflict")?;
                 records::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
-                audit(tx, caller, "template.created", &kept)
+                audit(tx, caller, "template.created", &kept, describe(&kept))
             })
             .await?;
         Ok(template)
@@ -78,15 +85,16 @@ impl Templates {
                 let current = records::get::<Template>(tx, id)?;
                 let actor = Actor::read(tx, caller)?;
                 actor.check_users(tx, UserFilter::SpaceOf(id))?;
-                let changed = patched(&current, patch);
+                let mut changed = current.clone();
+                patch.apply(&mut changed)?;
                 check(&changed)?;
-                let changed = record(changed, id, current.created_at);
                 check_name_free(tx, &changed)?;
                 check_startup_script(tx, changed.startup_script_id)?;
                 records::replace(tx, &changed)?;
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if changed != current {
-                    audit(tx, caller, "template.updated", &changed)?;
+                    let detail = difference(&describe(&current), describe(&changed));
+                    audit(tx, caller, "template.updated", &changed, detail)?;
                 }
                 Ok(changed)
             })
@@ -108,50 +116,14 @@ impl Templates {
                     return Err(RecordError::conflict("in_use", message));
                 }
                 records::delete::<Template>(tx, id)?;
-                audit(tx, caller, "template.deleted", &template)
+                let detail = json!({"name": template.name});
+                audit(tx, caller, "template.deleted", &template, detail)
             })
             .await
     }
 }
 
-fn record(fields: NewTemplate, id: TemplateId, created_at: Timestamp) -> Template {
-    Template {
-        id,
-        name: fields.name,
-        ports: fields.ports,
-        startup_script_id: fields.startup_script_id,
-        health_check: fields.health_check,
-        custom_fields: fields.custom_fields,
-        created_at,
-    }
-}
-
-/// The writable fields of a template after a merge patch.
-fn patched(current: &Template, patch: TemplatePatch) -> NewTemplate {
-    let current = current.clone();
-    let mut custom_fields = current.custom_fields;
-    match patch.custom_fields {
-        None => {}
-        Some(None) => custom_fields.clear(),
-        Some(Some(changes)) => {
-            for (name, value) in changes {
-                match value {
-                    Some(value) => drop(custom_fields.insert(name, value)),
-                    None => drop(custom_fields.remove(&name)),
-                }
-            }
-        }
-    }
-    NewTemplate {
-        name: patch.name.unwrap_or(current.name),
-        ports: patch.ports.map_or(current.ports, Option::unwrap_or_default),
-        startup_script_id: patch.startup_script_id.unwrap_or(current.startup_script_id),
-        health_check: patch.health_check.unwrap_or(current.health_check),
-        custom_fields,
-    }
-}
-
-fn check(template: &NewTemplate) -> Result<(), RecordError> {
+fn check(template: &Template) -> Result<(), RecordError> {
     check_free_name("template", &template.name)?;
     let invalid = |message: String| Err(RecordError::invalid("invalid", message));
     if template.ports.len() > PORTS_MAX {
@@ -191,18 +163,6 @@ fn check(template: &NewTemplate) -> Result<(), RecordError> {
     check_health_check(template.health_check.as_ref())
 }
 
-fn check_limit(tx: &mut Tx<'_>) -> Result<(), RecordError> {
-    match records::count::<Template>(tx, &())? < TEMPLATES_MAX {
-        true => Ok(()),
-        false => Err(RecordError::conflict(
-            "conflict",
-            format!(
-                "there are {TEMPLATES_MAX} templates already, and no more are allowed; delete one first"
-            ),
-        )),
-    }
-}
-
 /// The script must be global, because spaces of any owner use it.
 fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), RecordError> {
     let Some(id) = id else {
@@ -224,7 +184,12 @@ fn audit(
     caller: &Caller,
     action: &'static str,
     template: &Template,
+    detail: Value,
 ) -> Result<(), RecordError> {
-    let target = ("template", template.id);
-    Ok(tx.audit(caller, action, target, json!({"name": template.name}))?)
+    Ok(tx.audit(caller, action, ("template", template.id), detail)?)
+}
+
+/// The detail of an audit entry.
+fn describe(template: &Template) -> Value {
+    settings_of(template, NewTemplate::MEMBERS, &[])
 }

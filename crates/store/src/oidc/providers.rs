@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use svc_core::{OidcProviderId, Timestamp};
 use svc_protocol::api::ClaimMapping;
 
@@ -13,7 +14,7 @@ use crate::{
     value::as_json,
 };
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct ProviderRow {
     pub id: OidcProviderId,
     /// A part of the URLs for this provider.
@@ -23,6 +24,7 @@ pub struct ProviderRow {
     pub issuer: String,
     pub client_id: String,
     /// The client secret. It is encrypted, and can be decrypted only with the id of this record.
+    #[serde(skip)]
     pub sealed_secret: Option<Vec<u8>>,
     pub scopes: Vec<String>,
     pub enabled: bool,

@@ -6,7 +6,7 @@ use svc_core::{
     schedule::MissedPolicy,
     source::settings::{TypeRule, Verification, VerifyType},
 };
-use svc_protocol::api::Schedule;
+use svc_protocol::api::{NewSource, Schedule};
 use uuid::Uuid;
 
 use crate::{
@@ -35,16 +35,18 @@ fn source(owner_id: UserId, name: &str, token: u8) -> SourceRow {
     SourceRow {
         id: SourceId(Uuid::now_v7()),
         owner_id,
-        name: name.to_owned(),
-        description: "Ünïcode".to_owned(),
-        token_hash: [token; 32],
-        verify: Verification::of(VerifyType::Github),
-        event_type: TypeRule {
-            body: Some("a.b".to_owned()),
-            ..TypeRule::default()
+        settings: NewSource {
+            name: name.to_owned(),
+            description: "Ünïcode".to_owned(),
+            verify: Verification::of(VerifyType::Github),
+            event_type: TypeRule {
+                body: Some("a.b".to_owned()),
+                ..TypeRule::default()
+            },
+            headers: vec!["x-a".to_owned()],
+            active: true,
         },
-        headers: vec!["x-a".to_owned()],
-        active: true,
+        token_hash: [token; 32],
         secret: Some(vec![0, 255]),
         previous_secret: None,
         previous_until: None,
@@ -92,7 +94,7 @@ async fn sources_are_read_as_written_and_deleted_with_their_user(engine: &TestEn
             Some(one.clone())
         );
         assert_eq!(records::find_named::<SourceRow>(tx, &ann, "two")?, None);
-        one.name = "two".to_owned();
+        one.settings.name = "two".to_owned();
         one.token_hash = [3; 32];
         one.previous_secret = one.secret.take();
         one.previous_until = Some(Timestamp(9));

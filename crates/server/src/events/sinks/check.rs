@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use svc_core::{
     delivery_policy::DeliveryPolicy, name::check_free_name, pattern::Pattern, webhook_secret,
 };
 use svc_protocol::{
     api::{
-        DESCRIPTION_MAX, JsonRpcConfig, Members, NewSink, PATTERNS_MAX, PatternsInput,
-        ScriptConfig, SinkType, WebhookConfig,
+        JsonRpcConfig, Members, MergeError, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig,
+        SinkType, WebhookConfig, merge,
     },
     document,
 };
@@ -20,21 +19,12 @@ use svc_store::sinks::{SinkConfig, WebhookOptions};
 use super::origin;
 use crate::{
     events::{deliver::webhook, sealed_headers::MASK},
-    records::RecordError,
+    records::{RecordError, check_description},
 };
 
 pub fn name_and_description(name: &str, description: &str) -> Result<(), RecordError> {
     check_free_name("event sink", name)?;
-    let length = description.chars().count();
-    if length > DESCRIPTION_MAX {
-        return Err(RecordError::invalid(
-            "invalid",
-            format!(
-                "the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"
-            ),
-        ));
-    }
-    Ok(())
+    check_description(description)
 }
 
 /// Parses patterns from an array, or from a text in which commas separate them.
@@ -119,7 +109,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig
                 http2: options.http2,
                 secret: None,
             };
-            let mut merged = merge(&current, patch)?;
+            let mut merged = merge("webhook", &current, patch).map_err(invalid_config)?;
             origin::check_secrets(&current, patch, &merged.url)?;
             restore_masked(&mut merged.headers, headers)?;
             if options.client_key.is_none() {
@@ -132,13 +122,15 @@ pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig
                 script_id: *script_id,
                 source: source.clone(),
             };
-            script_config(merge(&current, &drop_replaced(patch))?)
+            let merged = merge("script", &current, &drop_replaced(patch));
+            script_config(merged.map_err(invalid_config)?)
         }
         SinkConfig::JsonRpc { body_template } => {
             let current = JsonRpcConfig {
                 body_template: body_template.clone(),
             };
-            let JsonRpcConfig { body_template } = merge(&current, patch)?;
+            let merged = merge("json_rpc", &current, patch).map_err(invalid_config)?;
+            let JsonRpcConfig { body_template } = merged;
             SinkConfig::JsonRpc { body_template }
         }
     };
@@ -174,7 +166,8 @@ pub fn merged_policy(
             })?,
         };
     }
-    policy(merge(&current, &patch)?, kind)
+    let merged = merge("delivery", &current, &patch).map_err(invalid_config)?;
+    policy(merged, kind)
 }
 
 /// Replaces each masked header value by the stored value, so that a client may read a sink and
@@ -295,14 +288,8 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, RecordError> {
     Ok(config)
 }
 
-/// Applies a JSON Merge Patch (RFC 7396).
-fn merge<T: Serialize + DeserializeOwned>(current: &T, patch: &Members) -> Result<T, RecordError> {
-    document::merge(current, patch).map_err(|error| {
-        RecordError::invalid(
-            "invalid_config",
-            format!("in the configuration of this sink: {error}"),
-        )
-    })
+fn invalid_config(error: MergeError) -> RecordError {
+    RecordError::invalid("invalid_config", error.to_string())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use svc_protocol::api::{JsonRpcConfig, ScriptConfig, Sink, SinkOwner, WebhookConfig};
 use svc_store::{
     StoreError, Tx,
-    sinks::{self, SinkConfig, SinkRow},
+    sinks::{self, SinkConfig, SinkRow, WebhookOptions},
 };
 
 use crate::events::sealed_headers::{self, MASK};
@@ -85,17 +85,24 @@ pub fn describe(row: &SinkRow) -> Value {
         SinkConfig::Webhook {
             url,
             headers,
-            options,
-            ..
+            body_template: _,
+            options:
+                WebhookOptions {
+                    format,
+                    ca,
+                    client_certificate,
+                    client_key: _,
+                    http2,
+                },
         } => {
-            if !options.format.is_default() {
-                detail["format"] = json!(options.format);
+            if !format.is_default() {
+                detail["format"] = json!(format);
             }
             // Only whether certificates are set, because they are long. The key is left out.
             for (name, is_set) in [
-                ("ca", options.ca.is_some()),
-                ("client_certificate", options.client_certificate.is_some()),
-                ("http2", options.http2),
+                ("ca", ca.is_some()),
+                ("client_certificate", client_certificate.is_some()),
+                ("http2", *http2),
             ] {
                 if is_set {
                     detail[name] = json!(true);

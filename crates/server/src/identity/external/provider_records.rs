@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use svc_core::{OidcProviderId, UserId};
+use svc_protocol::api::NewOidcProvider;
 use svc_store::{
     Tx,
     oidc::{
@@ -14,7 +15,7 @@ use svc_store::{
 use super::{linking::remove, mapping};
 use crate::{
     identity::{Change, Identity, caller::Caller, lapsed::remove_lapsed},
-    records::{RecordError, check_name_free},
+    records::{RecordError, check_limit, check_name_free, settings_of},
 };
 
 /// Removes a provider with its identities. Returns their users.
@@ -100,26 +101,13 @@ fn audit(
     action: &'static str,
     provider: &ProviderRow,
 ) -> Result<(), RecordError> {
-    let detail = json!({
-        "name": provider.name,
-        "issuer": provider.issuer,
-        "client_id": provider.client_id,
-        "enabled": provider.enabled,
-        "create_users": provider.create_users,
-        "required_claims": provider.required_claims,
-        "groups_claim": provider.groups_claim,
-        "mappings": provider.mappings,
-    });
+    let detail = settings_of(provider, NewOidcProvider::MEMBERS, &[]);
     Ok(tx.audit(caller, action, ("oidc_provider", provider.id), detail)?)
 }
 
 fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), RecordError> {
-    if records::count::<ProviderRow>(tx, &())? >= PROVIDERS_MAX {
-        return Err(RecordError::conflict(
-            "too_many_providers",
-            format!("there are {PROVIDERS_MAX} providers already; delete one first"),
-        ));
-    }
+    let has = records::count::<ProviderRow>(tx, &())?;
+    check_limit(has, PROVIDERS_MAX, "providers", "too_many_providers")?;
     check_name_free(tx, provider)?;
     if let Some(other) = providers::find_by_issuer(tx, &provider.issuer)? {
         return Err(RecordError::conflict(
