@@ -65,7 +65,7 @@ const STEPS: &[(&str, &str)] = steps![
 /// The oldest schema version whose servers may use a database of [`SCHEMA_VERSION`]. A step that
 /// only adds tables or columns does not change this number. A step that breaks older servers must
 /// raise it; these servers stop when the step has run.
-const COMPATIBLE_SINCE: i64 = 37;
+const COMPATIBLE_SINCE: i64 = 39;
 /// The first step that records [`COMPATIBLE_SINCE`].
 const COMPATIBILITY_STEP: i64 = 20;
 
