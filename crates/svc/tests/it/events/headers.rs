@@ -1,6 +1,6 @@
 //! Values of custom webhook headers: stored encrypted, never shown.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use svc_testkit::{TestReceiver, TestServer, TestSink, TestUser};
 
 use crate::SOON;
