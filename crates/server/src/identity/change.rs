@@ -126,17 +126,10 @@ impl Change<'_, '_> {
         &mut self,
         actor: &str,
         action: &'static str,
-        (target_type, target_id): (&'static str, impl ToString),
+        target: (&'static str, impl ToString),
         detail: Value,
     ) -> Result<(), StoreError> {
-        let entry = Entry {
-            at: self.now,
-            actor: actor.to_owned(),
-            action,
-            target_type,
-            target_id: target_id.to_string(),
-            detail,
-        };
+        let entry = Entry::by(self.now, actor, action, target, detail);
         audit::append(self.tx, &entry)
     }
 }
