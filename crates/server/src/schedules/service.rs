@@ -79,7 +79,6 @@ impl Schedules {
                 )
             })
             .await?;
-        self.wake();
         Ok(row)
     }
 
@@ -119,7 +118,6 @@ impl Schedules {
                 Ok(Some(after))
             });
             if let Some(after) = written.await? {
-                self.wake();
                 return Ok(after);
             }
         }

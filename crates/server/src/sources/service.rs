@@ -16,7 +16,6 @@ use svc_protocol::api::{
     NewSource, OVERLAP_HOURS_MAX, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
 };
 use svc_store::{Page, PageRequest, records, sources::SourceRow, zone_changes::ZoneChange};
-use tracing::error;
 use uuid::Uuid;
 
 use super::{Sources, settings};
@@ -90,7 +89,6 @@ impl Sources {
                 finish(tx, caller, "source.created", &inserted, describe(&inserted))
             })
             .await?;
-        self.refresh(&row).await;
         let mut source = self.record(row);
         source.verify.secret = secret;
         Ok(CreatedSource {
@@ -122,23 +120,18 @@ impl Sources {
                 Ok(after)
             })
             .await?;
-        self.refresh(&row).await;
         Ok(self.record(row))
     }
 
     pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<(), RecordError> {
-        let row = self
-            .writer
+        self.writer
             .change(caller, move |tx, caller| {
                 let row: SourceRow = own(tx, caller.user.id, id)?;
                 records::delete::<SourceRow>(tx, id)?;
                 let detail = json!({"name": row.settings.name});
-                finish(tx, caller, "source.deleted", &row, detail)?;
-                Ok(row)
+                finish(tx, caller, "source.deleted", &row, detail)
             })
-            .await?;
-        self.refresh(&row).await;
-        Ok(())
+            .await
     }
 
     /// Replaces the secret or the URL. The old secret stays valid until the overlap ends. The old
@@ -149,14 +142,10 @@ impl Sources {
         id: SourceId,
         request: RotateSource,
     ) -> Result<SourceRotation, RecordError> {
-        let rotation = match request.url {
-            true => self.rotate_url(caller, id, request).await?,
-            false => self.rotate_secret(caller, id, request).await?,
-        };
-        if let Err(failed) = self.table.reread(caller.user.id).await {
-            error!("cannot read the sources of a user: {failed}");
+        match request.url {
+            true => self.rotate_url(caller, id, request).await,
+            false => self.rotate_secret(caller, id, request).await,
         }
-        Ok(rotation)
     }
 
     async fn rotate_url(
@@ -264,13 +253,6 @@ impl Sources {
         Ok(Some(
             self.secrets.seal(SecretOf::Source(id), secret.as_bytes()),
         ))
-    }
-
-    /// Updates the sources in memory. The other servers of the zone read the change.
-    async fn refresh(&self, row: &SourceRow) {
-        if let Err(failed) = self.table.reread(row.owner_id).await {
-            error!(source.id = %row.id, "cannot read the sources of a user: {failed}");
-        }
     }
 
     fn record(&self, row: SourceRow) -> Source {
