@@ -17,6 +17,7 @@ mod external;
 mod groups;
 mod lapsed;
 mod membership;
+mod memory;
 mod own_proof;
 mod password_login;
 mod passwords;
@@ -44,9 +45,10 @@ use svc_store::{Store, StoreError};
 
 pub use audit::difference;
 pub use caller::{Caller, Credential, User};
-pub use change::{Affected, Change, Writer};
+pub use change::{Change, Writer};
 pub use directory::{AccessDenied, Directory, DirectoryChange};
 pub use external::ExternalAccount;
+pub use memory::{Affected, Memory};
 pub use own_proof::OwnProof;
 pub use policy::{PasswordLogin, PasswordPolicy, Policy};
 pub use power::Actor;
@@ -75,7 +77,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the whole directory into memory.
+    /// Reads the records that the server holds in memory.
     pub async fn load(
         store: Store,
         policy: Policy,
@@ -83,11 +85,10 @@ impl Identity {
         clock: Clock,
     ) -> Result<Self, RecordError> {
         let passwords = Arc::new(Passwords::new(&policy.password)?);
-        let snapshot = store.read_table(directory::Snapshot::read).await?;
-        let directory = Arc::new(Directory::new(snapshot));
+        let memory = Arc::new(Memory::load(store.clone()).await?);
         Ok(Self {
-            writer: Writer::new(store.clone(), directory.clone(), clock.clone(), quotas),
-            directory,
+            directory: memory.directory.clone(),
+            writer: Writer::new(store.clone(), memory, clock.clone(), quotas),
             passwords,
             login_limit: Arc::new(LoginLimit::new(policy.login, &store)),
             store,
@@ -150,7 +151,7 @@ impl Identity {
         self.prune_sessions().await?;
         let before = self.clock.now().minus(self.policy.audit_retention);
         while self.prune_audit(before).await? > 0 {}
-        self.writer.refresh(Affected::default()).await?;
+        self.writer.memory.apply(Affected::default()).await?;
         Ok(())
     }
 

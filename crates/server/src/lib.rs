@@ -34,6 +34,7 @@ pub mod sources;
 pub mod spaces;
 pub mod stats;
 pub mod streams;
+pub mod tables;
 mod tls;
 pub mod traces;
 pub mod web;

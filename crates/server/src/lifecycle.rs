@@ -326,13 +326,6 @@ pub fn append(
     space: SpaceId,
     detail: serde_json::Value,
 ) -> Result<(), StoreError> {
-    let entry = Entry {
-        at: svc_clock::now(),
-        actor: actor.to_owned(),
-        action,
-        target_type: "space",
-        target_id: space.to_string(),
-        detail,
-    };
+    let entry = Entry::by(svc_clock::now(), actor, action, ("space", space), detail);
     audit::append(tx, &entry)
 }

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
+use svc_core::UserId;
 use svc_protocol::api::DESCRIPTION_MAX;
 use svc_store::{
-    Tx,
-    records::{Named, find_same_name},
+    Store, Tx,
+    records::{Named, Owned, find_of, find_same_name},
 };
 
 pub use error::{RecordError, UNAUTHORIZED, whole_seconds};
@@ -20,6 +21,24 @@ pub fn check_name_free<R: Named>(tx: &mut Tx<'_>, record: &R) -> Result<(), Reco
         Some(_) => Err(RecordError::name_taken(R::KIND, record.name())),
         None => Ok(()),
     }
+}
+
+/// A record of a user. For records of others, the error is "not found".
+pub fn own<R: Owned<Owner = UserId>>(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    id: R::Id,
+) -> Result<R, RecordError> {
+    find_of::<R>(tx, &user, id)?.ok_or_else(|| RecordError::not_found(R::KIND, id))
+}
+
+/// Like [`own`], in a transaction of its own.
+pub async fn read_own<R>(store: &Store, user: UserId, id: R::Id) -> Result<R, RecordError>
+where
+    R: Owned<Owner = UserId> + Send + 'static,
+    R::Id: Send + 'static,
+{
+    store.read(move |tx| Ok(own::<R>(tx, user, id))).await?
 }
 
 pub fn check_description(text: &str) -> Result<(), RecordError> {

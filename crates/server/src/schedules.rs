@@ -35,13 +35,6 @@ pub struct Schedules {
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
     pub quotas: Quotas,
-    /// Notified when the next run of a schedule may have changed.
-    pub changed: Notify,
-}
-
-impl Schedules {
-    /// Makes [`Self::run`] read the schedules again, after a user changed one on any server.
-    pub fn wake(&self) {
-        self.changed.notify_one();
-    }
+    /// Notified when a user changed a schedule on any server. Then [`Self::run`] reads them again.
+    pub changed: Arc<Notify>,
 }

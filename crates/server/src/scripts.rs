@@ -36,4 +36,4 @@ pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, RunInput, ScriptRunner, Unavailable};
 pub use service::{Scripts, libraries_of, source_of};
 pub use slots::WaitingDelivery;
-pub use tools::{ScriptTool, StoredTools};
+pub use tools::StoredTools;

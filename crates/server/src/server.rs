@@ -137,8 +137,6 @@ impl Server {
         app.local.server_url.get_or_init(|| local_url);
         let setup_link = first_start(&app, &options, &url).await?;
         app.links.expect_deployed().await?;
-        app.scripts.tools.load().await?;
-        app.sources.table.load().await?;
         start_local_spaces(&app, options.allow_local_spaces).await?;
 
         let router = http::router(&app);

@@ -1,21 +1,18 @@
 //! Sources: other services send requests to a URL, and verified requests become events of the
 //! owner.
 //!
-//! Parts: `service` manages sources, `settings` checks their settings. `table` holds the sources in
-//! memory, because every inbound request looks up a source. `receive` verifies a request and emits
-//! its event, `trial` does the same with a test request that it signs itself. `activity` counts the
-//! requests of a source and keeps the last ones.
+//! Parts: `service` manages sources, `settings` checks their settings. `receive` verifies a request
+//! and emits its event, `trial` does the same with a test request that it signs itself. `tables` holds
+//! the sources in memory, because every inbound request looks up a source, and counts their requests.
 //!
 //! Invariants: a request that is not verified never becomes an event and writes nothing to the
 //! database. Secrets are encrypted at rest and never logged. Only a hash of the URL's secret is
 //! stored. The owner's permission to emit is checked at each request. The resources that senders
 //! can use are limited for each source, and are charged to its owner only.
 
-mod activity;
 mod receive;
 mod service;
 mod settings;
-mod table;
 mod trial;
 
 use std::sync::Arc;
@@ -27,11 +24,10 @@ use svc_store::Store;
 pub use self::{
     receive::{Inbound, ReceiveError, Received},
     service::CreatedSource,
-    table::{KnownSource, SourceTable},
 };
 use crate::{
     events::emit::Emitter, fair_pool::FairPool, identity::Writer, metrics::Metrics,
-    secrets::SecretKey,
+    secrets::SecretKey, tables::SourceTable,
 };
 
 /// The service behind `/api/sources` and `/in`.

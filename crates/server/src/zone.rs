@@ -19,7 +19,6 @@ use std::{
 
 use svc_core::{ServerId, Timestamp, UserId};
 use svc_protocol::api::ServerRecord;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
@@ -35,10 +34,7 @@ pub use self::{
     identity::{ServerIdError, own_id},
     limits::ZoneLimits,
 };
-use crate::{
-    events::hub::Hub, identity::Identity, links::Links, live::SpaceLogs, schedules::Schedules,
-    scripts::StoredTools, sources::SourceTable,
-};
+use crate::{events::hub::Hub, identity::Memory, links::Links, live::SpaceLogs};
 
 /// Interval of heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
@@ -65,10 +61,7 @@ pub struct Zone {
 #[derive(Clone)]
 pub struct ZoneHandles {
     pub store: Store,
-    pub identity: Identity,
-    pub tools: Arc<StoredTools>,
-    pub sources: Arc<SourceTable>,
-    pub schedules: Arc<Schedules>,
+    pub memory: Arc<Memory>,
     pub links: Arc<Links>,
     pub hub: Hub,
     pub limits: ZoneLimits,
@@ -81,8 +74,6 @@ pub struct ZoneHandles {
     pub catch_up: Arc<CatchUp>,
     /// For event streams that wait for the commits of other servers when they open.
     pub stream_catch_up: Arc<CatchUp>,
-    /// Notified when a server of the zone has started or is about to stop.
-    pub servers_changed: Arc<Notify>,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,
 }

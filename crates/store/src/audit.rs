@@ -67,21 +67,31 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// An entry about a change that no user made.
-    pub fn by_system(
+    pub fn by(
         at: Timestamp,
+        actor: &str,
         action: &'static str,
-        (target_type, target_id): (&'static str, String),
+        (target_type, target_id): (&'static str, impl ToString),
         detail: JsonValue,
     ) -> Self {
         Self {
             at,
-            actor: SYSTEM.to_owned(),
+            actor: actor.to_owned(),
             action,
             target_type,
-            target_id,
+            target_id: target_id.to_string(),
             detail,
         }
+    }
+
+    /// An entry about a change that no user made.
+    pub fn by_system(
+        at: Timestamp,
+        action: &'static str,
+        target: (&'static str, String),
+        detail: JsonValue,
+    ) -> Self {
+        Self::by(at, SYSTEM, action, target, detail)
     }
 }
 

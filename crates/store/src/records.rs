@@ -133,6 +133,17 @@ pub fn find<R: Kept>(tx: &mut Tx<'_>, id: R::Id) -> Result<Option<R>, StoreError
     tx.find_record("WHERE id = ?1", values![id])
 }
 
+/// The record with an id, if it belongs to this owner.
+pub fn find_of<R: Owned>(
+    tx: &mut Tx<'_>,
+    owner: &R::Owner,
+    id: R::Id,
+) -> Result<Option<R>, StoreError> {
+    let mut of = of_owner::<R>(owner);
+    of.add("id = ?", id);
+    tx.find_record(&of.where_clause(), &of.values)
+}
+
 /// Like [`find`]. A record that does not exist is the error [`StoreError::Missing`].
 pub fn get<R: Kept>(tx: &mut Tx<'_>, id: R::Id) -> Result<R, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing(R::KIND, id))

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 pub use self::{
     health::{counts, list_failing},
-    row::{GLOBAL, SinkConfig, SinkRow, WebhookOptions, owner_key},
+    row::{GLOBAL, SinkConfig, SinkRow, owner_key},
 };
 use super::{
     conditions::Conditions,

@@ -93,7 +93,7 @@ pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema, Patch)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema, Patch)]
 #[serde(deny_unknown_fields)]
 #[patch(
     WebhookPatch,

@@ -4,7 +4,7 @@
 //! row's `sealed_client_key`. The key never appears in an answer, a log line or an audit entry.
 
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
-use svc_store::sinks::{SinkConfig, SinkRow, WebhookOptions};
+use svc_store::sinks::{SinkConfig, SinkRow};
 use thiserror::Error;
 
 use super::{sealed_headers::MASK, sink_secrets};
@@ -20,9 +20,9 @@ pub enum ClientKeyError {
 
 /// The decrypted client key of a webhook, if the webhook has one.
 pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretError> {
-    let options = options_of(row);
+    let webhook = row.config.webhook();
     match (
-        options.and_then(|options| options.client_key.as_deref()),
+        webhook.and_then(|webhook| webhook.client_key.as_deref()),
         &row.sealed_client_key,
     ) {
         (Some(MASK), Some(sealed)) => {
@@ -38,8 +38,8 @@ pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Option<String>, SecretErro
 /// Encrypts the client key of a row, and checks that the key belongs to the certificate. If the row
 /// has no key or no certificate, removes the encrypted key.
 pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), ClientKeyError> {
-    let options = options_of(row);
-    let certificate = options.and_then(|options| options.client_certificate.clone());
+    let webhook = row.config.webhook();
+    let certificate = webhook.and_then(|webhook| webhook.client_certificate.clone());
     let (Some(certificate), Some(plain)) = (certificate, open(key, row)?) else {
         row.sealed_client_key = None;
         return Ok(());
@@ -49,19 +49,12 @@ pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), ClientKeyError> {
         ..TlsSettings::default()
     })?;
     let sealed = sink_secrets::seal(key, row, SinkSecret::ClientKey, plain.as_bytes());
-    let SinkConfig::Webhook { options, .. } = &mut row.config else {
+    let SinkConfig::Webhook(webhook) = &mut row.config else {
         return Ok(());
     };
-    if options.client_key.as_deref() != Some(MASK) {
-        options.client_key = Some(MASK.to_owned());
+    if webhook.client_key.as_deref() != Some(MASK) {
+        webhook.client_key = Some(MASK.to_owned());
         row.sealed_client_key = Some(sealed);
     }
     Ok(())
-}
-
-fn options_of(row: &SinkRow) -> Option<&WebhookOptions> {
-    match &row.config {
-        SinkConfig::Webhook { options, .. } => Some(options),
-        SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => None,
-    }
 }

@@ -154,17 +154,13 @@ impl Deliverers {
     ) -> AttemptResult {
         let began = Instant::now();
         match &sink.config {
-            SinkConfig::Webhook {
-                body_template,
-                options,
-                ..
-            } => {
+            SinkConfig::Webhook(webhook) => {
                 if let Some(why) = self.webhook_withheld_reason(sink, waiting).await {
                     return AttemptResult::Withheld(why);
                 }
                 let purpose = RenderPurpose::Delivery(sink.owner_id);
-                let template = body_template.as_deref();
-                let rendering = self.render_webhook(options.format, template, event, purpose);
+                let template = webhook.body_template.as_deref();
+                let rendering = self.render_webhook(webhook.format, template, event, purpose);
                 let body = match rendering.await {
                     Ok(body) => body,
                     Err(error) => return error.into(),
@@ -181,9 +177,9 @@ impl Deliverers {
                 attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                 attempt.into()
             }
-            SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
+            SinkConfig::Script(_) => self.run_script(sink, event, waiting).await,
             // A json-rpc sink has no lane, so no queued delivery comes here.
-            SinkConfig::JsonRpc { .. } => AttemptResult::Dead(AttemptDetail::error(
+            SinkConfig::JsonRpc(_) => AttemptResult::Dead(AttemptDetail::error(
                 "a json-rpc sink formats events and receives none",
             )),
         }
@@ -199,7 +195,7 @@ impl Deliverers {
         body: String,
         event: &Event,
     ) -> Result<AttemptDetail, String> {
-        let SinkConfig::Webhook { url, options, .. } = &sink.config else {
+        let Some(webhook) = sink.config.webhook() else {
             return Err(format!("sink `{}` is not a webhook", sink.name));
         };
         let now = svc_clock::now();
@@ -212,16 +208,16 @@ impl Deliverers {
             client_keys::open(&self.secrets, sink).map_err(|error| error.to_string())?;
         let request = WebhookRequest {
             user,
-            url,
+            url: &webhook.url,
             headers: &headers,
-            format: options.format,
+            format: webhook.format,
             tls: TlsSettings {
-                ca: options.ca.as_deref(),
-                identity: options
+                ca: webhook.ca.as_deref(),
+                identity: webhook
                     .client_certificate
                     .as_deref()
                     .zip(client_key.as_deref()),
-                http2: options.http2,
+                http2: webhook.http2,
             },
             body,
             event,

@@ -26,10 +26,10 @@ pub enum SealError {
 
 /// The headers of a webhook with their plain values, as they are sent.
 pub fn open(key: &SecretKey, row: &SinkRow) -> Result<Headers, SealError> {
-    let SinkConfig::Webhook { headers, .. } = &row.config else {
+    let Some(webhook) = row.config.webhook() else {
         return Ok(Headers::new());
     };
-    let mut headers = headers.clone();
+    let mut headers = webhook.headers.clone();
     let Some(sealed) = &row.sealed_headers else {
         return Ok(headers);
     };
@@ -57,8 +57,8 @@ pub fn seal(key: &SecretKey, row: &mut SinkRow) -> Result<(), SealError> {
     }
     let text = serde_json::to_vec(&values)?;
     row.sealed_headers = Some(sink_secrets::seal(key, row, SinkSecret::Headers, &text));
-    if let SinkConfig::Webhook { headers, .. } = &mut row.config {
-        mask(headers);
+    if let SinkConfig::Webhook(webhook) = &mut row.config {
+        mask(&mut webhook.headers);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Encrypts the secrets of a webhook for the origin (scheme, host and port) of its URL. So a secret that
 //! was given for one origin cannot be decrypted after the URL has got another origin.
 
-use svc_store::sinks::{SinkConfig, SinkRow};
+use svc_store::sinks::SinkRow;
 
 use super::deliver::webhook;
 use crate::secrets::{SecretError, SecretKey, SecretOf, SinkSecret};
@@ -23,10 +23,7 @@ pub fn open(
 
 /// The origin of a webhook's URL; `None` for other sinks.
 pub fn origin_of(row: &SinkRow) -> Option<String> {
-    match &row.config {
-        SinkConfig::Webhook { url, .. } => webhook::origin_of(url).ok(),
-        SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => None,
-    }
+    webhook::origin_of(&row.config.webhook()?.url).ok()
 }
 
 fn secret_of<'a>(row: &SinkRow, part: SinkSecret, origin: &'a str) -> SecretOf<'a> {

@@ -106,8 +106,8 @@ impl SinksService {
             key: policy.key.clone(),
         };
         self.check_programs(caller, new.r#type, programs).await?;
-        if let SinkConfig::Script { source, .. } = &config {
-            self.check_source(caller, &new.name, source.as_deref())
+        if let SinkConfig::Script(script) = &config {
+            self.check_source(caller, &new.name, script.source.as_deref())
                 .await?;
         }
         let id = SinkId(Uuid::now_v7());
@@ -190,7 +190,8 @@ impl SinksService {
                     let secret = secret::replace_signing_secret(&deliverers, &mut after, given)?;
                     new_secret = Some(secret);
                 }
-                if after.config.headers() != before.config.headers() {
+                let headers = after.config.webhook().map(|webhook| &webhook.headers);
+                if headers != before.config.webhook().map(|webhook| &webhook.headers) {
                     secret::seal_headers(&deliverers, &mut after)?;
                 }
                 secret::seal_client_key(&deliverers, &mut after)?;

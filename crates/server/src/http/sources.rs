@@ -23,9 +23,10 @@ use super::{
 };
 use crate::{
     app::App,
-    identity::Caller,
+    identity::{Caller, hash_secret},
     limits::{Account, OwnedReservation},
-    sources::{Inbound, KnownSource, ReceiveError, Received},
+    sources::{Inbound, ReceiveError, Received},
+    tables::KnownSource,
 };
 
 /// The path of inbound requests.
@@ -140,8 +141,9 @@ pub async fn receive(
 /// Finds the source of a token. If the token is unknown, a server of a zone first applies the
 /// changes of the other servers: one of them may just have created the source.
 async fn find(app: &App, token: &str) -> Option<Arc<KnownSource>> {
+    let hash = hash_secret(token);
     let find = || {
-        let found = app.sources.table.find(token)?;
+        let found = app.sources.table.find(&hash)?;
         // A source whose owner is not active counts as unknown.
         let owner = app.directory.find_user(found.owner());
         owner.is_some_and(|owner| owner.active).then_some(found)

@@ -43,17 +43,10 @@ impl Identity {
         &self,
         actor: &str,
         action: &'static str,
-        (target_type, target_id): (&'static str, impl ToString),
+        target: (&'static str, impl ToString),
         detail: Value,
     ) -> Entry {
-        Entry {
-            at: self.clock.now(),
-            actor: actor.to_owned(),
-            action,
-            target_type,
-            target_id: target_id.to_string(),
-            detail,
-        }
+        Entry::by(self.clock.now(), actor, action, target, detail)
     }
 }
 

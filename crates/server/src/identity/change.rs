@@ -10,20 +10,16 @@
 //! charged to the caller ([`audit_budget`]).
 
 use std::{
-    collections::HashSet,
     ops::{Deref, DerefMut},
     sync::Arc,
 };
 
-use parking_lot::Mutex;
 use serde_json::Value;
 use svc_clock::Clock;
 use svc_core::{Quotas, SpaceId, Timestamp, UserId};
-use svc_protocol::api::Group;
 use svc_store::{
-    Store, StoreError, Tx, UserPermits, agent_tokens,
+    Store, StoreError, Tx, UserPermits,
     audit::{self, Entry},
-    records,
     zone_changes::{self, ZoneChange},
 };
 use tokio_util::task::TaskTracker;
@@ -32,7 +28,7 @@ use super::{
     audit_budget,
     authority::resolve,
     caller::Caller,
-    directory::{Directory, DirectoryChange, Snapshot, UserRecords},
+    memory::{Affected, Memory},
 };
 use crate::records::RecordError;
 
@@ -41,34 +37,6 @@ use crate::records::RecordError;
 /// requests at once would delay the writes of all others.
 const CHANGES_PER_USER_MAX: usize = 8;
 const CHANGES_MAX: usize = 512;
-
-/// The records that a change affects, of those that servers hold in memory.
-#[derive(Clone, Debug, Default)]
-pub struct Affected {
-    records: HashSet<ZoneChange>,
-    /// The spaces that lost a health check or agent token made by a user other than the owner.
-    lapsed: Vec<SpaceId>,
-}
-
-impl Affected {
-    fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.lapsed.is_empty()
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.records.extend(other.records);
-        self.lapsed.extend(other.lapsed);
-    }
-}
-
-impl FromIterator<ZoneChange> for Affected {
-    fn from_iter<I: IntoIterator<Item = ZoneChange>>(changes: I) -> Self {
-        Self {
-            records: changes.into_iter().collect(),
-            lapsed: Vec::new(),
-        }
-    }
-}
 
 /// A change in progress: its transaction, and what it affects.
 pub struct Change<'a, 'tx> {
@@ -126,17 +94,10 @@ impl Change<'_, '_> {
         &mut self,
         actor: &str,
         action: &'static str,
-        (target_type, target_id): (&'static str, impl ToString),
+        target: (&'static str, impl ToString),
         detail: Value,
     ) -> Result<(), StoreError> {
-        let entry = Entry {
-            at: self.now,
-            actor: actor.to_owned(),
-            action,
-            target_type,
-            target_id: target_id.to_string(),
-            detail,
-        };
+        let entry = Entry::by(self.now, actor, action, target, detail);
         audit::append(self.tx, &entry)
     }
 }
@@ -145,29 +106,22 @@ impl Change<'_, '_> {
 #[derive(Clone)]
 pub struct Writer {
     store: Store,
-    directory: Arc<Directory>,
+    pub memory: Arc<Memory>,
     clock: Clock,
     /// The quotas of users without overrides.
     quotas: Quotas,
-    /// Held from reading the store until the directory is updated, so that an older state never
-    /// overwrites a newer one.
-    refreshing: Arc<tokio::sync::Mutex<()>>,
-    /// Records that a failed refresh did not read.
-    pending: Arc<Mutex<Affected>>,
     /// Changes in progress. They complete even if their request is dropped.
     changes: TaskTracker,
     permits: Arc<UserPermits>,
 }
 
 impl Writer {
-    pub fn new(store: Store, directory: Arc<Directory>, clock: Clock, quotas: Quotas) -> Self {
+    pub fn new(store: Store, memory: Arc<Memory>, clock: Clock, quotas: Quotas) -> Self {
         Self {
             store,
-            directory,
+            memory,
             clock,
             quotas,
-            refreshing: Arc::default(),
-            pending: Arc::default(),
             changes: TaskTracker::new(),
             permits: Arc::new(UserPermits::new(CHANGES_PER_USER_MAX, CHANGES_MAX)),
         }
@@ -228,89 +182,12 @@ impl Writer {
                 Ok::<_, E>((answer, affected))
             };
             let (answer, affected) = writer.store.try_write(writing).await?;
-            writer.refresh(affected).await?;
+            writer.memory.apply(affected).await?;
             Ok(answer)
         });
         change
             .await
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
-    }
-
-    /// Reads the affected records into the directory, and also the records of an earlier refresh
-    /// that failed.
-    pub async fn refresh(&self, affected: Affected) -> Result<(), StoreError> {
-        let _refreshing = self.refreshing.lock().await;
-        let mut wanted = std::mem::take(&mut *self.pending.lock());
-        wanted.merge(affected);
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        match self.read(&wanted.records).await {
-            Ok(()) => {}
-            Err(error) => {
-                tracing::error!(%error, "cannot read a change into the directory; will retry");
-                self.pending.lock().merge(wanted);
-                return Err(error);
-            }
-        }
-        for id in wanted.lapsed {
-            self.directory.announce(DirectoryChange::SpaceSettled(id));
-        }
-        Ok(())
-    }
-
-    /// Reads records into the directory.
-    async fn read(&self, changes: &HashSet<ZoneChange>) -> Result<(), StoreError> {
-        let (mut users, mut spaces, mut has_groups) = (Vec::new(), Vec::new(), false);
-        for change in changes {
-            match change {
-                ZoneChange::User(id) => users.push(*id),
-                ZoneChange::Space(id) => spaces.push(*id),
-                ZoneChange::Groups => has_groups = true,
-                // Not in the directory.
-                ZoneChange::Tools(_)
-                | ZoneChange::Servers
-                | ZoneChange::LogRequest(_)
-                | ZoneChange::Sources(_)
-                | ZoneChange::Schedules => {}
-            }
-        }
-        if users.is_empty() && spaces.is_empty() && !has_groups {
-            return Ok(());
-        }
-        let work = move |tx: &mut Tx<'_>| {
-            let users = users.into_iter().map(|id| UserRecords::read(tx, id));
-            let users = users.collect::<Result<Vec<_>, _>>()?;
-            let spaces = spaces
-                .into_iter()
-                .map(|id| Ok((id, agent_tokens::list_of_space(tx, id)?)));
-            let spaces = spaces.collect::<Result<Vec<_>, StoreError>>()?;
-            let groups = has_groups.then(|| records::list_all::<Group>(tx));
-            Ok((users, spaces, groups.transpose()?))
-        };
-        // All groups are a whole table.
-        let (users, spaces, groups) = match has_groups {
-            true => self.store.read_table(work).await?,
-            false => self.store.read(work).await?,
-        };
-        if let Some(groups) = groups {
-            self.directory.apply_groups(groups);
-        }
-        for records in users {
-            self.directory.apply_user(records);
-        }
-        for (id, tokens) in spaces {
-            self.directory.apply_space(id, &tokens);
-        }
-        Ok(())
-    }
-
-    /// Reads the whole directory again, for a server that missed entries of the change log.
-    pub async fn reload(&self) -> Result<(), StoreError> {
-        let _refreshing = self.refreshing.lock().await;
-        let snapshot = self.store.read_table(Snapshot::read).await?;
-        self.directory.replace(snapshot);
-        Ok(())
     }
 
     /// Waits for the changes in progress, including changes whose requests were dropped.

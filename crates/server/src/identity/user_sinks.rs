@@ -17,14 +17,9 @@ pub fn delete_sink(
     at: Timestamp,
 ) -> Result<u32, StoreError> {
     let deleted = sinks::delete(tx, id)?;
-    let entry = Entry {
-        at,
-        actor: actor.to_owned(),
-        action: "event_sink.deleted",
-        target_type: "event_sink",
-        target_id: deleted.id.to_string(),
-        detail: json!({"name": deleted.name, "queued": deleted.queued}),
-    };
+    let detail = json!({"name": deleted.name, "queued": deleted.queued});
+    let target = ("event_sink", deleted.id);
+    let entry = Entry::by(at, actor, "event_sink.deleted", target, detail);
     audit::append(tx, &entry)?;
     Ok(deleted.queued)
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use svc_core::{UserId, name::tool_name, registration::Annotations, visibility::visible_name};
 
 use self::param_headers::ParamHeader;
-use crate::{identity::User, methods::registry::Definition, scripts::ScriptTool};
+use crate::{identity::User, methods::registry::Definition, tables::ScriptTool};
 
 /// One tool as one user sees it.
 pub struct Tool {

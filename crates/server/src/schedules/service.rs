@@ -10,7 +10,7 @@ use svc_core::{
     source::check_event_name,
 };
 use svc_protocol::api::{EmittedEvent, NewSchedule, NextRuns, Schedule, SchedulePatch};
-use svc_store::{Page, PageRequest, StoreError, Tx, records, zone_changes::ZoneChange};
+use svc_store::{Page, PageRequest, StoreError, records, zone_changes::ZoneChange};
 use uuid::Uuid;
 
 use super::{Schedules, runs::run_event};
@@ -18,7 +18,7 @@ use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::Cancelled,
     identity::{Caller, Change, check_one_more, difference},
-    records::{RecordError, check_description, check_name_free, settings_of},
+    records::{RecordError, check_description, check_name_free, own, read_own, settings_of},
 };
 
 type Result<T> = std::result::Result<T, RecordError>;
@@ -38,7 +38,7 @@ impl Schedules {
     }
 
     pub async fn get(&self, caller: &Caller, id: ScheduleId) -> Result<Schedule> {
-        self.read_own(caller, id).await
+        read_own(&self.store, caller.user.id, id).await
     }
 
     pub async fn create(&self, caller: &Caller, new: NewSchedule) -> Result<Schedule> {
@@ -79,7 +79,6 @@ impl Schedules {
                 )
             })
             .await?;
-        self.wake();
         Ok(row)
     }
 
@@ -92,11 +91,11 @@ impl Schedules {
         patch: SchedulePatch,
     ) -> Result<Schedule> {
         loop {
-            let before = self.read_own(caller, id).await?;
+            let before: Schedule = read_own(&self.store, caller.user.id, id).await?;
             let next_at = self.next_if_patched(caller, &before, &patch).await?;
             let patch = patch.clone();
             let written = self.writer.change(caller, move |tx, caller| {
-                let stored = own(tx, caller, id)?;
+                let stored: Schedule = own(tx, caller.user.id, id)?;
                 let mut after = patched(&stored, &patch)?;
                 if needs_search(&stored, &after) {
                     // If another request or a run changed the times meanwhile, the search is made
@@ -119,7 +118,6 @@ impl Schedules {
                 Ok(Some(after))
             });
             if let Some(after) = written.await? {
-                self.wake();
                 return Ok(after);
             }
         }
@@ -143,7 +141,7 @@ impl Schedules {
     pub async fn delete(&self, caller: &Caller, id: ScheduleId) -> Result<()> {
         self.writer
             .change(caller, move |tx, caller| {
-                let row = own(tx, caller, id)?;
+                let row: Schedule = own(tx, caller.user.id, id)?;
                 records::delete::<Schedule>(tx, id)?;
                 finish(
                     tx,
@@ -158,7 +156,7 @@ impl Schedules {
 
     /// Emits the event of a schedule at once, in addition to its runs.
     pub async fn run_now(&self, caller: &Caller, id: ScheduleId) -> Result<EmittedEvent> {
-        let row = self.read_own(caller, id).await?;
+        let row: Schedule = read_own(&self.store, caller.user.id, id).await?;
         let (r#type, data) = run_event(&row, None, self.clock.now());
         let event = ServiceEvent {
             r#type,
@@ -181,7 +179,7 @@ impl Schedules {
         id: ScheduleId,
         count: Option<u32>,
     ) -> Result<NextRuns> {
-        let row = self.read_own(caller, id).await?;
+        let row: Schedule = read_own(&self.store, caller.user.id, id).await?;
         self.preview(caller, (row.cron, row.timezone), count).await
     }
 
@@ -214,12 +212,6 @@ impl Schedules {
             Ok(rule.upcoming(now, count))
         };
         self.compute.run(caller.user.id, search).await?
-    }
-
-    async fn read_own(&self, caller: &Caller, id: ScheduleId) -> Result<Schedule> {
-        let caller = caller.clone();
-        let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
-        found.await?
     }
 }
 
@@ -259,13 +251,6 @@ fn check_schedule_payload(payload: &JsonText) -> Result<()> {
     JsonText::parse(&format!("{{\"payload\":{payload}}}"))
         .map_err(|error| EmitServiceError::from(EmitError::from(error)))?;
     Ok(())
-}
-
-/// A schedule of the caller. For schedules of other users, the error is "not found".
-fn own(tx: &mut Tx<'_>, caller: &Caller, id: ScheduleId) -> Result<Schedule> {
-    let row = records::find::<Schedule>(tx, id)?;
-    row.filter(|row| row.owner_id == caller.user.id)
-        .ok_or_else(|| RecordError::not_found("schedule", id))
 }
 
 /// Records a change: in the audit log, and for the other servers of the zone.

@@ -88,7 +88,7 @@ impl Fixture {
     /// Sets the clock and wakes the server.
     fn set_clock(&self, minutes: i64) {
         self.now.store(START + minutes * MINUTE, Ordering::SeqCst);
-        self.app().schedules.wake();
+        self.app().schedules.changed.notify_one();
     }
 
     async fn create(&self, cron: &str, missed: MissedPolicy) -> Schedule {

@@ -85,8 +85,7 @@ impl Scripts {
         self.check_texts_and_schema(caller, &script).await?;
         self.check_source(caller, &script).await?;
         let quotas = self.quotas;
-        let script = self
-            .writer
+        self.writer
             .change(caller, move |tx, who| {
                 let actor = Actor::read(tx, who)?;
                 check_may_own(actor.permissions, script.owner)?;
@@ -97,9 +96,7 @@ impl Scripts {
                 finish(tx, who, "script.created", &script)?;
                 Ok(script)
             })
-            .await?;
-        self.tools.refresh(&script).await;
-        Ok(script)
+            .await
     }
 
     /// Changes a script. Its users get the new version at the next run.
@@ -119,8 +116,7 @@ impl Scripts {
         if patch.source.is_some() {
             self.check_source(caller, &after).await?;
         }
-        let script = self
-            .writer
+        self.writer
             .change(caller, move |tx, who| {
                 let (actor, before) = managed(tx, who, id)?;
                 let after = patched(before.clone(), patch)?;
@@ -138,9 +134,7 @@ impl Scripts {
                 finish(tx, who, "script.updated", &after)?;
                 Ok(after)
             })
-            .await?;
-        self.tools.refresh(&script).await;
-        Ok(script)
+            .await
     }
 
     /// Checks the texts, and the schema on the compute pool: checking a large schema takes long.
@@ -170,8 +164,7 @@ impl Scripts {
     }
 
     pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), RecordError> {
-        let script = self
-            .writer
+        self.writer
             .change(caller, move |tx, who| {
                 let (_, script) = managed(tx, who, id)?;
                 let uses = scripts::list_uses(tx, id)?;
@@ -181,12 +174,9 @@ impl Scripts {
                     return Err(RecordError::conflict("in_use", message));
                 }
                 records::delete::<Script>(tx, id)?;
-                finish(tx, who, "script.deleted", &script)?;
-                Ok(script)
+                finish(tx, who, "script.deleted", &script)
             })
-            .await?;
-        self.tools.refresh(&script).await;
-        Ok(())
+            .await
     }
 }
 

@@ -12,7 +12,7 @@ use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
     Hash, Store, StoreError, Tx,
-    audit::{self, Entry, SYSTEM},
+    audit::{self, Entry},
     records, second_factors as rows,
     users::UserRow,
     zone_changes::{self, ZoneChange},
@@ -111,17 +111,9 @@ pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreE
                 return Ok(false);
             };
             rows::delete_of_user(tx, user.id)?;
-            audit::append(
-                tx,
-                &Entry {
-                    at,
-                    actor: SYSTEM.to_owned(),
-                    action: "second_factor.reset",
-                    target_type: "user",
-                    target_id: user.id.to_string(),
-                    detail: json!({"on_host": true}),
-                },
-            )?;
+            let (target, detail) = (("user", user.id.to_string()), json!({"on_host": true}));
+            let entry = Entry::by_system(at, "second_factor.reset", target, detail);
+            audit::append(tx, &entry)?;
             // Running servers of the zone read this change.
             zone_changes::append(tx, &ZoneChange::User(user.id))?;
             Ok(true)

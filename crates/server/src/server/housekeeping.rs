@@ -1,6 +1,6 @@
 //! Background tasks that begin at the start of the server.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tracing::warn;
@@ -44,8 +44,6 @@ pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         flushing,
         pruning,
         tokio::spawn(test_sandbox(app.clone())),
-        tokio::spawn(follow_users(app.clone())),
-        tokio::spawn(follow_owners_of_sources(app.clone())),
         tokio::spawn(run_schedules(app.clone())),
         tokio::spawn(write_journal(app.clone())),
         tokio::spawn(export_traces(app.clone())),
@@ -58,10 +56,7 @@ pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
 fn zone_handles(app: &App) -> ZoneHandles {
     ZoneHandles {
         store: app.store.clone(),
-        identity: app.identity.clone(),
-        tools: app.scripts.tools.clone(),
-        sources: app.sources.table.clone(),
-        schedules: app.schedules.clone(),
+        memory: app.identity.writer.memory.clone(),
         links: app.links.clone(),
         hub: app.hub.clone(),
         limits: ZoneLimits {
@@ -76,7 +71,6 @@ fn zone_handles(app: &App) -> ZoneHandles {
         position: app.zone_position,
         catch_up: app.catch_up.clone(),
         stream_catch_up: app.stream_catch_up.clone(),
-        servers_changed: Arc::default(),
         shutdown: app.shutdown.clone(),
     }
 }
@@ -88,18 +82,6 @@ async fn test_sandbox(app: App) {
         _ = app.scripts.runner.test_sandbox() => (),
         () = app.shutdown.cancelled() => (),
     }
-}
-
-/// Removes the tools of deleted users from memory.
-async fn follow_users(app: App) {
-    let tools = &app.scripts.tools;
-    tools.follow(&app.directory, &app.shutdown).await;
-}
-
-/// Removes the sources of deleted users from memory.
-async fn follow_owners_of_sources(app: App) {
-    let table = &app.sources.table;
-    table.follow(&app.directory, &app.shutdown).await;
 }
 
 async fn run_schedules(app: App) {

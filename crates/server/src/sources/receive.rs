@@ -16,13 +16,14 @@ use svc_protocol::api::{EmittedEvent, RequestOutcome, SourceRequest};
 use svc_store::{StoreError, sources::SourceRow};
 use thiserror::Error;
 
-use super::{Sources, table::KnownSource};
+use super::Sources;
 use crate::{
     events::emit::{Emission, EmitServiceError, Origin, ServiceEvent},
     fair_pool::PoolError,
     identity::Caller,
     records::RecordError,
     secrets::{SecretError, SecretOf},
+    tables::KnownSource,
 };
 
 /// Reading a larger body takes more than about a millisecond, so it runs on the compute threads.

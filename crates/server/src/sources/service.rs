@@ -15,14 +15,13 @@ use svc_core::{
 use svc_protocol::api::{
     NewSource, OVERLAP_HOURS_MAX, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
 };
-use svc_store::{Page, PageRequest, Tx, records, sources::SourceRow, zone_changes::ZoneChange};
-use tracing::error;
+use svc_store::{Page, PageRequest, records, sources::SourceRow, zone_changes::ZoneChange};
 use uuid::Uuid;
 
 use super::{Sources, settings};
 use crate::{
     identity::{Caller, Change, Secret, check_one_more, difference},
-    records::{RecordError, check_name_free, settings_of},
+    records::{RecordError, check_name_free, own, read_own, settings_of},
     secrets::{self, SecretOf},
 };
 
@@ -49,7 +48,8 @@ impl Sources {
     }
 
     pub async fn get(&self, caller: &Caller, id: SourceId) -> Result<Source, RecordError> {
-        Ok(self.record(self.read_own(caller, id).await?))
+        let row = read_own(&self.store, caller.user.id, id).await?;
+        Ok(self.record(row))
     }
 
     /// Creates a source. Only this answer contains the secret and the URL.
@@ -89,7 +89,6 @@ impl Sources {
                 finish(tx, caller, "source.created", &inserted, describe(&inserted))
             })
             .await?;
-        self.refresh(&row).await;
         let mut source = self.record(row);
         source.verify.secret = secret;
         Ok(CreatedSource {
@@ -107,7 +106,7 @@ impl Sources {
         let row = self
             .writer
             .change(caller, move |tx, caller| {
-                let before = own(tx, caller, id)?;
+                let before: SourceRow = own(tx, caller.user.id, id)?;
                 let after = SourceRow {
                     settings: settings::patched(&before.settings, patch)?,
                     ..before.clone()
@@ -121,23 +120,18 @@ impl Sources {
                 Ok(after)
             })
             .await?;
-        self.refresh(&row).await;
         Ok(self.record(row))
     }
 
     pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<(), RecordError> {
-        let row = self
-            .writer
+        self.writer
             .change(caller, move |tx, caller| {
-                let row = own(tx, caller, id)?;
+                let row: SourceRow = own(tx, caller.user.id, id)?;
                 records::delete::<SourceRow>(tx, id)?;
                 let detail = json!({"name": row.settings.name});
-                finish(tx, caller, "source.deleted", &row, detail)?;
-                Ok(row)
+                finish(tx, caller, "source.deleted", &row, detail)
             })
-            .await?;
-        self.refresh(&row).await;
-        Ok(())
+            .await
     }
 
     /// Replaces the secret or the URL. The old secret stays valid until the overlap ends. The old
@@ -148,14 +142,10 @@ impl Sources {
         id: SourceId,
         request: RotateSource,
     ) -> Result<SourceRotation, RecordError> {
-        let rotation = match request.url {
-            true => self.rotate_url(caller, id, request).await?,
-            false => self.rotate_secret(caller, id, request).await?,
-        };
-        if let Err(failed) = self.table.reread(caller.user.id).await {
-            error!("cannot read the sources of a user: {failed}");
+        match request.url {
+            true => self.rotate_url(caller, id, request).await,
+            false => self.rotate_secret(caller, id, request).await,
         }
-        Ok(rotation)
     }
 
     async fn rotate_url(
@@ -174,7 +164,7 @@ impl Sources {
             .change(caller, move |tx, caller| {
                 let row = SourceRow {
                     token_hash: hash,
-                    ..own(tx, caller, id)?
+                    ..own::<SourceRow>(tx, caller.user.id, id)?
                 };
                 records::replace(tx, &row)?;
                 let detail = json!({"name": row.settings.name});
@@ -201,7 +191,8 @@ impl Sources {
                 format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
             ));
         }
-        let verify = self.read_own(caller, id).await?.settings.verify;
+        let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
+        let verify = row.settings.verify;
         if verify.r#type == VerifyType::None {
             let text = "a source of the type `none` has no secret; to replace its URL, set `url`";
             return Err(RecordError::conflict("conflict", text.to_owned()));
@@ -218,7 +209,7 @@ impl Sources {
             .plus(Duration::from_secs(u64::from(hours) * 3_600));
         self.writer
             .change(caller, move |tx, caller| {
-                let mut row = own(tx, caller, id)?;
+                let mut row: SourceRow = own(tx, caller.user.id, id)?;
                 row.previous_secret = std::mem::replace(&mut row.secret, sealed);
                 row.previous_until = Some(previous_until);
                 records::replace(tx, &row)?;
@@ -239,23 +230,13 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
     ) -> Result<SourceRequests, RecordError> {
-        let row = self.read_own(caller, id).await?;
+        let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
         let activity = self.table.activity_of(row.owner_id, row.id);
         Ok(SourceRequests {
             requests: activity
                 .map(|activity| activity.requests())
                 .unwrap_or_default(),
         })
-    }
-
-    pub(super) async fn read_own(
-        &self,
-        caller: &Caller,
-        id: SourceId,
-    ) -> Result<SourceRow, RecordError> {
-        let caller = caller.clone();
-        let found = self.store.read(move |tx| Ok(own(tx, &caller, id)));
-        found.await?
     }
 
     /// Encrypts a secret for its source, after checking its form.
@@ -272,13 +253,6 @@ impl Sources {
         Ok(Some(
             self.secrets.seal(SecretOf::Source(id), secret.as_bytes()),
         ))
-    }
-
-    /// Updates the sources in memory. The other servers of the zone read the change.
-    async fn refresh(&self, row: &SourceRow) {
-        if let Err(failed) = self.table.reread(row.owner_id).await {
-            error!(source.id = %row.id, "cannot read the sources of a user: {failed}");
-        }
     }
 
     fn record(&self, row: SourceRow) -> Source {
@@ -318,13 +292,6 @@ fn new_secret(kind: VerifyType) -> Result<String, RecordError> {
         VerifyType::Basic => format!("svc:{random}"),
         _ => random.to_owned(),
     })
-}
-
-/// A source of the caller. For sources of other users, the error is "not found".
-fn own(tx: &mut Tx<'_>, caller: &Caller, id: SourceId) -> Result<SourceRow, RecordError> {
-    let row = records::find::<SourceRow>(tx, id)?;
-    row.filter(|row| row.owner_id == caller.user.id)
-        .ok_or_else(|| RecordError::not_found("source", id))
 }
 
 /// Records a change: in the audit log, and for the other servers of the zone.

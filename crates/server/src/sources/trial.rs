@@ -21,7 +21,10 @@ use super::{
     receive::{Inbound, ReceiveError, Received, read_request},
 };
 use crate::{
-    events::emit::EMIT_NEEDS, identity::Caller, records::RecordError, secrets::SecretError,
+    events::emit::EMIT_NEEDS,
+    identity::Caller,
+    records::{RecordError, read_own},
+    secrets::SecretError,
 };
 
 /// The maximum number of headers that a test may give. Headers of the signature do not count.
@@ -35,7 +38,7 @@ impl Sources {
         id: SourceId,
         test: SourceTest,
     ) -> Result<SourceTestResult, RecordError> {
-        let row = self.read_own(caller, id).await?;
+        let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
         let inbound = self.signed_request(&row, &test)?;
         let verified = match self.verify(&row, &inbound) {
             Ok(verified) => verified,

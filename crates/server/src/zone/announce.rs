@@ -35,7 +35,7 @@ pub(super) async fn run(handles: &ZoneHandles) {
             Err(error) => log_failure("cannot read the announced servers", &error),
         }
         tokio::select! {
-            () = handles.servers_changed.notified() => {}
+            () = handles.memory.servers.notified() => {}
             () = tokio::time::sleep(READ_EVERY) => {}
             () = handles.shutdown.cancelled() => return,
         }

@@ -106,10 +106,7 @@ async fn look(
     let (changes, last, more, must_reload) = handles.store.read(read).await?;
     if must_reload {
         warn!("changes of other servers were missed; all records are read again");
-        handles.identity.writer.reload().await?;
-        handles.tools.load().await?;
-        handles.sources.load().await?;
-        handles.schedules.wake();
+        handles.memory.reload().await?;
         changed.spaces.add(handles.links.spaces());
     }
     apply(handles, changes, changed).await?;
@@ -127,22 +124,15 @@ async fn apply(
     }
     // A record that changed several times is read once.
     let changes: HashSet<_> = changes.into_iter().collect();
-    handles
-        .identity
-        .writer
-        .refresh(changes.iter().cloned().collect())
-        .await?;
+    // On an error the position stays, so the changes are read again.
+    let affected = changes.iter().cloned().collect();
+    handles.memory.apply(affected).await?;
     let mut spaces = Vec::new();
     for change in changes {
         match change {
-            // On an error the position stays, so the change is read again.
-            ZoneChange::Tools(owner) => handles.tools.reread(owner).await?,
-            ZoneChange::Sources(owner) => handles.sources.reread(owner).await?,
-            ZoneChange::Schedules => handles.schedules.wake(),
             ZoneChange::Space(space) => spaces.push(space),
-            ZoneChange::Servers => handles.servers_changed.notify_one(),
             ZoneChange::LogRequest(id) => changed.logs.add(id),
-            ZoneChange::User(_) | ZoneChange::Groups => {}
+            _ => {}
         }
     }
     changed.spaces.add(spaces);

@@ -30,7 +30,7 @@ pub fn list_sink_owners(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<UserId>, St
 }
 
 fn is_run_by(config: &SinkConfig, id: ScriptId) -> bool {
-    matches!(config, SinkConfig::Script { script_id: Some(used), .. } if *used == id)
+    matches!(config, SinkConfig::Script(script) if script.script_id == Some(id))
 }
 
 /// Sinks, spaces and templates that use a script.

@@ -1,14 +1,12 @@
 //! The row of a sink, and its settings.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use svc_core::{
-    ScriptId, SinkId, Timestamp, UserId,
+    SinkId, Timestamp, UserId,
     delivery_policy::{DeliveryPolicy, Ordering},
     pattern::Pattern,
 };
-use svc_protocol::api::{SinkPause, SinkType, WebhookFormat};
+use svc_protocol::api::{JsonRpcConfig, ScriptConfig, SinkPause, SinkType, WebhookConfig};
 
 use crate::{record::record, records::kept, value::as_json};
 
@@ -44,62 +42,30 @@ pub struct SinkRow {
     pub created_at: Timestamp,
 }
 
-/// The settings of a sink, by its type.
+/// The settings of a sink, by its type: the part of the API's record that belongs to the type.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SinkConfig {
-    Webhook {
-        url: String,
-        /// By name; encrypted values are masked here.
-        headers: BTreeMap<String, String>,
-        body_template: Option<String>,
-        #[serde(default, skip_serializing_if = "WebhookOptions::is_default")]
-        options: WebhookOptions,
-    },
-    Script {
-        script_id: Option<ScriptId>,
-        source: Option<String>,
-    },
-    JsonRpc {
-        body_template: Option<String>,
-    },
-}
-
-/// Settings of a webhook that most webhooks do not need.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WebhookOptions {
-    pub format: WebhookFormat,
-    /// PEM.
-    pub ca: Option<String>,
-    /// PEM.
-    pub client_certificate: Option<String>,
-    /// Masked here; the key is in `sealed_client_key`.
-    pub client_key: Option<String>,
-    pub http2: bool,
-}
-
-impl WebhookOptions {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
+    /// Without `secret`, and with a mask in place of header values and of the client key: the row has
+    /// these encrypted.
+    Webhook(WebhookConfig),
+    Script(ScriptConfig),
+    JsonRpc(JsonRpcConfig),
 }
 
 impl SinkConfig {
-    /// The headers of a webhook.
-    pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
+    pub fn webhook(&self) -> Option<&WebhookConfig> {
         match self {
-            Self::Webhook { headers, .. } => Some(headers),
-            Self::Script { .. } | Self::JsonRpc { .. } => None,
+            Self::Webhook(webhook) => Some(webhook),
+            Self::Script(_) | Self::JsonRpc(_) => None,
         }
     }
 
     pub fn body_template(&self) -> Option<&str> {
         match self {
-            Self::Webhook { body_template, .. } | Self::JsonRpc { body_template } => {
-                body_template.as_deref()
-            }
-            Self::Script { .. } => None,
+            Self::Webhook(WebhookConfig { body_template, .. })
+            | Self::JsonRpc(JsonRpcConfig { body_template }) => body_template.as_deref(),
+            Self::Script(_) => None,
         }
     }
 }

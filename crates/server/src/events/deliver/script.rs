@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use serde_json::json;
 use svc_core::{Permission, SinkId, event::Event};
+use svc_protocol::api::ScriptConfig;
 use svc_script::{Source, worker::Outcome};
 use svc_store::{
     StoreError, audit, scripts,
@@ -121,19 +122,19 @@ impl Deliverers {
     ) -> Result<Result<(Source, Libraries), AttemptResult>, StoreError> {
         let missing = |why: String| AttemptResult::Failed(AttemptDetail::error(why));
         let (id, owner) = match &sink.config {
-            SinkConfig::Script {
+            SinkConfig::Script(ScriptConfig {
                 source: Some(text), ..
-            } => {
+            }) => {
                 let source = Source {
                     file: format!("{}.py", sink.name),
                     text: text.clone(),
                 };
                 return Ok(Ok((source, Libraries::Of(sink.owner_id))));
             }
-            SinkConfig::Script {
+            SinkConfig::Script(ScriptConfig {
                 script_id: Some(id),
                 ..
-            } => (*id, sink.owner_id),
+            }) => (*id, sink.owner_id),
             _ => return Ok(Err(missing("this sink has no script".to_owned()))),
         };
         let found = self.store.read(move |tx| {

@@ -4,7 +4,6 @@
 use std::time::Instant;
 
 use svc_core::{EventId, UserId};
-use svc_store::sinks::SinkConfig;
 
 use crate::{
     events::lanes::{AttemptResult, Destination, Job},
@@ -43,7 +42,7 @@ impl TracedAttempt {
             event_id: job.event.id,
             event_type: job.event.r#type.clone(),
             sink: sink.name.clone(),
-            is_webhook: matches!(sink.config, SinkConfig::Webhook { .. }),
+            is_webhook: sink.config.webhook().is_some(),
             number: job.attempt,
             trace,
         };

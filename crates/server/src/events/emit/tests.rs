@@ -12,7 +12,7 @@ use svc_core::{
     quota::Quota,
     subscription::Subscription,
 };
-use svc_protocol::api::{EventRecord, SinkType};
+use svc_protocol::api::{EventRecord, SinkType, WebhookConfig};
 use svc_store::{
     PageRequest, events,
     sinks::{self, SinkConfig, SinkRow},
@@ -223,12 +223,10 @@ fn webhook_row(owner_id: UserId, owner_key: String, name: &str) -> SinkRow {
         patterns: Pattern::parse_list("*").expect("valid"),
         kind: SinkType::Webhook,
         active: true,
-        config: SinkConfig::Webhook {
+        config: SinkConfig::Webhook(WebhookConfig {
             url: "http://127.0.0.1:1/".to_owned(),
-            headers: Default::default(),
-            body_template: None,
-            options: Default::default(),
-        },
+            ..WebhookConfig::default()
+        }),
         secret: None,
         previous_secret: None,
         previous_until: None,

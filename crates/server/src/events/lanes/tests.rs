@@ -34,7 +34,7 @@ use svc_core::{
     json_text::JsonText,
     pattern::Pattern,
 };
-use svc_protocol::api::{AuditQuery, Delivery, SinkType};
+use svc_protocol::api::{AuditQuery, Delivery, SinkType, WebhookConfig};
 use svc_store::{
     PageRequest, Store, StoreOptions, audit,
     deliveries::{self, DeliveryPage},
@@ -163,12 +163,10 @@ impl Fixture {
             patterns: Pattern::parse_list(patterns).expect("valid"),
             kind: SinkType::Webhook,
             active: true,
-            config: SinkConfig::Webhook {
+            config: SinkConfig::Webhook(WebhookConfig {
                 url: "http://127.0.0.1:1/".to_owned(),
-                headers: Default::default(),
-                body_template: None,
-                options: Default::default(),
-            },
+                ..WebhookConfig::default()
+            }),
             secret: None,
             previous_secret: None,
             previous_until: None,

@@ -1,5 +1,5 @@
 use svc_core::{SinkId, Timestamp, UserId, delivery_policy::DeliveryPolicy, pattern::Pattern};
-use svc_protocol::api::SinkType;
+use svc_protocol::api::{SinkType, WebhookConfig};
 use uuid::Uuid;
 
 use super::*;
@@ -21,12 +21,11 @@ fn row(number: u128, given: &[(&str, &str)]) -> SinkRow {
         patterns: vec![Pattern::parse("*", 1).expect("valid")],
         kind: SinkType::Webhook,
         active: true,
-        config: SinkConfig::Webhook {
+        config: SinkConfig::Webhook(WebhookConfig {
             url: "http://example.org/".to_owned(),
             headers: headers(given),
-            body_template: None,
-            options: Default::default(),
-        },
+            ..WebhookConfig::default()
+        }),
         secret: None,
         previous_secret: None,
         previous_until: None,
@@ -39,10 +38,8 @@ fn row(number: u128, given: &[(&str, &str)]) -> SinkRow {
 }
 
 fn shown(row: &SinkRow) -> Headers {
-    match &row.config {
-        SinkConfig::Webhook { headers, .. } => headers.clone(),
-        other => panic!("{other:?}"),
-    }
+    let webhook = row.config.webhook().expect("a webhook");
+    webhook.headers.clone()
 }
 
 #[test]
@@ -68,7 +65,7 @@ fn header_values_are_encrypted_for_one_sink() {
     // The values cannot be decrypted for another origin either, but for another path.
     let mut moved = sealed.clone();
     let url_of = |row: &mut SinkRow, new: &str| match &mut row.config {
-        SinkConfig::Webhook { url, .. } => new.clone_into(url),
+        SinkConfig::Webhook(webhook) => new.clone_into(&mut webhook.url),
         other => panic!("{other:?}"),
     };
     url_of(&mut moved, "http://example.org/other");

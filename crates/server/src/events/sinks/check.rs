@@ -9,12 +9,12 @@ use svc_core::{
 };
 use svc_protocol::{
     api::{
-        JsonRpcConfig, Members, MergeError, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig,
-        SinkType, WebhookConfig, merge,
+        Members, MergeError, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig, SinkType,
+        WebhookConfig, merge,
     },
     document,
 };
-use svc_store::sinks::{SinkConfig, WebhookOptions};
+use svc_store::sinks::SinkConfig;
 
 use super::origin;
 use crate::{
@@ -77,13 +77,10 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
             }
             reject_masks(&given.headers)?;
             reject_masked_key(&given)?;
-            webhook_config(given)
+            SinkConfig::Webhook(given)
         }
-        SinkType::Script => script_config(new.script.clone().ok_or_else(missing_script)?),
-        SinkType::JsonRpc => {
-            let JsonRpcConfig { body_template } = new.json_rpc.clone().unwrap_or_default();
-            SinkConfig::JsonRpc { body_template }
-        }
+        SinkType::Script => SinkConfig::Script(new.script.clone().ok_or_else(missing_script)?),
+        SinkType::JsonRpc => SinkConfig::JsonRpc(new.json_rpc.clone().unwrap_or_default()),
     };
     check_config(config)
 }
@@ -92,46 +89,21 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
 /// sink.
 pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig, RecordError> {
     let config = match current {
-        SinkConfig::Webhook {
-            url,
-            headers,
-            body_template,
-            options,
-        } => {
-            let current = WebhookConfig {
-                url: url.clone(),
-                headers: headers.clone(),
-                body_template: body_template.clone(),
-                format: options.format,
-                ca: options.ca.clone(),
-                client_certificate: options.client_certificate.clone(),
-                client_key: options.client_key.clone(),
-                http2: options.http2,
-                secret: None,
-            };
-            let mut merged = merge("webhook", &current, patch).map_err(invalid_config)?;
-            origin::check_secrets(&current, patch, &merged.url)?;
-            restore_masked(&mut merged.headers, headers)?;
-            if options.client_key.is_none() {
+        SinkConfig::Webhook(current) => {
+            let mut merged = merge("webhook", current, patch).map_err(invalid_config)?;
+            origin::check_secrets(current, patch, &merged.url)?;
+            restore_masked(&mut merged.headers, &current.headers)?;
+            if current.client_key.is_none() {
                 reject_masked_key(&merged)?;
             }
-            webhook_config(merged)
+            SinkConfig::Webhook(merged)
         }
-        SinkConfig::Script { script_id, source } => {
-            let current = ScriptConfig {
-                script_id: *script_id,
-                source: source.clone(),
-            };
-            let merged = merge("script", &current, &drop_replaced(patch));
-            script_config(merged.map_err(invalid_config)?)
+        SinkConfig::Script(current) => {
+            let merged = merge("script", current, &drop_replaced(patch));
+            SinkConfig::Script(merged.map_err(invalid_config)?)
         }
-        SinkConfig::JsonRpc { body_template } => {
-            let current = JsonRpcConfig {
-                body_template: body_template.clone(),
-            };
-            let merged = merge("json_rpc", &current, patch).map_err(invalid_config)?;
-            let JsonRpcConfig { body_template } = merged;
-            SinkConfig::JsonRpc { body_template }
+        SinkConfig::JsonRpc(current) => {
+            SinkConfig::JsonRpc(merge("json_rpc", current, patch).map_err(invalid_config)?)
         }
     };
     check_config(config)
@@ -221,28 +193,6 @@ pub fn wrong_part(part: &str, kind: SinkType) -> RecordError {
     )
 }
 
-fn webhook_config(given: WebhookConfig) -> SinkConfig {
-    SinkConfig::Webhook {
-        url: given.url,
-        headers: given.headers,
-        body_template: given.body_template,
-        options: WebhookOptions {
-            format: given.format,
-            ca: given.ca,
-            client_certificate: given.client_certificate,
-            client_key: given.client_key,
-            http2: given.http2,
-        },
-    }
-}
-
-fn script_config(given: ScriptConfig) -> SinkConfig {
-    SinkConfig::Script {
-        script_id: given.script_id,
-        source: given.source,
-    }
-}
-
 fn missing_script() -> RecordError {
     RecordError::invalid(
         "invalid_config",
@@ -263,27 +213,24 @@ fn drop_replaced(patch: &Members) -> Members {
     patch
 }
 
-/// Checks everything except the template: see [`super::programs`].
-fn check_config(config: SinkConfig) -> Result<SinkConfig, RecordError> {
-    match &config {
-        SinkConfig::Webhook {
-            url,
-            headers,
-            options,
-            ..
-        } => {
-            webhook::check_url(url)
+/// Checks everything except the template: see [`super::programs`]. Takes out the signing secret of a
+/// webhook, which is stored encrypted, in a column of its own.
+fn check_config(mut config: SinkConfig) -> Result<SinkConfig, RecordError> {
+    match &mut config {
+        SinkConfig::Webhook(given) => {
+            given.secret = None;
+            webhook::check_url(&given.url)
                 .map_err(|error| RecordError::invalid("invalid_url", error.to_string()))?;
-            webhook::check_headers(headers, options.format)
+            webhook::check_headers(&given.headers, given.format)
                 .map_err(|error| RecordError::invalid("invalid_header", error.to_string()))?;
-            webhook::check_tls_options(url, options)
+            webhook::check_tls_options(&given.url, given)
                 .map_err(|error| RecordError::invalid("invalid_tls", error.to_string()))?;
         }
-        SinkConfig::Script { script_id, source } => match (script_id, source) {
+        SinkConfig::Script(ScriptConfig { script_id, source }) => match (script_id, source) {
             (Some(_), None) | (None, Some(_)) => {}
             _ => return Err(missing_script()),
         },
-        SinkConfig::JsonRpc { .. } => {}
+        SinkConfig::JsonRpc(_) => {}
     }
     Ok(config)
 }

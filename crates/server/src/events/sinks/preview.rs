@@ -115,10 +115,8 @@ impl SinksService {
         };
         let source = request.body_template.as_deref();
         let source = source.or(row.config.body_template());
-        let format = match &row.config {
-            SinkConfig::Webhook { options, .. } => options.format,
-            SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => WebhookFormat::Default,
-        };
+        let webhook = row.config.webhook();
+        let format = webhook.map_or(WebhookFormat::Default, |webhook| webhook.format);
         let kind = (row.kind, format);
         let shown = self.show(caller, kind, source, &event).await?;
         let (filter, key) = self
@@ -240,7 +238,7 @@ impl SinksService {
             .map_err(|over| RecordError::over_limit("test requests", over))?;
         let at = svc_clock::now();
         let result = match &row.config {
-            SinkConfig::Webhook { .. } => {
+            SinkConfig::Webhook(_) => {
                 match self.deliverers.webhook_withheld_reason(row, None).await {
                     Some(why) => AttemptResult::Withheld(why),
                     None => self

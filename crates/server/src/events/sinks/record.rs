@@ -2,13 +2,16 @@
 //! the value of a header or a client key. The audit log also does not contain the path of the URL.
 
 use serde_json::{Value, json};
-use svc_protocol::api::{JsonRpcConfig, ScriptConfig, Sink, SinkOwner, WebhookConfig};
+use svc_protocol::api::{Sink, SinkOwner, WebhookConfig};
 use svc_store::{
     StoreError, Tx,
-    sinks::{self, SinkConfig, SinkRow, WebhookOptions},
+    sinks::{self, SinkConfig, SinkRow},
 };
 
-use crate::events::sealed_headers::{self, MASK};
+use crate::{
+    events::sealed_headers::{self, MASK},
+    records::settings_of,
+};
 
 /// A sink with the status of its lane.
 pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
@@ -16,30 +19,14 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
     let owner = owner_of(&row);
     let (mut webhook, mut script, mut json_rpc) = (None, None, None);
     match row.config {
-        SinkConfig::Webhook {
-            url,
-            mut headers,
-            body_template,
-            options,
-        } => {
+        SinkConfig::Webhook(mut config) => {
             // The values may be credentials.
-            sealed_headers::mask(&mut headers);
-            webhook = Some(WebhookConfig {
-                url,
-                headers,
-                body_template,
-                format: options.format,
-                ca: options.ca,
-                client_certificate: options.client_certificate,
-                client_key: options.client_key.map(|_| MASK.to_owned()),
-                http2: options.http2,
-                secret: None,
-            });
+            sealed_headers::mask(&mut config.headers);
+            config.client_key = config.client_key.map(|_| MASK.to_owned());
+            webhook = Some(config);
         }
-        SinkConfig::Script { script_id, source } => {
-            script = Some(ScriptConfig { script_id, source });
-        }
-        SinkConfig::JsonRpc { body_template } => json_rpc = Some(JsonRpcConfig { body_template }),
+        SinkConfig::Script(config) => script = Some(config),
+        SinkConfig::JsonRpc(config) => json_rpc = Some(config),
     }
     Ok(Sink {
         id: row.id,
@@ -82,37 +69,21 @@ pub fn describe(row: &SinkRow) -> Value {
         "delivery": row.policy,
     });
     match &row.config {
-        SinkConfig::Webhook {
-            url,
-            headers,
-            body_template: _,
-            options:
-                WebhookOptions {
-                    format,
-                    ca,
-                    client_certificate,
-                    client_key: _,
-                    http2,
-                },
-        } => {
-            if !format.is_default() {
-                detail["format"] = json!(format);
+        SinkConfig::Webhook(webhook) => {
+            let hidden = ["url", "headers", "body_template", "client_key", "secret"];
+            let options = settings_of(webhook, WebhookConfig::MEMBERS, &hidden);
+            for (name, value) in options.as_object().into_iter().flatten() {
+                detail[name] = match name.as_str() {
+                    // Only whether they are set, because they are long.
+                    "ca" | "client_certificate" => json!(true),
+                    _ => value.clone(),
+                };
             }
-            // Only whether certificates are set, because they are long. The key is left out.
-            for (name, is_set) in [
-                ("ca", ca.is_some()),
-                ("client_certificate", client_certificate.is_some()),
-                ("http2", *http2),
-            ] {
-                if is_set {
-                    detail[name] = json!(true);
-                }
-            }
-            detail["host"] = json!(host_of(url));
-            detail["headers"] = json!(headers.keys().collect::<Vec<_>>());
+            detail["host"] = json!(host_of(&webhook.url));
+            detail["headers"] = json!(webhook.headers.keys().collect::<Vec<_>>());
         }
-        SinkConfig::Script { script_id, .. } => detail["script_id"] = json!(script_id),
-        SinkConfig::JsonRpc { .. } => {}
+        SinkConfig::Script(script) => detail["script_id"] = json!(script.script_id),
+        SinkConfig::JsonRpc(_) => {}
     }
     detail
 }

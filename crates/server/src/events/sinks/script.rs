@@ -1,7 +1,7 @@
 //! Checks of script sinks: the source must compile, a stored script must be of kind `sink` and
 //! visible to the sink's owner, and only the owner may change the script.
 
-use svc_protocol::api::{ScriptKind, SinkType};
+use svc_protocol::api::{ScriptConfig, ScriptKind, SinkType};
 use svc_store::{
     Tx, scripts,
     sinks::{SinkConfig, SinkRow},
@@ -49,10 +49,10 @@ pub(super) fn check_script_change(
 
 /// Checks that the stored script of a sink is visible to the sink's owner and of kind `sink`.
 pub(super) fn check_stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), RecordError> {
-    let SinkConfig::Script {
+    let SinkConfig::Script(ScriptConfig {
         script_id: Some(id),
         ..
-    } = sink.config
+    }) = sink.config
     else {
         return Ok(());
     };

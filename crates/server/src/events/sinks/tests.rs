@@ -25,7 +25,7 @@ use crate::{
         },
         dispatch::emit_in,
     },
-    identity::{Directory, User},
+    identity::{Directory, Memory, User},
     journal::{Journal, JournalOptions},
     metrics::{Metrics, MetricsOptions},
     options::Limits,
@@ -89,7 +89,7 @@ impl Fixture {
         let service = SinksService {
             writer: Writer::new(
                 store.clone(),
-                Arc::new(Directory::empty()),
+                Arc::new(Memory::new(store.clone(), Directory::empty())),
                 Clock::system(),
                 Quotas::default(),
             ),

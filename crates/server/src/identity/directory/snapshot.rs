@@ -18,7 +18,7 @@ use svc_store::{
 pub(in crate::identity) struct UserRecords {
     pub(super) id: UserId,
     /// `None` if the user was deleted.
-    pub(super) profile: Option<Profile>,
+    pub(in crate::identity) profile: Option<Profile>,
     pub(super) tokens: Vec<TokenRow>,
     pub(super) sessions: Vec<SessionRow>,
     pub(super) app_tokens: Vec<AppTokenRow>,

@@ -204,10 +204,10 @@ fn script_sink(fixture: &Fixture, user: &Caller, name: &str) -> SinkRow {
         patterns: vec![Pattern::parse("*", 1).expect("valid")],
         kind: api::SinkType::Script,
         active: true,
-        config: SinkConfig::Script {
+        config: SinkConfig::Script(api::ScriptConfig {
             script_id: None,
             source: Some("pass".to_owned()),
-        },
+        }),
         secret: None,
         previous_secret: None,
         previous_until: None,

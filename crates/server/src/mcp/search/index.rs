@@ -148,7 +148,7 @@ mod tests {
     use svc_core::ScriptId;
 
     use super::*;
-    use crate::{mcp::tools::of_script, scripts::ScriptTool};
+    use crate::{mcp::tools::of_script, tables::ScriptTool};
 
     fn tool(name: &str, description: &str) -> Tool {
         let script = ScriptTool {

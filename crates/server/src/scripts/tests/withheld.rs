@@ -6,7 +6,7 @@ use svc_core::{
     LaneId, Permission, SinkId, SpaceId, delivery_policy::DeliveryPolicy, event::Event,
     json_text::JsonText, pattern::Pattern,
 };
-use svc_protocol::api::{AuditQuery, Delivery, SinkType};
+use svc_protocol::api::{AuditQuery, Delivery, ScriptConfig, SinkType};
 use svc_store::{
     PageRequest, audit,
     deliveries::{self, DeliveryPage},
@@ -32,10 +32,10 @@ impl Fixture {
             patterns: Pattern::parse_list("*").expect("valid"),
             kind: SinkType::Script,
             active: true,
-            config: SinkConfig::Script {
+            config: SinkConfig::Script(ScriptConfig {
                 script_id: None,
                 source: Some("pass".to_owned()),
-            },
+            }),
             secret: None,
             previous_secret: None,
             previous_until: None,

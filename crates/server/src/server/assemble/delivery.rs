@@ -35,7 +35,11 @@ pub(super) fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>)
     Scripts {
         store: base.store.clone(),
         writer: base.identity.writer.clone(),
-        tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
+        tools: Arc::new(StoredTools::new(
+            base.store.clone(),
+            runner.clone(),
+            base.identity.writer.memory.tools.clone(),
+        )),
         runner,
         compute: base.compute.clone(),
         runs: Arc::new(MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE)),

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use svc_clock::Clock;
-use tokio::sync::Notify;
 
 use super::Base;
 use crate::{
     events::{deliver::Deliverers, emit::Emitter},
     options::Options,
     schedules::Schedules,
-    sources::{SourceTable, Sources},
+    sources::Sources,
 };
 
 pub(super) fn sources(
@@ -23,7 +22,7 @@ pub(super) fn sources(
     Sources {
         store: base.store.clone(),
         writer: base.identity.writer.clone(),
-        table: Arc::new(SourceTable::new(base.store.clone())),
+        table: base.identity.writer.memory.sources.clone(),
         events: events.clone(),
         secrets: deliverers.secrets.clone(),
         compute: base.compute.clone(),
@@ -47,6 +46,6 @@ pub(super) fn schedules(
         metrics: base.metrics.clone(),
         clock,
         quotas: options.quotas,
-        changed: Notify::default(),
+        changed: base.identity.writer.memory.schedules.clone(),
     })
 }

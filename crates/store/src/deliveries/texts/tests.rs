@@ -2,7 +2,7 @@ use serde_json::json;
 use svc_core::{
     EventId, SinkId, SpaceId, Timestamp, UserId, pattern::Pattern, subscription::Subscription,
 };
-use svc_protocol::api::{Attempt, DeliveryState, SinkType};
+use svc_protocol::api::{Attempt, DeliveryState, SinkType, WebhookConfig};
 use uuid::Uuid;
 
 use super::*;
@@ -27,12 +27,10 @@ fn sink(number: u128, owner_key: &str) -> SinkRow {
         patterns: Pattern::parse_list("custom.*").expect("valid"),
         kind: SinkType::Webhook,
         active: true,
-        config: SinkConfig::Webhook {
+        config: SinkConfig::Webhook(WebhookConfig {
             url: "https://example.org".to_owned(),
-            headers: Default::default(),
-            body_template: None,
-            options: Default::default(),
-        },
+            ..WebhookConfig::default()
+        }),
         policy: Default::default(),
         paused: None,
         secret: None,

@@ -2,7 +2,7 @@ use svc_core::{
     CanonicalName, EventId, SinkId, SpaceId, Timestamp, UserId, pattern::Pattern,
     subscription::Subscription,
 };
-use svc_protocol::api::SinkType;
+use svc_protocol::api::{SinkType, WebhookConfig};
 use uuid::Uuid;
 
 use super::*;
@@ -28,12 +28,10 @@ fn sink(number: u128, owner: UserId) -> SinkRow {
         patterns: Pattern::parse_list("custom.*").expect("valid"),
         kind: SinkType::Webhook,
         active: true,
-        config: SinkConfig::Webhook {
+        config: SinkConfig::Webhook(WebhookConfig {
             url: "https://example.org".to_owned(),
-            headers: Default::default(),
-            body_template: None,
-            options: Default::default(),
-        },
+            ..WebhookConfig::default()
+        }),
         policy: Default::default(),
         paused: None,
         secret: None,

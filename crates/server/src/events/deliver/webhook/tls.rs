@@ -2,7 +2,7 @@
 
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
 use svc_crypto::Sha256;
-use svc_store::sinks::WebhookOptions;
+use svc_protocol::api::WebhookConfig;
 use thiserror::Error;
 
 use super::connection::ConnectionSettings;
@@ -29,7 +29,7 @@ pub enum TlsOptionsError {
 
 /// Checks the settings of a webhook. Whether the key belongs to the certificate is checked when the
 /// key is encrypted.
-pub fn check_tls_options(url: &str, options: &WebhookOptions) -> Result<(), TlsOptionsError> {
+pub fn check_tls_options(url: &str, options: &WebhookConfig) -> Result<(), TlsOptionsError> {
     let texts = [
         ("ca", &options.ca, CA_BYTES_MAX),
         (
@@ -94,29 +94,29 @@ mod tests {
 
     #[test]
     fn tls_settings_require_https_and_have_limits() {
-        let check = |url: &str, options: WebhookOptions| {
+        let check = |url: &str, options: WebhookConfig| {
             let error = check_tls_options(url, &options).expect_err("refused");
             error.to_string()
         };
-        let plain = WebhookOptions::default();
+        let plain = WebhookConfig::default();
         assert_eq!(check_tls_options("http://x", &plain), Ok(()));
-        let with_http2 = WebhookOptions {
+        let with_http2 = WebhookConfig {
             http2: true,
-            ..WebhookOptions::default()
+            ..WebhookConfig::default()
         };
         assert_eq!(check_tls_options("HTTPS://x/", &with_http2), Ok(()));
         assert!(check("http://x/", with_http2).contains("`http2` needs a URL"));
-        let with_ca = |ca: &str| WebhookOptions {
+        let with_ca = |ca: &str| WebhookConfig {
             ca: Some(ca.to_owned()),
-            ..WebhookOptions::default()
+            ..WebhookConfig::default()
         };
         assert!(check("http://x/", with_ca("x")).contains("`ca` needs"));
         assert!(check("https://x/", with_ca("x")).contains("BEGIN CERTIFICATE"));
         let long = "x".repeat(CA_BYTES_MAX + 1);
         assert!(check("https://x/", with_ca(&long)).contains("65537 bytes"));
-        let half = WebhookOptions {
+        let half = WebhookConfig {
             client_certificate: Some("x".to_owned()),
-            ..WebhookOptions::default()
+            ..WebhookConfig::default()
         };
         assert!(check("https://x/", half).contains("need each other"));
     }

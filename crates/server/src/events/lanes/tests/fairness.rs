@@ -7,7 +7,7 @@ use svc_core::{
     CanonicalName, LaneId, SpaceId, UserId, event::Event, pattern::Pattern,
     subscription::Subscription,
 };
-use svc_protocol::api::SinkType;
+use svc_protocol::api::{ScriptConfig, SinkType};
 use svc_store::sinks::{self, GLOBAL, SinkConfig, SinkRow};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -126,10 +126,10 @@ async fn sink_of(fixture: &Fixture, owner: UserId, kind: SinkType) -> (SinkRow, 
     row.owner_id = owner;
     row.kind = kind;
     if kind == SinkType::Script {
-        row.config = SinkConfig::Script {
+        row.config = SinkConfig::Script(ScriptConfig {
             script_id: None,
             source: Some("pass".to_owned()),
-        };
+        });
     }
     fixture.add(row).await
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
 
 use svc_core::{UserId, lane::QUEUE_CAPACITY};
-use svc_protocol::api::{DeliveryState, SinkType};
+use svc_protocol::api::{DeliveryState, ScriptConfig, SinkType};
 use svc_store::{
     events,
     lanes::{self, EnqueueError},
@@ -97,10 +97,10 @@ async fn the_sinks_of_a_deactivated_user_get_no_events() {
     // A global script sink runs as the user who created it, so it gets no events either.
     let mut acting = fixture.sink_row(GLOBAL, "acting", "*");
     acting.kind = SinkType::Script;
-    acting.config = SinkConfig::Script {
+    acting.config = SinkConfig::Script(ScriptConfig {
         script_id: None,
         source: Some("pass".to_owned()),
-    };
+    });
     let (acting, acting_lane) = fixture.add(acting).await;
     let owner = fixture.owner;
     fixture

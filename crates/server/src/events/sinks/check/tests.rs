@@ -92,22 +92,21 @@ fn invalid_webhooks_are_refused_with_a_code() {
 
 #[test]
 fn a_patch_is_merged_member_by_member() {
-    let current = SinkConfig::Webhook {
+    let current = SinkConfig::Webhook(WebhookConfig {
         url: "https://example.org/a".to_owned(),
         headers: BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".into(), "2".into())]),
         body_template: Some("{}".to_owned()),
-        options: Default::default(),
-    };
+        ..WebhookConfig::default()
+    });
     let patch = json!({"headers": {"a": null, "c": "3"}, "body_template": null});
     let merged = merged_config(&current, &members(patch)).expect("valid");
     assert_eq!(
         merged,
-        SinkConfig::Webhook {
+        SinkConfig::Webhook(WebhookConfig {
             url: "https://example.org/a".to_owned(),
             headers: BTreeMap::from([("b".to_owned(), "2".to_owned()), ("c".into(), "3".into())]),
-            body_template: None,
-            options: Default::default(),
-        }
+            ..WebhookConfig::default()
+        })
     );
     for (patch, code) in [
         (json!({"url": null}), "invalid_config"),
@@ -122,12 +121,11 @@ fn a_patch_is_merged_member_by_member() {
 
 #[test]
 fn a_masked_header_keeps_its_stored_value() {
-    let current = SinkConfig::Webhook {
+    let current = SinkConfig::Webhook(WebhookConfig {
         url: "https://example.org/a".to_owned(),
         headers: BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".into(), MASK.into())]),
-        body_template: None,
-        options: Default::default(),
-    };
+        ..WebhookConfig::default()
+    });
     let same = json!({"headers": {"a": MASK, "b": MASK}});
     let merged = merged_config(&current, &members(same));
     assert_eq!(merged.expect("valid"), current);
@@ -156,5 +154,23 @@ fn a_part_of_a_patch_is_an_object() {
             let expected = format!("`{part}`: expected an object, not {shown}");
             assert_eq!(read.expect_err(part).to_string(), expected);
         }
+    }
+}
+
+#[test]
+fn the_stored_configuration_never_has_the_signing_secret() {
+    let secret = format!("whsec_{}", "c2VjcmV0".repeat(4));
+    let url = "https://example.org/a";
+    let new = webhook_sink(json!({"url": url, "secret": secret}));
+    let created = new_config(&new).expect("valid");
+    let patch = json!({"url": "https://example.com/", "secret": secret});
+    let moved = merged_config(&created, &members(patch)).expect("valid");
+    for config in [created, moved] {
+        let stored = serde_json::to_string(&config).expect("JSON");
+        assert!(stored.contains("https://example."), "{stored}");
+        assert!(
+            !stored.contains("secret") && !stored.contains(&secret),
+            "{stored}"
+        );
     }
 }

@@ -14,7 +14,7 @@ use svc_core::{
     lane::QUEUE_CAPACITY,
     pattern::Pattern,
 };
-use svc_protocol::api::SinkType;
+use svc_protocol::api::{ScriptConfig, SinkType, WebhookConfig};
 use svc_simulation::{Random, Trace};
 use svc_store::{
     Store, StoreError, Tx, lanes, records,
@@ -200,16 +200,14 @@ impl World {
             },
             active: true,
             config: match is_webhook {
-                true => SinkConfig::Webhook {
+                true => SinkConfig::Webhook(WebhookConfig {
                     url: "http://127.0.0.1:1/".to_owned(),
-                    headers: Default::default(),
-                    body_template: None,
-                    options: Default::default(),
-                },
-                false => SinkConfig::Script {
+                    ..WebhookConfig::default()
+                }),
+                false => SinkConfig::Script(ScriptConfig {
                     script_id: None,
                     source: Some("pass".to_owned()),
-                },
+                }),
             },
             secret: None,
             previous_secret: None,

@@ -30,7 +30,7 @@ const IN_FLIGHT_MAX: usize = 64;
 /// The statuses of answers that count as faults of the sender.
 const FAULTS: [u16; 5] = [400, 401, 404, 408, 413];
 
-pub(super) struct Activity {
+pub struct Activity {
     state: Mutex<State>,
     rejections: AddressLimit,
     in_flight: AtomicUsize,
@@ -47,11 +47,11 @@ struct State {
 }
 
 /// The counters of a source.
-pub(super) struct Counters {
-    pub(super) accepted: u64,
-    pub(super) rejected: u64,
-    pub(super) last_accepted_at: Option<Timestamp>,
-    pub(super) last_rejection: Option<SourceRejection>,
+pub struct Counters {
+    pub accepted: u64,
+    pub rejected: u64,
+    pub last_accepted_at: Option<Timestamp>,
+    pub last_rejection: Option<SourceRejection>,
 }
 
 impl Default for Activity {
@@ -67,18 +67,18 @@ impl Default for Activity {
 
 impl Activity {
     /// Checks whether a request from this address may be read. The error is the time to wait.
-    pub(super) fn check_address(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+    pub fn check_address(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         self.rejections.check(address, now)
     }
 
     /// Counts a request as in flight until the result is dropped; `None` if there are too many.
-    pub(super) fn begin(&self) -> Option<InFlight<'_>> {
+    pub fn begin(&self) -> Option<InFlight<'_>> {
         let before = self.in_flight.fetch_add(1, Ordering::AcqRel);
         let guard = InFlight(&self.in_flight);
         (before < IN_FLIGHT_MAX).then_some(guard)
     }
 
-    pub(super) fn note(&self, address: IpAddr, request: SourceRequest) {
+    pub fn note(&self, address: IpAddr, request: SourceRequest) {
         // Rejections because of the owner's limits are not faults of the sender.
         if request.outcome == RequestOutcome::Rejected && FAULTS.contains(&request.status) {
             // The result would apply only to the next request.
@@ -105,11 +105,11 @@ impl Activity {
 
     /// Counts a request that was rejected before it was read. The request is not listed: a flood
     /// would remove useful requests from the list.
-    pub(super) fn note_refused(&self) {
+    pub fn note_refused(&self) {
         self.state.lock().rejected += 1;
     }
 
-    pub(super) fn counters(&self) -> Counters {
+    pub fn counters(&self) -> Counters {
         let state = self.state.lock();
         Counters {
             accepted: state.accepted,
@@ -120,13 +120,13 @@ impl Activity {
     }
 
     /// The last requests, newest first.
-    pub(super) fn requests(&self) -> Vec<SourceRequest> {
+    pub fn requests(&self) -> Vec<SourceRequest> {
         self.state.lock().requests.iter().cloned().collect()
     }
 }
 
 /// A request in flight.
-pub(super) struct InFlight<'a>(&'a AtomicUsize);
+pub struct InFlight<'a>(&'a AtomicUsize);
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! The sources of all users in memory, by the hash of the secret in their URL.
+//! All sources, by the hash of the secret in their URL.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,18 +6,14 @@ use parking_lot::RwLock;
 use svc_core::{SourceId, UserId};
 use svc_store::{Hash, Store, StoreError, records, sources::SourceRow};
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
-use crate::{
-    identity::{Directory, DirectoryChange, hash_secret},
-    random_key::RandomKeyMap,
-};
+use crate::random_key::RandomKeyMap;
 
 /// A source and its activity on this server.
 pub struct KnownSource {
-    pub(super) row: SourceRow,
-    pub(super) activity: Arc<Activity>,
+    pub row: SourceRow,
+    pub activity: Arc<Activity>,
 }
 
 impl KnownSource {
@@ -60,11 +56,7 @@ impl SourceTable {
             of_owner.entry(row.owner_id).or_default().push(row);
         }
         let mut state = self.state.write();
-        let gone = state.of_owner.keys().copied();
-        let gone: Vec<_> = gone.filter(|owner| !of_owner.contains_key(owner)).collect();
-        for owner in gone {
-            state.put(owner, Vec::new());
-        }
+        state.retain_owners(|owner| of_owner.contains_key(&owner));
         for (owner, rows) in of_owner {
             state.put(owner, rows);
         }
@@ -82,35 +74,18 @@ impl SourceTable {
         Ok(())
     }
 
-    /// Follows the directory until the server stops. Removes the sources of deleted users from
-    /// memory.
-    pub async fn follow(&self, directory: &Directory, shutdown: &CancellationToken) {
-        let mut changes = directory.watch(shutdown);
-        while let Some(change) = changes.next().await {
-            let mut state = self.state.write();
-            let owners: Vec<_> = match change {
-                Some(
-                    DirectoryChange::UserChanged(user) | DirectoryChange::UserDeactivated(user),
-                ) => vec![user],
-                Some(_) => Vec::new(),
-                None => state.of_owner.keys().copied().collect(),
-            };
-            for owner in owners {
-                if directory.find_user(owner).is_none() {
-                    state.put(owner, Vec::new());
-                }
-            }
-        }
+    /// Removes the sources of deleted users.
+    pub fn retain_owners(&self, exists: impl Fn(UserId) -> bool) {
+        self.state.write().retain_owners(exists);
     }
 
-    /// Finds the source with this secret in its URL. Looks up the hash of the secret, so the time
-    /// that this takes does not help to guess a secret.
-    pub fn find(&self, secret: &str) -> Option<Arc<KnownSource>> {
-        let key = hash_secret(secret);
-        self.state.read().by_token.get(&key).cloned()
+    /// Finds the source by the hash of the secret in its URL. The time that a look-up by a hash takes
+    /// does not help to guess a secret.
+    pub fn find(&self, hash: &Hash) -> Option<Arc<KnownSource>> {
+        self.state.read().by_token.get(hash).cloned()
     }
 
-    pub(super) fn activity_of(&self, owner: UserId, id: SourceId) -> Option<Arc<Activity>> {
+    pub fn activity_of(&self, owner: UserId, id: SourceId) -> Option<Arc<Activity>> {
         let state = self.state.read();
         let mut known = state.of_owner.get(&owner)?.iter();
         known
@@ -120,6 +95,14 @@ impl SourceTable {
 }
 
 impl State {
+    fn retain_owners(&mut self, keeps: impl Fn(UserId) -> bool) {
+        let owners = self.of_owner.keys().copied();
+        let gone: Vec<_> = owners.filter(|&owner| !keeps(owner)).collect();
+        for owner in gone {
+            self.put(owner, Vec::new());
+        }
+    }
+
     /// Replaces the sources of a user. A source keeps its activity.
     fn put(&mut self, owner: UserId, rows: Vec<SourceRow>) {
         let before = self.of_owner.remove(&owner).unwrap_or_default();
