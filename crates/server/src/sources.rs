@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use svc_clock::Clock;
 use svc_core::Quotas;
+use svc_pool::FairPool;
 use svc_store::Store;
 
 pub use self::{
@@ -29,10 +30,7 @@ pub use self::{
     service::CreatedSource,
     table::{KnownSource, SourceTable},
 };
-use crate::{
-    events::emit::Emitter, fair_pool::FairPool, identity::Writer, metrics::Metrics,
-    secrets::SecretKey,
-};
+use crate::{events::emit::Emitter, identity::Writer, metrics::Metrics, secrets::SecretKey};
 
 /// The service behind `/api/sources` and `/in`.
 pub struct Sources {

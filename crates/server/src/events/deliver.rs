@@ -15,6 +15,7 @@ use std::{sync::Arc, time::Instant};
 
 use svc_client::TlsSettings;
 use svc_core::{Timestamp, UserId, event::Event};
+use svc_pool::FairPool;
 use svc_store::{
     Store,
     sinks::{SinkConfig, SinkRow},
@@ -34,7 +35,6 @@ use super::{
     sealed_headers, sink_secrets,
 };
 use crate::{
-    fair_pool::FairPool,
     metrics::Metrics,
     scripts::{ScriptRunner, WaitingDelivery},
     secrets::{SecretError, SecretKey, SinkSecret},

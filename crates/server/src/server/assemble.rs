@@ -7,6 +7,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use svc_clock::Clock;
 use svc_core::ServerId;
+use svc_pool::FairPool;
 use svc_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +26,6 @@ use crate::{
         hub::Hub,
         lanes::Engine,
     },
-    fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     journal::Journal,

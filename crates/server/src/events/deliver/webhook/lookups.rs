@@ -17,8 +17,7 @@ use futures_util::{
 };
 use parking_lot::Mutex;
 use svc_core::UserId;
-
-use crate::fair_pool::{FairPool, PoolOptions};
+use svc_pool::{FairPool, PoolOptions};
 
 /// The number of concurrent look-ups, each on its own thread.
 const LOOKUPS: usize = 32;
