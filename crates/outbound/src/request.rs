@@ -1,65 +1,68 @@
-//! A request to a receiver, before its connection is known.
+//! A request, before its connection is known.
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Uri,
+    HeaderMap, HeaderValue, Method,
     header::{CONNECTION, HOST, PROXY_AUTHORIZATION},
 };
 use http_body_util::Full;
+use svc_client::TlsSettings;
+use svc_core::UserId;
 
-use super::url::Location;
+use super::{connections::LaneOwner, error::OutboundError, url::Location};
 
 /// How a request names its target.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) enum RequestForm {
     /// By its path, over HTTP/1.1.
     Origin,
-    /// By the whole URL, to a proxy.
-    Absolute,
+    /// By the whole URL, to a proxy. `authorization` is the value of `Proxy-Authorization`, which is
+    /// sent only if the request is not tunnelled.
+    Absolute { authorization: Option<String> },
     /// By the whole URL, without `Host` and `Connection`.
     Http2,
 }
 
-pub(super) struct OutgoingRequest {
-    pub(super) method: Method,
+/// A request to send. Without `Debug`: it may hold secrets.
+pub struct Request<'a> {
+    /// The look-up of the host name counts towards the limit of this user, and log lines name the
+    /// user.
+    pub user: UserId,
+    pub method: Method,
     /// Without user, password and fragment.
-    pub(super) url: String,
-    pub(super) path: String,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-    /// The value of `Proxy-Authorization`. Sent only if the request is not tunnelled.
-    pub(super) proxy_authorization: Option<String>,
+    pub url: &'a str,
+    /// The parts of `url`.
+    pub location: Location,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+    pub tls: TlsSettings<'a>,
+    /// The lane whose connection is used and kept. Without a lane, the connection is closed after
+    /// the answer.
+    pub lane: Option<LaneOwner>,
+    /// At most this many bytes of the answer are kept.
+    pub answer_bytes_max: usize,
 }
 
-impl OutgoingRequest {
-    pub(super) fn new(url: &str, location: &Location, headers: HeaderMap, body: String) -> Self {
-        Self {
-            method: Method::POST,
-            url: url.to_owned(),
-            path: location.path.clone(),
-            headers,
-            body: Bytes::from(body),
-            proxy_authorization: None,
-        }
-    }
-
-    pub(super) fn to_request(&self, form: RequestForm) -> Result<Request<Full<Bytes>>, String> {
+impl Request<'_> {
+    pub(super) fn to_http(
+        &self,
+        form: &RequestForm,
+    ) -> Result<http::Request<Full<Bytes>>, OutboundError> {
         let target = match form {
-            RequestForm::Origin => &self.path,
-            RequestForm::Absolute | RequestForm::Http2 => &self.url,
+            RequestForm::Origin => self.location.path.as_str(),
+            RequestForm::Absolute { .. } | RequestForm::Http2 => self.url,
         };
-        let target: Uri = target.parse().map_err(|_| "the URL is not valid")?;
-        let mut request = Request::builder()
+        let mut request = http::Request::builder()
             .method(&self.method)
             .uri(target)
-            .body(Full::new(self.body.clone()))
-            .map_err(|error| error.to_string())?;
+            .body(Full::new(self.body.clone()))?;
         let mut headers = self.headers.clone();
         match form {
             RequestForm::Origin => {}
-            RequestForm::Absolute => {
-                if let Some(value) = &self.proxy_authorization {
-                    insert_secret(&mut headers, PROXY_AUTHORIZATION, value)?;
+            RequestForm::Absolute { authorization } => {
+                if let Some(value) = authorization {
+                    let value = secret_value(value).ok_or(OutboundError::ProxyCredential)?;
+                    headers.insert(PROXY_AUTHORIZATION, value);
                 }
             }
             RequestForm::Http2 => {
@@ -73,10 +76,9 @@ impl OutgoingRequest {
     }
 }
 
-fn insert_secret(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Result<(), String> {
-    let mut value = HeaderValue::from_str(value)
-        .map_err(|_| "the user or password of the proxy is not valid".to_owned())?;
+/// The value of a header, marked so that the HTTP library does not show it.
+pub(super) fn secret_value(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
     value.set_sensitive(true);
-    headers.insert(name, value);
-    Ok(())
+    Some(value)
 }

@@ -15,6 +15,7 @@ use std::{sync::Arc, time::Instant};
 
 use svc_client::TlsSettings;
 use svc_core::{Timestamp, UserId, event::Event};
+use svc_outbound::LaneOwner;
 use svc_pool::FairPool;
 use svc_store::{
     Store,
@@ -27,7 +28,7 @@ pub use self::render::{RenderError, RenderPurpose};
 use self::{
     method::MethodDelivery,
     traced::TracedAttempt,
-    webhook::{LaneOwner, Webhook, WebhookRequest},
+    webhook::{Webhook, WebhookRequest},
 };
 use super::{
     client_keys,

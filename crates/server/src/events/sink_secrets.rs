@@ -3,7 +3,6 @@
 
 use svc_store::sinks::{SinkConfig, SinkRow};
 
-use super::deliver::webhook;
 use crate::secrets::{SecretError, SecretKey, SecretOf, SinkSecret};
 
 pub fn seal(key: &SecretKey, row: &SinkRow, part: SinkSecret, secret: &[u8]) -> Vec<u8> {
@@ -24,7 +23,7 @@ pub fn open(
 /// The origin of a webhook's URL; `None` for other sinks.
 pub fn origin_of(row: &SinkRow) -> Option<String> {
     match &row.config {
-        SinkConfig::Webhook { url, .. } => webhook::origin_of(url).ok(),
+        SinkConfig::Webhook { url, .. } => svc_outbound::origin_of(url).ok(),
         SinkConfig::Script { .. } | SinkConfig::JsonRpc { .. } => None,
     }
 }

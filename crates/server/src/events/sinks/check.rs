@@ -7,6 +7,7 @@ use serde_json::Value;
 use svc_core::{
     delivery_policy::DeliveryPolicy, name::check_free_name, pattern::Pattern, webhook_secret,
 };
+use svc_outbound::check_url;
 use svc_protocol::{
     api::{
         JsonRpcConfig, Members, MergeError, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig,
@@ -272,7 +273,7 @@ fn check_config(config: SinkConfig) -> Result<SinkConfig, RecordError> {
             options,
             ..
         } => {
-            webhook::check_url(url)
+            check_url(url)
                 .map_err(|error| RecordError::invalid("invalid_url", error.to_string()))?;
             webhook::check_headers(headers, options.format)
                 .map_err(|error| RecordError::invalid("invalid_header", error.to_string()))?;
