@@ -16,6 +16,7 @@ mod target;
 pub mod transport;
 
 pub use agent::AgentClient;
+pub use certificates::TlsFailure;
 pub use client::{Client, Credential, LoginStep};
 pub use error::Error;
 pub use proxy::{Proxy, ProxyUrlError};

@@ -23,11 +23,9 @@ use tokio::{
 use crate::{certificates::TlsFailure, error::Error, sse::EventStream, target::Target};
 
 mod connect;
-mod guarded;
 mod strict;
 
 pub use connect::{bare_host, certificate_end, connect};
-pub use guarded::{GuardedError, connect_permitted, start_tls};
 pub use strict::{StrictStream, find_answer_error};
 
 /// A byte stream of any kind: TCP, TLS or Unix socket.

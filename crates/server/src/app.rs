@@ -8,6 +8,7 @@ use std::{
 use ipnet::IpNet;
 use svc_clock::Clock;
 use svc_core::ServerId;
+use svc_pool::FairPool;
 use svc_store::{FolderLock, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +16,6 @@ use crate::{
     call_history::CallHistory,
     diagnostics::SelfCheck,
     events::{emit::Emitter, history::History, hub::Hub, sinks::SinksService},
-    fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     journal::Journal,

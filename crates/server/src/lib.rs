@@ -7,7 +7,6 @@ pub mod bootstrap;
 pub mod call_history;
 pub mod diagnostics;
 pub mod events;
-pub mod fair_pool;
 mod host_names;
 pub mod http;
 pub mod identity;

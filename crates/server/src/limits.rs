@@ -23,7 +23,7 @@
 //! server. Each server counts the other limits separately.
 //!
 //! Limits on the number of a user's records (spaces, sinks, scripts) and open streams are quotas:
-//! `svc_core::quota`. `http::connections` limits the connections, and `fair_pool` the waiting
+//! `svc_core::quota`. `http::connections` limits the connections, and `svc_pool` the waiting
 //! computations and password hashes.
 
 mod address_limit;

@@ -31,6 +31,7 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
 use svc_core::quota::QuotaExceeded;
+use svc_pool::{FairPool, PoolError};
 use svc_protocol::{
     jsonrpc::{Body, Invalid, Request, parse_body},
     mcp::Message,
@@ -50,7 +51,6 @@ use self::{
     stream::{Sources, StreamRequest},
 };
 use crate::{
-    fair_pool::{FairPool, PoolError},
     identity::{Caller, Directory},
     limits::{AnswerHold, OverLimit},
     live::Reports,

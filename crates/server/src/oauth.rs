@@ -34,6 +34,7 @@ use std::{
 };
 
 use svc_clock::Clock;
+use svc_outbound::Outbound;
 use svc_store::{Store, StoreError, oauth as rows};
 use tokio::sync::Semaphore;
 
@@ -48,7 +49,6 @@ pub use resource::{Resource, mcp_resource};
 pub use tokens::IssuedToken;
 
 use crate::{
-    events::deliver::Deliverers,
     identity::Identity,
     limits::{AddressLimit, MinuteLimit},
 };
@@ -109,7 +109,7 @@ pub struct OAuth {
     store: Store,
     identity: Identity,
     /// Reads the documents of apps.
-    deliverers: Arc<Deliverers>,
+    outbound: Arc<Outbound>,
     clock: Clock,
     policy: OAuthPolicy,
     questions: AddressLimit,
@@ -124,14 +124,14 @@ impl OAuth {
     pub fn new(
         store: Store,
         identity: Identity,
-        deliverers: Arc<Deliverers>,
+        outbound: Arc<Outbound>,
         clock: Clock,
         policy: OAuthPolicy,
     ) -> Self {
         Self {
             store,
             identity,
-            deliverers,
+            outbound,
             clock,
             policy,
             questions: AddressLimit::new(QUESTIONS_PER_MINUTE, MINUTE),

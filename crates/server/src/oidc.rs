@@ -7,8 +7,8 @@
 //! for tokens and their signatures are in `svc_core::oidc`.
 //!
 //! Invariants: a sign-in is completed at most once, in the browser that began it. Only `identity`
-//! decides to which user an account belongs. Requests to providers pass the address guard of
-//! webhooks, with a separate allow list, and are limited in time, size and number.
+//! decides to which user an account belongs. `svc_outbound` sends the requests to providers, with an
+//! allow list of their own. They are limited in time, size and number.
 
 mod check;
 mod endpoints;
@@ -29,6 +29,7 @@ use std::{
 use parking_lot::Mutex;
 use svc_clock::Clock;
 use svc_core::OidcProviderId;
+use svc_outbound::Outbound;
 use svc_store::{Store, StoreError, oidc as rows};
 use tokio::sync::Semaphore;
 
@@ -36,9 +37,7 @@ pub use error::OidcError;
 pub use finish::{ProviderAnswer, SignedIn};
 pub use start::{BrowserKey, LOGIN_LIFETIME, StartedLogin};
 
-use crate::{
-    events::deliver::webhook::Webhook, identity::Identity, limits::AddressLimit, secrets::SecretKey,
-};
+use crate::{identity::Identity, limits::AddressLimit, secrets::SecretKey};
 use endpoints::Known;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -67,7 +66,7 @@ pub struct Oidc {
     identity: Identity,
     secrets: Arc<SecretKey>,
     /// Sends the requests to providers.
-    web: Webhook,
+    outbound: Arc<Outbound>,
     clock: Clock,
     requests: Semaphore,
     starts: AddressLimit,
@@ -83,14 +82,14 @@ impl Oidc {
         store: Store,
         identity: Identity,
         secrets: Arc<SecretKey>,
-        web: Webhook,
+        outbound: Arc<Outbound>,
         clock: Clock,
     ) -> Self {
         Self {
             store,
             identity,
             secrets,
-            web,
+            outbound,
             clock,
             requests: Semaphore::new(REQUESTS_AT_ONCE),
             starts: AddressLimit::new(STARTS_PER_MINUTE, MINUTE),

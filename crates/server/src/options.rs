@@ -5,19 +5,12 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
 pub use svc_core::quota::Quotas;
+use svc_pool::{FairPool, PoolOptions};
 use svc_store::DatabaseUrl;
 
 use crate::{
-    fair_pool::{FairPool, PoolOptions},
-    identity,
-    journal::JournalOptions,
-    links::LinkPolicy,
-    metrics::MetricsOptions,
-    oauth::OAuthPolicy,
-    oidc::OidcPolicy,
-    scripts::ScriptOptions,
-    traces::TraceOptions,
-    web::Web,
+    identity, journal::JournalOptions, links::LinkPolicy, metrics::MetricsOptions,
+    oauth::OAuthPolicy, oidc::OidcPolicy, scripts::ScriptOptions, traces::TraceOptions, web::Web,
 };
 
 /// The maximum number of long computations, of all users together, that wait for a thread.
@@ -172,6 +165,9 @@ impl Default for Limits {
         }
     }
 }
+
+// Templates, filters and keys are evaluated on the threads of the pool.
+const _: () = assert!(svc_pool::STACK_BYTES >= svc_template::STACK_BYTES);
 
 impl Limits {
     /// The threads for long computations.

@@ -18,10 +18,11 @@ use std::sync::Arc;
 
 use svc_clock::Clock;
 use svc_core::Quotas;
+use svc_pool::FairPool;
 use svc_store::Store;
 use tokio::sync::Notify;
 
-use crate::{events::emit::Emitter, fair_pool::FairPool, identity::Writer, metrics::Metrics};
+use crate::{events::emit::Emitter, identity::Writer, metrics::Metrics};
 
 /// The service behind `/api/schedules`, and the runs of all schedules.
 pub struct Schedules {

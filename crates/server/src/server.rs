@@ -13,6 +13,7 @@ use std::{io, net::SocketAddr, time::Duration};
 use svc_client::TargetError;
 use svc_clock::Clock;
 use svc_core::space::{Runtime, State, StopReason};
+use svc_outbound::{GuardError, ProxyError};
 use svc_store::{OpenError, StoreError};
 use thiserror::Error;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -28,7 +29,6 @@ use self::{
 };
 use crate::{
     app::App,
-    events::deliver::webhook::{GuardError, ProxyError},
     http::{
         self,
         connections::{ConnectionLimits, Connections},

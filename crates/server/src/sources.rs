@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use svc_clock::Clock;
 use svc_core::Quotas;
+use svc_pool::FairPool;
 use svc_store::Store;
 
 pub use self::{
@@ -26,8 +27,8 @@ pub use self::{
     service::CreatedSource,
 };
 use crate::{
-    events::emit::Emitter, fair_pool::FairPool, identity::Writer, metrics::Metrics,
-    secrets::SecretKey, tables::SourceTable,
+    events::emit::Emitter, identity::Writer, metrics::Metrics, secrets::SecretKey,
+    tables::SourceTable,
 };
 
 /// The service behind `/api/sources` and `/in`.

@@ -16,12 +16,12 @@ use svc_core::{
     Quotas, UserId,
     method_stats::{ALL_USERS, StatsRange},
 };
+use svc_pool::{Cancelled, FairPool, PoolError};
 use svc_protocol::api::{CallMinute, MethodStatsPoint, SinkCounts, SpaceCounts, Stats};
 use svc_store::{Store, StoreError, Tx, events, sinks as sink_rows, spaces};
 
 use crate::{
     events::sinks::owner_keys,
-    fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},

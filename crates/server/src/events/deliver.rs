@@ -15,6 +15,8 @@ use std::{sync::Arc, time::Instant};
 
 use svc_client::TlsSettings;
 use svc_core::{Timestamp, UserId, event::Event};
+use svc_outbound::LaneOwner;
+use svc_pool::FairPool;
 use svc_store::{
     Store,
     sinks::{SinkConfig, SinkRow},
@@ -26,7 +28,7 @@ pub use self::render::{RenderError, RenderPurpose};
 use self::{
     method::MethodDelivery,
     traced::TracedAttempt,
-    webhook::{LaneOwner, Webhook, WebhookRequest},
+    webhook::{Webhook, WebhookRequest},
 };
 use super::{
     client_keys,
@@ -34,7 +36,6 @@ use super::{
     sealed_headers, sink_secrets,
 };
 use crate::{
-    fair_pool::FairPool,
     metrics::Metrics,
     scripts::{ScriptRunner, WaitingDelivery},
     secrets::{SecretError, SecretKey, SinkSecret},

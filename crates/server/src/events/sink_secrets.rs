@@ -3,7 +3,6 @@
 
 use svc_store::sinks::SinkRow;
 
-use super::deliver::webhook;
 use crate::secrets::{SecretError, SecretKey, SecretOf, SinkSecret};
 
 pub fn seal(key: &SecretKey, row: &SinkRow, part: SinkSecret, secret: &[u8]) -> Vec<u8> {
@@ -23,7 +22,7 @@ pub fn open(
 
 /// The origin of a webhook's URL; `None` for other sinks.
 pub fn origin_of(row: &SinkRow) -> Option<String> {
-    webhook::origin_of(&row.config.webhook()?.url).ok()
+    svc_outbound::origin_of(&row.config.webhook()?.url).ok()
 }
 
 fn secret_of<'a>(row: &SinkRow, part: SinkSecret, origin: &'a str) -> SecretOf<'a> {

@@ -7,13 +7,13 @@ use std::{borrow::Cow, time::Duration};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{Quota, pattern::PatternError, quota::QuotaExceeded};
+use svc_pool::PoolError;
 use svc_protocol::problem::{CONTENT_TYPE, DATABASE_UNAVAILABLE, DISK_FULL, Problem};
 use svc_store::{InvalidPage, StoreError, audit::usage::DAY_MS};
 
 use super::failures;
 use crate::{
     events::emit::EmitServiceError,
-    fair_pool::PoolError,
     limits::{BudgetFull, OverLimit},
     oidc::OidcError,
     records::{RecordError, UNAUTHORIZED, whole_seconds},

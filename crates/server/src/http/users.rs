@@ -1,6 +1,7 @@
 //! `/api/users`.
 
 use svc_core::UserId;
+use svc_pool::Cancelled;
 use svc_protocol::api::{NewUser, User, UserAccess, UserPatch, Users};
 use svc_store::PageRequest;
 
@@ -8,7 +9,7 @@ use super::{
     error::ApiResult,
     extract::{Created, Json, NoContent, PathId},
 };
-use crate::{app::App, fair_pool::Cancelled, identity::Caller, methods::discovery::Discovery};
+use crate::{app::App, identity::Caller, methods::discovery::Discovery};
 
 pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Users>> {
     let listing = app.identity.list_users(caller.user.id, page);

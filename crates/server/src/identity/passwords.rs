@@ -8,16 +8,13 @@ use argon2::{
     Algorithm, Argon2, Params, Version,
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
+use svc_pool::{FairPool, PoolError, PoolOptions};
 use svc_protocol::api::{PASSWORD_MAX, PASSWORD_MIN};
 
 use svc_core::UserId;
 
 use super::policy::PasswordPolicy;
-use crate::{
-    fair_pool::{FairPool, PoolError, PoolOptions},
-    limits::network,
-    records::RecordError,
-};
+use crate::{limits::network, records::RecordError};
 
 /// Retry delay for clients when the queue is full.
 const BUSY_RETRY: Duration = Duration::from_secs(1);

@@ -6,12 +6,10 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use svc_core::UserId;
 use svc_link::{Control, Frame, FrameError, FrameKind, FrameSource, LinkError, SharedBuffer};
+use svc_pool::{FairPool, PoolError};
 use tokio::sync::mpsc;
 
-use crate::{
-    fair_pool::{FairPool, PoolError},
-    live::{Answer, InvalidAnswer, Link},
-};
+use crate::live::{Answer, InvalidAnswer, Link};
 
 /// The connection of an agent.
 pub type AgentIo = SharedBuffer<TokioIo<Upgraded>>;

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use http::StatusCode;
 use serde_json::{Value, json};
+use svc_pool::PoolError;
 use svc_protocol::{
     jsonrpc::{
         INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARAMS_DEPTH_MAX, PARSE_ERROR, RpcError,
@@ -13,7 +14,6 @@ use svc_protocol::{
 };
 
 use super::era::SUPPORTED;
-use crate::fair_pool::PoolError;
 
 pub const INVALID_PARAMS: i32 = -32602;
 /// Headers and body disagree, or a required header is missing or repeated.

@@ -6,6 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use svc_core::Permission;
+use svc_pool::PoolError;
 use tokio::{
     sync::{
         broadcast::{self, error::RecvError},
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Mode, era::Era, modern, view::Views};
 use crate::{
-    fair_pool::PoolError,
     identity::{Caller, Directory, DirectoryChange},
     metrics::GaugeGuard,
     streams::{OpenStream, recheck_interval},

@@ -10,6 +10,7 @@ use svc_core::{
     name::tool_name,
     visibility::{MethodScope, Viewer, resolve, visible_name},
 };
+use svc_pool::{Cancelled, FairPool, PoolError};
 use svc_protocol::api::{
     AccessibleMethod, GroupMethod, GroupMethods, Method, Methods, Provider, SharedThrough,
 };
@@ -18,7 +19,6 @@ use thiserror::Error;
 pub use self::page::MethodPage;
 use super::registry::{Definition, Entry, Registry};
 use crate::{
-    fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory, User},
     live::Availability,
 };

@@ -8,15 +8,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use svc_core::schema::{Relocated, relocate};
+use svc_pool::{Cancelled, PoolError};
 use svc_protocol::api::Method;
 
 use self::params::Params;
 
 use super::discovery::{Discovery, Filter};
-use crate::{
-    fair_pool::{Cancelled, PoolError},
-    identity::Caller,
-};
+use crate::identity::Caller;
 
 #[derive(Clone)]
 pub struct OpenRpc {

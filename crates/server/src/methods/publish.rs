@@ -14,13 +14,13 @@ use svc_core::{
     subscription::{Subscription, SubscriptionsExceeded},
 };
 use svc_link::{AcceptedRegistration, Register};
+use svc_pool::{FairPool, PoolError};
 use svc_protocol::problem::Problem;
 use svc_store::{Store, StoreError, sinks};
 use thiserror::Error;
 
 use super::registry::{Conflict, Definition, Publication, Registry};
 use crate::{
-    fair_pool::{FairPool, PoolError},
     identity::Directory,
     limits::{OverMinuteLimit, RegistrationLimit},
     live::{Link, LiveSpace},

@@ -40,9 +40,8 @@ impl OAuth {
         let turn = timeout(TURN_TIME, self.reading.acquire()).await;
         let _turn =
             turn.map_err(|_| unreadable("too many documents of apps are being read; try again"))?;
-        let webhook = &self.deliverers.webhook;
-        let fetched = webhook.fetch(client_id, DOCUMENT_BYTES_MAX).await;
-        let fetched = fetched.map_err(|why| unreadable(&why))?;
+        let fetched = self.outbound.fetch(client_id, DOCUMENT_BYTES_MAX).await;
+        let fetched = fetched.map_err(|error| unreadable(&error.to_string()))?;
         let (name, redirect_uris) =
             read_document(client_id, &fetched.body).map_err(|why| unreadable(&why))?;
         let age = fetched.max_age.unwrap_or(FRESH_MAX);

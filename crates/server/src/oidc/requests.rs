@@ -6,10 +6,10 @@ use std::time::Duration;
 use http::{StatusCode, Uri};
 use serde::de::DeserializeOwned;
 use svc_core::host::is_loopback_authority;
+use svc_outbound::{FetchRequest, check_url};
 use tokio::time::timeout;
 
 use super::Oidc;
-use crate::events::deliver::webhook::{FetchRequest, check_url};
 
 /// The maximum number of bytes of an answer of a provider.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -63,9 +63,9 @@ impl Oidc {
             authorization,
             form,
         };
-        let answer = self.web.fetch_answer(request).await;
+        let answer = self.outbound.fetch_answer(request).await;
         let answer = answer.map_err(|why| format!("`{address}` cannot be read: {why}"))?;
-        Ok((answer.status, answer.document.body))
+        Ok((answer.status, answer.body))
     }
 }
 

@@ -12,14 +12,12 @@ use svc_core::{
     schedule::ScheduleError,
     source::{EventNameError, settings::SettingsError},
 };
+use svc_pool::PoolError;
 use svc_protocol::api::MergeError;
 use svc_store::StoreError;
 use thiserror::Error;
 
-use crate::{
-    fair_pool::PoolError,
-    limits::{LoginRefused, OverMinuteLimit},
-};
+use crate::limits::{LoginRefused, OverMinuteLimit};
 
 /// The error code for a rejected credential.
 pub const UNAUTHORIZED: &str = "unauthorized";

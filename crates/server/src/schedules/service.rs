@@ -9,6 +9,7 @@ use svc_core::{
     schedule::{CronRule, PREVIEW_MAX},
     source::check_event_name,
 };
+use svc_pool::Cancelled;
 use svc_protocol::api::{EmittedEvent, NewSchedule, NextRuns, Schedule, SchedulePatch};
 use svc_store::{Page, PageRequest, StoreError, records, zone_changes::ZoneChange};
 use uuid::Uuid;
@@ -16,7 +17,6 @@ use uuid::Uuid;
 use super::{Schedules, runs::run_event};
 use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
-    fair_pool::Cancelled,
     identity::{Caller, Change, check_one_more, difference},
     records::{RecordError, check_description, check_name_free, own, read_own, settings_of},
 };

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId};
+use svc_pool::{Cancelled, FairPool};
 use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery};
 use svc_script::Source;
 use svc_store::{Page, PageRequest, Store, Tx, records, scripts, zone_changes::ZoneChange};
@@ -21,7 +22,6 @@ use super::{
     power::{record_saved_power, withheld_from},
 };
 use crate::{
-    fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, Change, Credential, Writer, check_one_more, name_uses},
     limits::MinuteLimit,
     records::{RecordError, check_description, check_name_free, settings_of},

@@ -7,6 +7,8 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use svc_clock::Clock;
 use svc_core::ServerId;
+use svc_outbound::{AddressGuard, Outbound, Proxy};
+use svc_pool::FairPool;
 use svc_store::Store;
 use tokio_util::sync::CancellationToken;
 
@@ -16,16 +18,12 @@ use crate::{
     call_history::CallHistory,
     diagnostics::SelfCheck,
     events::{
-        deliver::{
-            Deliverers,
-            webhook::{AddressGuard, Proxy, Webhook},
-        },
+        deliver::Deliverers,
         emit::{Emitter, StorageLimits},
         history::History,
         hub::Hub,
         lanes::Engine,
     },
-    fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},
     journal::Journal,
@@ -96,7 +94,9 @@ pub fn assemble(
     let base = Base::new(options, &opened, identity, shutdown)?;
     let internal_api = Arc::new(InternalApi::default());
     let runner = delivery::runner(&base, options, internal_api.clone());
-    let deliverers = Arc::new(delivery::deliverers(&base, options, runner.clone())?);
+    let outbound = outbound(options, &options.events.webhook_allow)?;
+    let deliverers = delivery::deliverers(&base, outbound.clone(), runner.clone());
+    let deliverers = Arc::new(deliverers);
     let engine = delivery::engine(&base, options, deliverers.clone());
     let logs = Arc::new(SpaceLogs::default());
     let keys = ZoneKeys::new(&deliverers.secrets);
@@ -135,7 +135,7 @@ pub fn assemble(
         schedules: sources::schedules(&base, options, &events, clock.clone()),
         events,
         history: history(&base),
-        oauth: oauth(&base, options, deliverers.clone(), clock.clone()),
+        oauth: oauth(&base, options, outbound, clock.clone()),
         oidc: oidc(&base, options, deliverers.secrets.clone(), clock.clone())?,
         second_factors: second_factors(&base, options, &deliverers, clock.clone()),
         event_sinks: delivery::event_sinks(&base, options, deliverers),
@@ -376,11 +376,11 @@ fn history(base: &Base) -> History {
     }
 }
 
-fn oauth(base: &Base, options: &Options, deliverers: Arc<Deliverers>, clock: Clock) -> Arc<OAuth> {
+fn oauth(base: &Base, options: &Options, outbound: Arc<Outbound>, clock: Clock) -> Arc<OAuth> {
     Arc::new(OAuth::new(
         base.store.clone(),
         base.identity.clone(),
-        deliverers,
+        outbound,
         clock,
         options.oauth.clone(),
     ))
@@ -395,20 +395,22 @@ fn oidc(
     // Providers have their own allow list, separate from the list of webhooks. Users choose the
     // addresses of webhooks. If both had one list, webhooks could reach a provider in the private
     // network.
-    let web = guarded_web(options, &options.oidc.allow)?;
+    let outbound = outbound(options, &options.oidc.allow)?;
     let (store, identity) = (base.store.clone(), base.identity.clone());
-    Ok(Arc::new(Oidc::new(store, identity, secrets, web, clock)))
+    Ok(Arc::new(Oidc::new(
+        store, identity, secrets, outbound, clock,
+    )))
 }
 
-/// Builds a client that sends requests only to the public internet, and to the hosts and networks
-/// in `allow`.
-fn guarded_web(options: &Options, allow: &[String]) -> Result<Webhook, StartError> {
+/// Sends requests only to the public internet, and to the hosts and networks in `allow`.
+fn outbound(options: &Options, allow: &[String]) -> Result<Arc<Outbound>, StartError> {
     let events = &options.events;
     let proxy = events.webhook_proxy.as_deref();
     let proxy = proxy
         .map(|url| Proxy::parse(url, events.webhook_proxy_resolves))
         .transpose()?;
-    Ok(Webhook::new(AddressGuard::new(allow)?).with_proxy(proxy))
+    let outbound = Outbound::new(AddressGuard::new(allow)?).with_proxy(proxy);
+    Ok(Arc::new(outbound))
 }
 
 fn second_factors(

@@ -12,6 +12,7 @@ use svc_core::{
     },
 };
 use svc_crypto::{sha256, sha256_of_parts};
+use svc_pool::PoolError;
 use svc_protocol::api::{EmittedEvent, RequestOutcome, SourceRequest};
 use svc_store::{StoreError, sources::SourceRow};
 use thiserror::Error;
@@ -19,7 +20,6 @@ use thiserror::Error;
 use super::Sources;
 use crate::{
     events::emit::{Emission, EmitServiceError, Origin, ServiceEvent},
-    fair_pool::PoolError,
     identity::Caller,
     records::RecordError,
     secrets::{SecretError, SecretOf},

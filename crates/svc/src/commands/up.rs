@@ -18,6 +18,7 @@ use std::{
 
 use svc_core::SpaceId;
 use svc_crypto::random;
+use svc_outbound::LOOPBACK;
 use svc_private::{FolderKind, OwnFolder, own_folder};
 use svc_protocol::{agent_api::Discovery, env};
 use svc_server::{
@@ -41,9 +42,6 @@ use up_context::UpContext;
 const SPACE_NAME: &str = "demo";
 /// The file with the password of the user `admin`. A later start shows the password again.
 const PASSWORD_FILE: &str = "admin-password";
-
-/// Webhooks may reach this machine, so that users can develop receivers on it.
-const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 /// Start a server with a demo space whose methods can be called at once
 #[derive(clap::Args, Debug)]

@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use svc_core::{SpaceId, UserId, event::Event};
+use svc_pool::Cancelled;
 use svc_store::sinks::SinkRow;
 use svc_template::{
     Scope,
@@ -10,7 +11,7 @@ use svc_template::{
 };
 
 use super::{Deliverers, render::TemplateContext};
-use crate::{events::lanes::FilterResult, fair_pool::Cancelled};
+use crate::events::lanes::FilterResult;
 
 impl Deliverers {
     pub(super) async fn filter_events(

@@ -6,6 +6,7 @@ use svc_core::{
     SpaceId, UserId,
     event::{Event, EventSpace, sample},
 };
+use svc_pool::{Cancelled, PoolError};
 use svc_protocol::api::{Template, WebhookFormat};
 use svc_store::{StoreError, records, spaces::SpaceRow};
 use svc_template::{self as template, Scope};
@@ -14,7 +15,6 @@ use thiserror::Error;
 use super::{Deliverers, webhook};
 use crate::{
     events::lanes::{AttemptDetail, AttemptResult},
-    fair_pool::{Cancelled, PoolError},
     records::RecordError,
 };
 

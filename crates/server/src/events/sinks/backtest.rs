@@ -6,6 +6,7 @@ use std::{
 };
 
 use svc_core::{EventId, SinkId, event::Event, pattern::Pattern};
+use svc_pool::Cancelled;
 use svc_protocol::api::{
     Backtest, BacktestCounts, BacktestDifference, BacktestError, BacktestResult, SinkType,
 };
@@ -16,9 +17,7 @@ use super::{
     SinksService, check,
     programs::{self, Programs},
 };
-use crate::{
-    events::deliver::Contexts, fair_pool::Cancelled, identity::Caller, records::RecordError,
-};
+use crate::{events::deliver::Contexts, identity::Caller, records::RecordError};
 
 /// How far a backtest reaches back if the request has no `since`.
 const SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);

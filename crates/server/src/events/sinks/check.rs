@@ -7,6 +7,7 @@ use serde_json::Value;
 use svc_core::{
     delivery_policy::DeliveryPolicy, name::check_free_name, pattern::Pattern, webhook_secret,
 };
+use svc_outbound::check_url;
 use svc_protocol::{
     api::{
         Members, MergeError, NewSink, PATTERNS_MAX, PatternsInput, ScriptConfig, SinkType,
@@ -219,7 +220,7 @@ fn check_config(mut config: SinkConfig) -> Result<SinkConfig, RecordError> {
     match &mut config {
         SinkConfig::Webhook(given) => {
             given.secret = None;
-            webhook::check_url(&given.url)
+            check_url(&given.url)
                 .map_err(|error| RecordError::invalid("invalid_url", error.to_string()))?;
             webhook::check_headers(&given.headers, given.format)
                 .map_err(|error| RecordError::invalid("invalid_header", error.to_string()))?;

@@ -5,15 +5,10 @@
 //! `sink_secrets` makes sure that a secret that this check forgot cannot be decrypted.
 
 use serde_json::{Map, Value};
+use svc_outbound::{UrlError, origin_of};
 use svc_protocol::api::{SinkPatch, WebhookConfig};
 
-use crate::{
-    events::{
-        deliver::webhook::{UrlError, origin_of},
-        sealed_headers::MASK,
-    },
-    records::RecordError,
-};
+use crate::{events::sealed_headers::MASK, records::RecordError};
 
 /// Checks that a patch gives every stored secret again if the URL gets another origin, and that it
 /// gives no signing secret otherwise.

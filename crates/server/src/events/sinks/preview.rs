@@ -8,6 +8,7 @@ use svc_core::{
     delivery_policy::DeliveryPolicy,
     event::{Event, sample},
 };
+use svc_pool::Cancelled;
 use svc_protocol::api::{
     Attempt, EventKey, FilterDecision, Preview, PreviewResult, SinkType, WebhookFormat,
 };
@@ -27,7 +28,6 @@ use crate::{
         deliver::{RenderPurpose, webhook},
         lanes::{AttemptDetail, AttemptResult},
     },
-    fair_pool::Cancelled,
     identity::Caller,
     records::RecordError,
 };

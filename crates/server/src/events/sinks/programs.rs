@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 
 use svc_core::{EventId, SinkId, event::sample};
+use svc_pool::Cancelled;
 use svc_protocol::api::{Members, SinkPatch, SinkType};
 use svc_template::{self as template, Scope, TemplateError, expression::Expression};
 use uuid::Uuid;
 
 use super::SinksService;
-use crate::{fair_pool::Cancelled, identity::Caller, records::RecordError};
+use crate::{identity::Caller, records::RecordError};
 
 /// The programs in a request.
 #[derive(Default)]

@@ -13,16 +13,14 @@ use svc_core::{
     EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event, json_text::JsonText,
     webhook_secret,
 };
+use svc_outbound::{AddressGuard, Outbound};
 use svc_protocol::api::{AuditQuery, DeliveryState, Role, RotateSecret};
 use svc_store::{deliveries::DeliveryPage, records, roles, sinks::SinkRow, users::UserRow};
 
 use super::*;
 use crate::{
     events::{
-        deliver::{
-            method::MethodDelivery,
-            webhook::{AddressGuard, Webhook},
-        },
+        deliver::{method::MethodDelivery, webhook::Webhook},
         dispatch::emit_in,
     },
     identity::{Directory, Memory, User},
@@ -69,7 +67,7 @@ impl Fixture {
         let deliverers = Deliverers {
             store: store.clone(),
             secrets: Arc::new(secrets),
-            webhook: Webhook::new(guard),
+            webhook: Webhook::new(Arc::new(Outbound::new(guard))),
             methods: MethodDelivery::new(
                 Arc::default(),
                 Arc::new(Journal::new(

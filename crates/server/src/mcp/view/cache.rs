@@ -11,11 +11,11 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::UserId;
+use svc_pool::{FairPool, PoolError};
 use tracing::warn;
 
 use super::{HiddenTool, Stamp, View};
 use crate::{
-    fair_pool::{FairPool, PoolError},
     identity::{Directory, User},
     mcp::tools::{self, ListedTool},
     methods::registry::Registry,

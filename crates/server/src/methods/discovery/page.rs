@@ -10,11 +10,12 @@ use std::{
 };
 
 use svc_core::visibility::visible_name;
+use svc_pool::Cancelled;
 use svc_protocol::api::Methods;
 use svc_store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX};
 
 use super::{Discovery, Filter, mentions};
-use crate::{fair_pool::Cancelled, identity::Caller};
+use crate::identity::Caller;
 
 /// The requested page of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Base, guarded_web};
+use svc_outbound::Outbound;
+
+use super::Base;
 use crate::{
     events::{
-        deliver::{Deliverers, method::MethodDelivery},
+        deliver::{Deliverers, method::MethodDelivery, webhook::Webhook},
         emit::StorageLimits,
         lanes::{Engine, LanePolicy, Retention, Slots},
         sinks::SinksService,
@@ -13,7 +15,6 @@ use crate::{
     limits::{MinuteLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
     options::Options,
     scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
-    server::StartError,
 };
 
 pub(super) fn event_sinks(
@@ -62,14 +63,13 @@ pub(super) fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> A
 
 pub(super) fn deliverers(
     base: &Base,
-    options: &Options,
+    outbound: Arc<Outbound>,
     scripts: Arc<ScriptRunner>,
-) -> Result<Deliverers, StartError> {
-    let events = &options.events;
-    Ok(Deliverers {
+) -> Deliverers {
+    Deliverers {
         store: base.store.for_delivery(),
         secrets: base.secrets.clone(),
-        webhook: guarded_web(options, &events.webhook_allow)?,
+        webhook: Webhook::new(outbound),
         methods: MethodDelivery::new(
             base.registry.clone(),
             base.journal.clone(),
@@ -81,7 +81,7 @@ pub(super) fn deliverers(
         compute: base.compute.clone(),
         metrics: base.metrics.clone(),
         traces: base.traces.clone(),
-    })
+    }
 }
 
 pub(super) fn engine(

@@ -3,12 +3,13 @@
 //! bodies are cut, and headers of the answer that do not fit are left out, because an owner may
 //! store many exchanges.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use http::{HeaderMap, header::SET_COOKIE};
+use svc_outbound::{Location, Progress};
 use svc_protocol::api::{Exchange, ExchangeTiming, HeaderField, ResponseHead, SentRequest};
 
-use super::{WebhookRequest, answer::WebhookAnswer, connection::Connection, url::Location};
+use super::WebhookRequest;
 use crate::events::sealed_headers::MASK;
 
 /// At most this many bytes of a request's body are kept.
@@ -16,50 +17,31 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// At most this many bytes of an answer's headers (names and values) are kept.
 const ANSWER_HEADER_BYTES_MAX: usize = 8 * 1024;
 
-/// Parts of an exchange that are known so far.
-#[derive(Default)]
-pub(super) struct Trace {
-    /// `None` if the exchange is not kept.
-    pub(super) request: Option<SentRequest>,
-    pub(super) dns: Option<Duration>,
-    pub(super) connect: Option<Duration>,
-    pub(super) tls: Option<Duration>,
-    pub(super) address: Option<SocketAddr>,
-    is_http2: bool,
-}
-
-impl Trace {
-    /// Notes the connection that is used.
-    pub(super) fn note(&mut self, connection: &Connection) {
-        self.address = connection.address();
-        self.is_http2 = connection.is_http2();
-    }
-
-    pub(super) fn into_exchange(
-        mut self,
-        answer: &WebhookAnswer,
-        total: Duration,
-    ) -> Option<Box<Exchange>> {
-        let response = answer.status.map(|status| ResponseHead {
-            status: status.as_u16(),
-            headers: fields(&answer.headers, ANSWER_HEADER_BYTES_MAX, |name| {
-                (name == SET_COOKIE.as_str()).then(|| MASK.to_owned())
-            }),
-        });
-        let mut request = self.request.take()?;
-        request.line += if self.is_http2 { "HTTP/2" } else { "HTTP/1.1" };
-        Some(Box::new(Exchange {
-            request,
-            response,
-            timing: ExchangeTiming {
-                dns: self.dns.map(milliseconds),
-                connect: self.connect.map(milliseconds),
-                tls: self.tls.map(milliseconds),
-                first_byte: answer.first_byte.map(milliseconds),
-                total: milliseconds(total),
-            },
-            remote_address: self.address.map(|address| address.to_string()),
-        }))
+/// The record of an exchange, as far as it came.
+pub(super) fn record(mut request: SentRequest, progress: &Progress, total: Duration) -> Exchange {
+    let answer = &progress.answer;
+    let response = answer.status.map(|status| ResponseHead {
+        status: status.as_u16(),
+        headers: fields(&answer.headers, ANSWER_HEADER_BYTES_MAX, |name| {
+            (name == SET_COOKIE.as_str()).then(|| MASK.to_owned())
+        }),
+    });
+    request.line += if progress.is_http2 {
+        "HTTP/2"
+    } else {
+        "HTTP/1.1"
+    };
+    Exchange {
+        request,
+        response,
+        timing: ExchangeTiming {
+            dns: progress.dns.map(milliseconds),
+            connect: progress.connect.map(milliseconds),
+            tls: progress.tls.map(milliseconds),
+            first_byte: answer.first_byte.map(milliseconds),
+            total: milliseconds(total),
+        },
+        remote_address: progress.address.map(|address| address.to_string()),
     }
 }
 
@@ -82,7 +64,7 @@ pub(super) fn describe(
     let body = &request.body;
     SentRequest {
         url: request.url.to_owned(),
-        // `into_exchange` appends the HTTP version, which depends on the connection.
+        // `record` appends the HTTP version, which depends on the connection.
         line: format!("POST {} ", location.path),
         headers: fields(headers, usize::MAX, mask),
         body: body[..body.floor_char_boundary(BODY_BYTES_MAX)].to_owned(),

@@ -6,6 +6,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{CONNECTION, HOST, USER_AGENT},
 };
+use svc_outbound::Location;
 use svc_protocol::api::WebhookFormat;
 use thiserror::Error;
 
@@ -13,7 +14,6 @@ use super::{
     WebhookRequest,
     format::{ATTRIBUTE_PREFIX, headers_of},
     signature,
-    url::Location,
 };
 use crate::traces::put_trace;
 

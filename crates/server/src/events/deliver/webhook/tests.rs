@@ -1,11 +1,12 @@
 //! Attempts at well-behaved and hostile receivers, on real sockets.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::net::SocketAddr;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use svc_core::{EventId, SpaceId, UserId, event::Actor, json_text::JsonText};
+use svc_core::{EventId, SpaceId, event::Actor, json_text::JsonText};
+use svc_outbound::{AddressGuard, LOOPBACK, Lookups};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -14,8 +15,6 @@ use tokio::{
 };
 
 use super::*;
-
-mod reuse;
 
 const BODY: &str = r#"{"event_id":"1"}"#;
 
@@ -115,17 +114,21 @@ fn webhook() -> Webhook {
 }
 
 fn webhook_with(timeout: Duration) -> Webhook {
+    Webhook {
+        outbound: Arc::new(outbound()),
+        time_max: timeout,
+    }
+}
+
+/// May reach this machine.
+fn outbound() -> Outbound {
     let allow: Vec<_> = LOOPBACK.iter().map(ToString::to_string).collect();
-    let guard = AddressGuard::new(&allow).expect("valid");
-    let mut webhook = Webhook::new(guard).with_policy(WebhookPolicy {
-        timeout,
-        ..WebhookPolicy::default()
-    });
-    webhook.connections = Connections::new(IdleLimits {
-        time: Duration::from_secs(60),
-        ..IdleLimits::default()
-    });
-    webhook
+    Outbound::new(AddressGuard::new(&allow).expect("valid"))
+}
+
+/// Resolves every name to this address.
+fn lookups(address: SocketAddr) -> Lookups {
+    Lookups::with(8, Arc::new(move |_, _| Ok(vec![address])))
 }
 
 fn event() -> Event {
@@ -142,10 +145,6 @@ fn event() -> Event {
 }
 
 async fn send(webhook: &Webhook, url: &str) -> (AttemptDetail, bool) {
-    send_on(webhook, url, None).await
-}
-
-async fn send_on(webhook: &Webhook, url: &str, lane: Option<LaneOwner>) -> (AttemptDetail, bool) {
     let headers = BTreeMap::from([("X-Team".to_owned(), "blue".to_owned())]);
     let secrets = [vec![1; 32], vec![2; 24]];
     let event = event();
@@ -159,7 +158,7 @@ async fn send_on(webhook: &Webhook, url: &str, lane: Option<LaneOwner>) -> (Atte
         event: &event,
         secrets: &secrets,
         now: Timestamp(1_794_700_999_999),
-        lane,
+        lane: None,
         keep_exchange: true,
     };
     let detail = webhook.send(request).await;
@@ -359,12 +358,26 @@ async fn an_excerpt_replaces_nul_characters() {
 }
 
 #[tokio::test]
+async fn the_wait_that_a_receiver_asks_for_is_part_of_the_attempt() {
+    for (header, wait) in [
+        ("retry-after: 7\r\n", Some(Duration::from_secs(7))),
+        ("", None),
+    ] {
+        let answer = format!("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n{header}\r\n");
+        let receiver = Receiver::start(Behaviour::Whole(answer)).await;
+        let (detail, _) = send(&webhook(), &receiver.url()).await;
+        assert_eq!(detail.retry_after, wait, "{detail:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_blocked_address_is_a_failed_attempt_with_the_reason() {
     let mut receiver = Receiver::start(whole("200 OK", "")).await;
-    let strict = Webhook::new(AddressGuard::default());
+    let strict = || Outbound::new(AddressGuard::default());
+    let webhook = Webhook::new(Arc::new(strict()));
     let port = receiver.address.port();
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"] {
-        let (detail, delivered) = send(&strict, &format!("http://{host}:{port}/")).await;
+        let (detail, delivered) = send(&webhook, &format!("http://{host}:{port}/")).await;
         assert!(!delivered, "{host}");
         let error = detail.error.expect("a reason");
         assert!(
@@ -373,9 +386,8 @@ async fn a_blocked_address_is_a_failed_attempt_with_the_reason() {
         );
     }
     // A public name that resolves to an internal address.
-    let address = receiver.address;
-    let rebound = Webhook::new(AddressGuard::default())
-        .with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
+    let rebound = strict().with_lookups(lookups(receiver.address));
+    let rebound = Webhook::new(Arc::new(rebound));
     let (detail, delivered) = send(&rebound, "http://hooks.example.org/").await;
     assert!(!delivered);
     let error = detail.error.expect("a reason");
@@ -400,7 +412,10 @@ async fn a_refused_connection_is_a_failed_attempt() {
     assert!(error.contains("cannot connect"), "{error}");
 
     // The address behind a name is not shown, even if it is allowed.
-    let inner = webhook().with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
+    let inner = Webhook {
+        outbound: Arc::new(outbound().with_lookups(lookups(address))),
+        ..webhook()
+    };
     let (detail, delivered) = send(&inner, "http://hooks.example.org:8080/").await;
     assert!(!delivered);
     let error = detail.error.expect("a reason");

@@ -1,11 +1,8 @@
-//! TLS settings of a webhook: their limits, and a digest that distinguishes different settings.
+//! The limits of the TLS settings of a webhook.
 
 use svc_client::{TlsSettings, TlsSettingsError, check_tls_settings};
-use svc_crypto::Sha256;
 use svc_protocol::api::WebhookConfig;
 use thiserror::Error;
-
-use super::connection::ConnectionSettings;
 
 const CA_BYTES_MAX: usize = 64 * 1024;
 const CERTIFICATE_BYTES_MAX: usize = 32 * 1024;
@@ -66,28 +63,6 @@ pub fn check_tls_options(url: &str, options: &WebhookConfig) -> Result<(), TlsOp
     Ok(())
 }
 
-/// The settings of a connection for this URL.
-pub(super) fn connection_settings(url: &str, tls: TlsSettings<'_>) -> ConnectionSettings {
-    let is_default = tls.ca.is_none() && tls.identity.is_none() && !tls.http2;
-    ConnectionSettings {
-        url: url.to_owned(),
-        tls: (!is_default).then(|| digest(tls)),
-    }
-}
-
-fn digest(tls: TlsSettings<'_>) -> [u8; 32] {
-    let (certificate, key) = tls.identity.unzip();
-    let mut hash = Sha256::new();
-    for text in [tls.ca, certificate, key] {
-        // The length separates the texts, and distinguishes an empty text from a missing text.
-        let length = text.map_or(u64::MAX, |text| text.len() as u64);
-        hash.update(length.to_be_bytes());
-        hash.update(text.unwrap_or_default());
-    }
-    hash.update([tls.http2.into()]);
-    hash.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,45 +94,5 @@ mod tests {
             ..WebhookConfig::default()
         };
         assert!(check("https://x/", half).contains("need each other"));
-    }
-
-    #[test]
-    fn different_settings_or_urls_never_share_a_connection() {
-        let plain = TlsSettings::default();
-        let all = [
-            plain,
-            TlsSettings {
-                http2: true,
-                ..plain
-            },
-            TlsSettings {
-                ca: Some(""),
-                ..plain
-            },
-            TlsSettings {
-                ca: Some("ab"),
-                ..plain
-            },
-            TlsSettings {
-                ca: Some("a"),
-                identity: Some(("b", "")),
-                ..plain
-            },
-            TlsSettings {
-                identity: Some(("ab", "")),
-                ..plain
-            },
-            TlsSettings {
-                identity: Some(("a", "b")),
-                ..plain
-            },
-        ];
-        for (index, one) in all.iter().enumerate() {
-            for (other_index, other) in all.iter().enumerate() {
-                let same = connection_settings("u", *one) == connection_settings("u", *other);
-                assert_eq!(same, index == other_index);
-            }
-            assert!(connection_settings("u", *one) != connection_settings("v", *one));
-        }
     }
 }

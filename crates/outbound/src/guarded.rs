@@ -1,12 +1,15 @@
-//! Connections to hosts that a user chose, such as webhooks. Each address of the host is checked
-//! before it is used. The name is not resolved again, so a name server cannot return another
-//! address after the check.
+//! Connections to a host of which each address is checked before it is used. The name is not
+//! resolved again, so a name server cannot return another address after the check.
 
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
+use svc_client::{
+    TlsFailure,
+    transport::{Stream, bare_host},
+};
 use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
@@ -14,31 +17,16 @@ use tokio_rustls::{
     rustls::{ClientConfig, pki_types::ServerName},
 };
 
-use super::{Stream, bare_host};
-use crate::certificates::TlsFailure;
-
-/// Why the connection failed.
-#[derive(Debug, thiserror::Error)]
-pub enum GuardedError {
-    #[error("the name `{host}` does not resolve: {why}")]
-    Resolve { host: String, why: String },
-    /// No address of the host is permitted.
-    #[error("`{host}` is at `{address}`, which is not allowed")]
-    Blocked { host: String, address: IpAddr },
-    #[error("cannot connect to `{address}`: {why}")]
-    Connect { address: SocketAddr, why: String },
-    #[error("TLS with `{host}` fails: {why}")]
-    Tls { host: String, why: String },
-}
+use super::error::OutboundError;
 
 /// Starts TLS on an open stream. The certificate must be for `host`.
-pub async fn start_tls<S: Stream>(
+pub(super) async fn start_tls<S: Stream>(
     host: &str,
     stream: S,
     config: Arc<ClientConfig>,
-) -> Result<TlsStream<S>, GuardedError> {
+) -> Result<TlsStream<S>, OutboundError> {
     let host = bare_host(host);
-    let tls_error = |why: String| GuardedError::Tls {
+    let tls_error = |why: String| OutboundError::Handshake {
         host: host.to_owned(),
         why,
     };
@@ -61,13 +49,14 @@ pub async fn start_tls<S: Stream>(
 
 /// Connects to the first of `addresses` that is permitted and accepts the connection. `addresses`
 /// is the result of resolving `host`.
-pub async fn connect_permitted(
+pub(super) async fn connect_permitted(
     host: &str,
+    port: u16,
     addresses: Result<Vec<SocketAddr>, String>,
     permits: impl Fn(IpAddr) -> bool,
-) -> Result<(TcpStream, SocketAddr), GuardedError> {
+) -> Result<(TcpStream, SocketAddr), OutboundError> {
     let host = bare_host(host);
-    let resolve_error = |why: String| GuardedError::Resolve {
+    let resolve_error = |why: String| OutboundError::Resolve {
         host: host.to_owned(),
         why,
     };
@@ -76,8 +65,8 @@ pub async fn connect_permitted(
     for address in addresses {
         if !permits(address.ip()) {
             // If a connection failed before, keep its error, which is more useful than this one.
-            if !matches!(failure, GuardedError::Connect { .. }) {
-                failure = GuardedError::Blocked {
+            if !matches!(failure, OutboundError::Connect { .. }) {
+                failure = OutboundError::Blocked {
                     host: host.to_owned(),
                     address: address.ip(),
                 };
@@ -91,7 +80,9 @@ pub async fn connect_permitted(
         match connected {
             Ok(stream) => return Ok((stream, address)),
             Err(error) => {
-                failure = GuardedError::Connect {
+                failure = OutboundError::Connect {
+                    host: host.to_owned(),
+                    port,
                     address,
                     why: error.to_string(),
                 };
@@ -115,16 +106,16 @@ mod tests {
         let address = listener.local_addr().expect("an address");
         let blocked = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), address.port()));
         let permits = |ip: IpAddr| ip != blocked.ip();
-        connect_permitted("example.org", Ok(vec![blocked, address]), permits)
+        connect_permitted("example.org", 1, Ok(vec![blocked, address]), permits)
             .await
             .map(drop)
             .expect("connected");
-        let refused = connect_permitted("example.org", Ok(vec![blocked]), permits)
+        let refused = connect_permitted("example.org", 1, Ok(vec![blocked]), permits)
             .await
             .map(drop)
             .expect_err("blocked");
         assert!(
-            matches!(refused, GuardedError::Blocked { .. }),
+            matches!(refused, OutboundError::Blocked { .. }),
             "{refused:?}"
         );
     }
@@ -136,7 +127,7 @@ mod tests {
             let found = found
                 .map(Iterator::collect)
                 .map_err(|error| error.to_string());
-            let error = connect_permitted(host, found, |ip| !ip.is_loopback())
+            let error = connect_permitted(host, 1, found, |ip| !ip.is_loopback())
                 .await
                 .map(drop)
                 .expect_err(host);
@@ -144,7 +135,7 @@ mod tests {
             assert!(
                 matches!(
                     error,
-                    GuardedError::Blocked { .. } | GuardedError::Resolve { .. }
+                    OutboundError::Blocked { .. } | OutboundError::Resolve { .. }
                 ),
                 "{host}: {error:?}"
             );

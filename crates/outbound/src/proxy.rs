@@ -1,4 +1,4 @@
-//! The egress proxy of webhooks.
+//! The egress proxy of the operator.
 //!
 //! By default, the server resolves the name, checks the address and asks the proxy with CONNECT for
 //! a tunnel to this address. The server also does this for `http` URLs: for a request in absolute

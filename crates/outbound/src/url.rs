@@ -1,4 +1,4 @@
-//! URLs of webhooks: checks them, and splits them into parts.
+//! URLs that users chose: checks them, and splits them into parts.
 
 use http::Uri;
 use thiserror::Error;
@@ -14,7 +14,7 @@ pub enum UrlError {
     Invalid(String),
 }
 
-/// Checks the URL of a webhook.
+/// Checks a URL that a user chose.
 pub fn check_url(url: &str) -> Result<(), UrlError> {
     Location::parse(url).map(drop)
 }
@@ -29,19 +29,19 @@ pub fn origin_of(url: &str) -> Result<String, UrlError> {
 
 /// The parts of a URL.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Location {
-    pub(super) tls: bool,
+pub struct Location {
+    pub tls: bool,
     /// As written; an IPv6 address has brackets.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub host: String,
+    pub port: u16,
     /// The value of the `Host` header.
-    pub(super) authority: String,
+    pub authority: String,
     /// Path and query.
-    pub(super) path: String,
+    pub path: String,
 }
 
 impl Location {
-    pub(super) fn parse(url: &str) -> Result<Self, UrlError> {
+    pub fn parse(url: &str) -> Result<Self, UrlError> {
         if url.len() > URL_BYTES_MAX {
             return Err(UrlError::TooLong(url.len()));
         }

@@ -1,4 +1,4 @@
-//! Looks up the host names of webhooks, on separate threads.
+//! Looks up host names, on separate threads.
 //!
 //! A look-up blocks its thread until the name server answers, and a user may choose a name whose
 //! server never answers. So owners take turns, each owner has few look-ups at a time, and no other
@@ -17,8 +17,7 @@ use futures_util::{
 };
 use parking_lot::Mutex;
 use svc_core::UserId;
-
-use crate::fair_pool::{FairPool, PoolOptions};
+use svc_pool::{FairPool, PoolOptions};
 
 /// The number of concurrent look-ups, each on its own thread.
 const LOOKUPS: usize = 32;

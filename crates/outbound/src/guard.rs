@@ -1,4 +1,4 @@
-//! Decides which addresses webhooks may reach: those of the public internet, and those that an
+//! Decides which addresses requests may reach: those of the public internet, and those that an
 //! administrator allows. Callers must check the address that they connect to: a name may resolve to
 //! another address each time.
 
@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use thiserror::Error;
 
-/// The networks of receivers on this machine. `svc up` allows webhooks to reach them.
+/// The networks of this machine. `svc up` allows webhooks to reach them, so that users can develop
+/// receivers.
 pub const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -49,7 +50,7 @@ impl AddressGuard {
         Ok(guard)
     }
 
-    /// Whether a webhook whose URL has this host may connect to this address.
+    /// Whether a request whose URL has this host may connect to this address.
     pub fn permits(&self, host: &str, address: IpAddr) -> bool {
         is_global(address)
             || self.hosts.contains(&normalize(host))

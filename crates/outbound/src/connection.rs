@@ -16,7 +16,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::Response;
 use http_body_util::Full;
 use hyper::{
     body::Incoming,
@@ -30,9 +30,10 @@ use tokio::task::JoinSet;
 use tokio_util::io::InspectReader;
 
 use super::{
-    answer::WebhookAnswer,
-    innermost_cause,
-    outgoing::{OutgoingRequest, RequestForm},
+    Progress,
+    error::{OutboundError, innermost_cause},
+    request::{Request, RequestForm},
+    settings::ConnectionSettings,
 };
 
 /// Limit of the header bytes of an answer.
@@ -52,29 +53,13 @@ pub(super) struct Connection {
     opened: Instant,
     form: RequestForm,
     settings: ConnectionSettings,
-    address: Option<SocketAddr>,
+    /// The address of the receiver; `None` if the proxy resolves names.
+    pub(super) address: Option<SocketAddr>,
 }
 
 enum Sender {
     Http1(http1::SendRequest<Full<Bytes>>),
     Http2(http2::SendRequest<Full<Bytes>>),
-}
-
-/// The settings that a connection was opened with. A request with other settings needs another
-/// connection.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct ConnectionSettings {
-    pub(super) url: String,
-    /// A digest of the TLS settings; `None` for the defaults.
-    pub(super) tls: Option<[u8; 32]>,
-}
-
-/// Why a request got no complete answer.
-pub(super) struct ExchangeError {
-    pub(super) why: String,
-    /// `false` if the connection failed, or the receiver refused the request, before an answer
-    /// arrived. Then the request may be sent once more.
-    pub(super) is_answered: bool,
 }
 
 impl Drop for Connection {
@@ -84,13 +69,12 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    /// `address` is the address of the receiver; `None` if the proxy resolves names.
     pub(super) async fn start(
         stream: Box<dyn Stream>,
         form: RequestForm,
         settings: ConnectionSettings,
         address: Option<SocketAddr>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OutboundError> {
         let (has_read, tasks) = (Arc::new(AtomicBool::new(false)), Tasks::default());
         let observed = Arc::clone(&has_read);
         let stream = InspectReader::new(stream, move |bytes| {
@@ -98,7 +82,7 @@ impl Connection {
                 observed.store(true, Ordering::Relaxed);
             }
         });
-        let failed = |error: hyper::Error| error.to_string();
+        let failed = OutboundError::Start;
         let (sender, driver): (_, Pin<Box<dyn Future<Output = _> + Send>>) = match form {
             RequestForm::Http2 => {
                 let handshake = http2::Builder::new(tasks.clone())
@@ -109,7 +93,7 @@ impl Connection {
                 let (sender, driver) = handshake.await.map_err(failed)?;
                 (Sender::Http2(sender), Box::pin(driver))
             }
-            RequestForm::Origin | RequestForm::Absolute => {
+            RequestForm::Origin | RequestForm::Absolute { .. } => {
                 let stream = StrictStream::new(stream, RequestKind::Usual);
                 let handshake = http1::Builder::new()
                     .max_buf_size(ANSWER_HEADER_BYTES_MAX)
@@ -128,10 +112,6 @@ impl Connection {
             settings,
             address,
         })
-    }
-
-    pub(super) fn address(&self) -> Option<SocketAddr> {
-        self.address
     }
 
     pub(super) fn is_http2(&self) -> bool {
@@ -158,32 +138,26 @@ impl Connection {
     /// Sends a request and reads its answer. Returns whether the connection can be used again.
     pub(super) async fn exchange(
         &mut self,
-        request: &OutgoingRequest,
-        answer: &mut WebhookAnswer,
-        answer_bytes_max: usize,
-    ) -> Result<bool, ExchangeError> {
-        let request = request.to_request(self.form).map_err(|why| ExchangeError {
-            why,
-            is_answered: true,
-        })?;
+        request: &Request<'_>,
+        progress: &mut Progress,
+    ) -> Result<bool, OutboundError> {
+        (progress.address, progress.is_http2) = (self.address, self.is_http2());
+        let (answer, answer_bytes_max) = (&mut progress.answer, request.answer_bytes_max);
+        let request = request.to_http(&self.form)?;
         let (began, is_http2) = (Instant::now(), self.is_http2());
         self.has_read.store(false, Ordering::Relaxed);
         let (sender, has_read) = (&mut self.sender, &self.has_read);
         let exchange = async {
             let response = sender.send(request).await;
-            let response = response.map_err(|error| ExchangeError {
-                why: format!("no answer: {}", exchange_reason(&error)),
-                is_answered: match is_http2 {
-                    true => !is_unprocessed(&error),
-                    false => has_read.load(Ordering::Relaxed),
+            let response = response.map_err(|error| OutboundError::NoAnswer {
+                why: exchange_reason(&error),
+                may_repeat: match is_http2 {
+                    true => is_unprocessed(&error),
+                    false => !has_read.load(Ordering::Relaxed),
                 },
             })?;
             answer.first_byte = Some(began.elapsed());
-            let read = answer.read(response, answer_bytes_max).await;
-            read.map_err(|why| ExchangeError {
-                why,
-                is_answered: true,
-            })
+            answer.read(response, answer_bytes_max).await
         };
         {
             let mut exchange = std::pin::pin!(exchange);
@@ -201,7 +175,7 @@ impl Connection {
 impl Sender {
     async fn send(
         &mut self,
-        request: Request<Full<Bytes>>,
+        request: http::Request<Full<Bytes>>,
     ) -> Result<Response<Incoming>, hyper::Error> {
         match self {
             Self::Http1(sender) => sender.send_request(request).await,

@@ -2,7 +2,8 @@
 //!
 //! For work that would block an async thread: computations of more than about a millisecond, and
 //! blocking system calls. Waiting users take turns. The number of threads and the jobs of each user
-//! are limited. The threads are not shared with the store or with Tokio's blocking pool.
+//! are limited. The threads are not shared with the store or with Tokio's blocking pool. This crate
+//! never decides what a job computes or how the server answers if a job is refused.
 
 mod queue;
 #[cfg(test)]
@@ -28,9 +29,12 @@ use tracing::warn;
 
 use self::queue::{Job, Queue};
 
-/// The stack of each thread. Only the part that a job uses occupies memory. User text is parsed and
-/// evaluated on these threads only, because a stack overflow ends the process.
-const STACK_BYTES: usize = svc_template::STACK_BYTES;
+/// The stack of each thread. Only the part that a job uses occupies memory. The server parses and
+/// evaluates user text on these threads only, because a stack overflow ends the process.
+pub const STACK_BYTES: usize = 8 * 1024 * 1024;
+/// The target of log records. The name is older than this crate. It is kept, because operators
+/// filter by it.
+const LOG_TARGET: &str = "svc_server::fair_pool";
 /// How long one job works on a list of items, so that other users get the thread.
 const TURN_MAX: Duration = Duration::from_millis(100);
 
@@ -196,6 +200,7 @@ impl<U: PoolUser> Shared<U> {
                 Ok(()) => queue.threads += 1,
                 Err(error) => {
                     warn!(
+                        target: LOG_TARGET,
                         "cannot start a thread of the `{}` pool: {error}",
                         options.name
                     );
