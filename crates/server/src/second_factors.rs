@@ -24,8 +24,8 @@ use svc_clock::Clock;
 use svc_core::UserId;
 use svc_protocol::api;
 use svc_store::{
-    Store, StoreError, Tx, records,
-    second_factors::{self as rows, passkeys::PasskeyRow},
+    Store, StoreError, Tx, keyed, records,
+    second_factors::{self as rows, passkeys::PasskeyRow, totp::TotpRow},
     sessions, users,
 };
 
@@ -103,7 +103,7 @@ impl SecondFactors {
         let user = caller.user.id;
         let reading = self.store.read(move |tx| {
             let profile = users::find_profile(tx, user)?;
-            let totp = rows::totp::find(tx, user)?;
+            let totp = keyed::find::<TotpRow>(tx, &user)?;
             let held = records::list_of::<PasskeyRow>(tx, &user)?;
             Ok(api::SecondFactors {
                 required: profile.is_some_and(|profile| profile.requires_second_factor),

@@ -8,7 +8,7 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx,
     audit::{self, SYSTEM},
-    records,
+    keyed, records,
     sessions::{self, SessionRow},
     users::{self, UserRow},
     zone_changes::ZoneChange,
@@ -269,7 +269,8 @@ impl Identity {
         let current = caller.session_id();
         let reading = self.store.read_list(caller.user.id, move |tx| {
             let owner = records::find::<UserRow>(tx, user)?;
-            Ok((owner, sessions::list(tx, user, now, page)?))
+            let page = records::list_unexpired::<SessionRow>(tx, &user, now, page)?;
+            Ok((owner, page))
         });
         let (owner, page) = reading.await?;
         owner.ok_or_else(|| RecordError::not_found("user", user))?;
@@ -351,7 +352,7 @@ impl Identity {
     pub(super) async fn prune_sessions(&self) -> Result<(), RecordError> {
         let now = self.clock.now();
         self.change_as_server(move |tx| {
-            let users = sessions::delete_expired(tx, now)?;
+            let users = keyed::end_expired::<SessionRow>(tx, now)?;
             tx.affects_users(users);
             Ok(())
         })

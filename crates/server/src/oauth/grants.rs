@@ -7,7 +7,7 @@ use svc_core::{GrantId, UserId};
 use svc_protocol::api;
 use svc_store::{
     PageRequest,
-    oauth::{self as rows, clients::ClientRow, grants::GrantRow},
+    oauth::{clients::ClientRow, grants::GrantRow},
     records,
     users::UserRow,
     zone_changes::ZoneChange,
@@ -32,7 +32,7 @@ impl OAuth {
         let now = self.clock.now();
         let reading = self.store.read_list(caller.user.id, move |tx| {
             let owner = records::find::<UserRow>(tx, user)?;
-            let page = rows::grants::list(tx, user, now, page)?;
+            let page = records::list_unexpired::<GrantRow>(tx, &user, now, page)?;
             let mut clients = HashMap::new();
             for grant in &page.items {
                 if let Some(client) = records::find::<ClientRow>(tx, grant.client_id)? {

@@ -13,6 +13,7 @@ use svc_store::{
         grants::GrantRow,
         tokens::{AppTokenKind, AppTokenRow},
     },
+    records,
 };
 use uuid::Uuid;
 
@@ -89,8 +90,8 @@ impl OAuth {
             &grant.scopes,
             expires_at,
         );
-        rows::tokens::insert(tx, &access)?;
-        rows::tokens::insert(tx, &refresh)?;
+        records::insert(tx, &access)?;
+        records::insert(tx, &refresh)?;
         rows::tokens::delete_oldest_of_grant(tx, grant.id, TOKENS_PER_GRANT)?;
         rows::grants::set_expiry(tx, grant.id, (now, expires_at))?;
         Ok(IssuedToken {

@@ -10,7 +10,7 @@ use svc_protocol::api::{self, FactorKind};
 use svc_store::{
     Hash, StoreError, Tx,
     audit::{self, Entry},
-    records,
+    keyed, records,
     second_factors::{self as rows, passkeys::PasskeyRow, pending::PendingLoginRow, totp::TotpRow},
     users::UserRow,
 };
@@ -59,7 +59,7 @@ impl SecondFactors {
         let methods = self
             .store
             .read(move |tx| {
-                let has_totp = rows::totp::find(tx, id)?.is_some();
+                let has_totp = keyed::find::<TotpRow>(tx, &id)?.is_some();
                 let has_passkey = !records::list_of::<PasskeyRow>(tx, &id)?.is_empty();
                 let has_codes = rows::recovery_codes::count(tx, id)? > 0;
                 let has_factor = has_totp || has_passkey;
@@ -96,7 +96,7 @@ impl SecondFactors {
         let expires_at = login.expires_at;
         self.store
             .write(move |tx| {
-                rows::pending::insert(tx, &login)?;
+                records::insert(tx, &login)?;
                 rows::pending::delete_oldest_of_user(tx, login.user_id, PENDING_PER_USER)
             })
             .await?;
@@ -177,7 +177,7 @@ impl SecondFactors {
         );
         let id = user.id;
         let redeem = move |tx: &mut Tx<'_>| {
-            if !rows::pending::take(tx, &pending)? {
+            if !keyed::delete::<PendingLoginRow>(tx, &pending)? {
                 return Err(ended());
             }
             let is_unused = match factor {
@@ -205,7 +205,7 @@ pub(super) fn find_user(
     token: &str,
     now: Timestamp,
 ) -> Result<Option<UserRow>, StoreError> {
-    let pending = rows::pending::find(tx, &hash_secret(token))?;
+    let pending = keyed::find::<PendingLoginRow>(tx, &hash_secret(token))?;
     let Some(pending) = pending.filter(|pending| now < pending.expires_at) else {
         return Ok(None);
     };
@@ -222,7 +222,7 @@ fn try_code(
     (secrets, failed): (&SecretKey, &Entry),
 ) -> Result<Try, StoreError> {
     let checked = match code {
-        TypedCode::Totp(digits) => match rows::totp::find(tx, user.id)? {
+        TypedCode::Totp(digits) => match keyed::find::<TotpRow>(tx, &user.id)? {
             Some(totp) => check_digits(&totp, digits, now, secrets),
             None => Try::Wrong,
         },

@@ -8,6 +8,7 @@ use svc_core::totp::{TOTP_SECRET_BYTES, TypedCode, base32, find_step, uri};
 use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
+    keyed,
     second_factors::{
         self as rows,
         totp::{EnrolmentRow, TotpRow},
@@ -53,7 +54,7 @@ impl SecondFactors {
         let writer = &self.identity.writer;
         let writing = writer.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
-            rows::totp::set_enrolment(tx, &enrolment)?;
+            rows::totp::set(tx, user, &enrolment)?;
             Ok(())
         });
         writing.await?;
@@ -74,14 +75,14 @@ impl SecondFactors {
         let (user, now) = (caller.user.id, self.clock.now());
         let secrets = self.secrets.clone();
         let changing = self.identity.change(caller, move |tx, caller| {
-            let enrolment = rows::totp::find_enrolment(tx, user)?
+            let enrolment = keyed::find::<EnrolmentRow>(tx, &user)?
                 .filter(|enrolment| now < enrolment.expires_at)
                 .ok_or_else(no_enrolment)?;
             let secret = secrets
                 .open(SecretOf::Totp(user), &enrolment.secret)
                 .map_err(|_| no_enrolment())?;
             let step = find_step(&secret, &digits, now, 0).ok_or_else(wrong_code)?;
-            rows::totp::take_enrolment(tx, user)?;
+            keyed::delete::<EnrolmentRow>(tx, &user)?;
             let totp = TotpRow {
                 user_id: user,
                 secret: enrolment.secret,
@@ -89,7 +90,7 @@ impl SecondFactors {
                 wrong_codes: 0,
                 created_at: now,
             };
-            rows::totp::set(tx, &totp)?;
+            rows::totp::set(tx, user, &totp)?;
             codes.store(tx, user)?;
             end_enrolment(tx, caller)?;
             tx.audit(
@@ -116,10 +117,10 @@ impl SecondFactors {
         let (user, now) = (caller.user.id, self.clock.now());
         let changing = self.identity.change(caller, move |tx, caller| {
             proof.check(tx, caller, now)?;
-            if !rows::totp::delete(tx, user)? {
+            if !keyed::delete::<TotpRow>(tx, &user)? {
                 return Err(no_totp());
             }
-            rows::totp::take_enrolment(tx, user)?;
+            keyed::delete::<EnrolmentRow>(tx, &user)?;
             remove_leftovers(tx, user)?;
             tx.audit(
                 caller,
