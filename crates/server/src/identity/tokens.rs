@@ -18,7 +18,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::Change, directory::AccessDenied, power::Actor,
+    Identity, caller::Caller, change::Change, credentials::find_endable, directory::AccessDenied,
     quotas::check_one_more, secret::Secret,
 };
 use crate::records::RecordError;
@@ -159,15 +159,10 @@ impl Identity {
         user: Option<UserId>,
         page: PageRequest,
     ) -> Result<api::Tokens, RecordError> {
-        let user = user.unwrap_or(caller.user.id);
-        caller.check_credentials_of(user)?;
-        let reading = self.store.read(move |tx| {
-            let owner = records::find::<UserRow>(tx, user)?;
-            Ok((owner, records::list::<TokenRow>(tx, &user, page)?))
+        let reading = self.read_credentials(caller, user, move |tx, owner| {
+            records::list::<TokenRow>(tx, &owner.id, page)
         });
-        let (owner, page) = reading.await?;
-        owner.ok_or_else(|| RecordError::not_found("user", user))?;
-        Ok(page.map(|row| self.token(row)).into_list())
+        Ok(reading.await?.map(|row| self.token(row)).into_list())
     }
 
     pub async fn get_token(&self, caller: &Caller, id: TokenId) -> Result<api::Token, RecordError> {
@@ -184,12 +179,7 @@ impl Identity {
     /// users who hold no permission that the caller lacks.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), RecordError> {
         self.change(caller, move |tx, caller| {
-            let not_found = || RecordError::not_found("token", id);
-            let user = records::find::<TokenRow>(tx, id)?
-                .ok_or_else(not_found)?
-                .user_id;
-            caller.check_credentials_of(user).map_err(|_| not_found())?;
-            Actor::read(tx, caller)?.check_user(tx, user)?;
+            let user = find_endable::<TokenRow>(tx, caller, id, |token| token.user_id)?.user_id;
             for ended in tokens::delete(tx, id)? {
                 audit_revoked(tx, caller, &ended, id)?;
             }

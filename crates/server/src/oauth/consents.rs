@@ -314,10 +314,7 @@ fn shown(consent: &ConsentRow, client: &ClientRow, caller: &Caller) -> api::Cons
 
 /// A fully random id, so that the address of the page cannot be guessed.
 fn random_id() -> Result<ConsentId, RecordError> {
-    let mut bytes = [0; 16];
-    random::fill(&mut bytes)
-        .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
-    Ok(ConsentId(Uuid::from_bytes(bytes)))
+    Ok(ConsentId(Uuid::from_bytes(random::bytes()?)))
 }
 
 pub fn foreign_resource(resource: &str) -> OAuthError {

@@ -254,9 +254,7 @@ fn unknown_code(typed: &str) -> RecordError {
 fn new_user_code() -> Result<String, RecordError> {
     let mut code = String::new();
     while code.len() < LETTERS_OF_CODE {
-        let mut bytes = [0; 16];
-        random::fill(&mut bytes)
-            .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
+        let bytes = random::bytes::<16>()?;
         // 240 is the largest multiple of 20 below 256, so every letter is equally likely.
         let letters = bytes.iter().filter(|byte| **byte < 240);
         let letters = letters.map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]));

@@ -202,8 +202,5 @@ fn address_at_provider(
 
 /// 256 random bits. In hex, they are also a valid PKCE verifier.
 fn random_text() -> Result<String, RecordError> {
-    let mut bytes = [0; RANDOM_BYTES];
-    random::fill(&mut bytes)
-        .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
-    Ok(HEXLOWER.encode(&bytes))
+    Ok(HEXLOWER.encode(&random::bytes::<RANDOM_BYTES>()?))
 }

@@ -12,6 +12,7 @@ use svc_core::{
     schedule::ScheduleError,
     source::{EventNameError, settings::SettingsError},
 };
+use svc_crypto::random::RandomError;
 use svc_protocol::api::MergeError;
 use svc_store::StoreError;
 use thiserror::Error;
@@ -185,6 +186,12 @@ impl From<NameError> for RecordError {
 impl From<EventNameError> for RecordError {
     fn from(error: EventNameError) -> Self {
         Self::invalid("invalid_name", error.to_string())
+    }
+}
+
+impl From<RandomError> for RecordError {
+    fn from(error: RandomError) -> Self {
+        Self::Internal(format!("no random bytes: {error}"))
     }
 }
 

@@ -20,7 +20,7 @@ use super::{
     wrong_code,
 };
 use crate::{
-    identity::{ClientDetails, NewSession, Proof, Secret, hash_secret},
+    identity::{ClientDetails, NewSession, Proof, Secret, hash_of_login, hash_secret},
     records::RecordError,
     secrets::{SecretKey, SecretOf},
 };
@@ -89,7 +89,7 @@ impl SecondFactors {
         let login = PendingLoginRow {
             hash: secret.hash,
             user_id: user.id,
-            proof: proof_of(&secret.text, user),
+            proof: hash_of_login(&secret.text, user),
             tries: 0,
             expires_at: self.clock.now().plus(PENDING_LIFETIME),
         };
@@ -210,7 +210,7 @@ pub(super) fn find_user(
         return Ok(None);
     };
     let user = records::find::<UserRow>(tx, pending.user_id)?;
-    Ok(user.filter(|user| user.active && proof_of(token, user) == pending.proof))
+    Ok(user.filter(|user| user.active && hash_of_login(token, user) == pending.proof))
 }
 
 /// Checks a code without using it up. A wrong code is counted.
@@ -252,11 +252,6 @@ fn check_digits(totp: &TotpRow, digits: &str, now: Timestamp, secrets: &SecretKe
         Some(step) => Try::Right(Factor::Totp { step }),
         None => Try::Wrong,
     }
-}
-
-/// Includes the password hash, so a new password ends the login.
-fn proof_of(token: &str, user: &UserRow) -> Hash {
-    hash_secret(&format!("{token}{}", user.password_hash))
 }
 
 pub(super) fn ended() -> RecordError {

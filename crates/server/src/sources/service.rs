@@ -4,8 +4,6 @@
 //! Every change and its audit entry are one transaction. A secret and a URL appear only in the
 //! answer to the request that creates them, never in an audit entry.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use svc_core::{
     Quota, SourceId,
@@ -13,7 +11,7 @@ use svc_core::{
     source::settings::{Verification, VerifyType},
 };
 use svc_protocol::api::{
-    NewSource, OVERLAP_HOURS_MAX, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
+    NewSource, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
 };
 use svc_store::{Page, PageRequest, Tx, records, sources::SourceRow, zone_changes::ZoneChange};
 use tracing::error;
@@ -22,12 +20,9 @@ use uuid::Uuid;
 use super::{Sources, settings};
 use crate::{
     identity::{Caller, Change, Secret, check_one_more, difference},
-    records::{RecordError, check_name_free, settings_of},
+    records::{RecordError, check_name_free, overlap_end, settings_of},
     secrets::{self, SecretOf},
 };
-
-/// How long the old secret stays valid after a rotation, unless the request sets another time.
-const OVERLAP_HOURS: u32 = 24;
 
 /// A new source, and the secret of its URL, which is shown once.
 pub struct CreatedSource {
@@ -194,13 +189,7 @@ impl Sources {
         id: SourceId,
         request: RotateSource,
     ) -> Result<SourceRotation, RecordError> {
-        let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
-        if hours > OVERLAP_HOURS_MAX {
-            return Err(RecordError::invalid(
-                "invalid",
-                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
-            ));
-        }
+        let previous_until = overlap_end(request.overlap_hours, self.clock.now())?;
         let verify = self.read_own(caller, id).await?.settings.verify;
         if verify.r#type == VerifyType::None {
             let text = "a source of the type `none` has no secret; to replace its URL, set `url`";
@@ -212,10 +201,6 @@ impl Sources {
         };
         let secret = request.secret.as_deref().or(generated.as_deref());
         let sealed = self.seal(id, &verify, secret)?;
-        let previous_until = self
-            .clock
-            .now()
-            .plus(Duration::from_secs(u64::from(hours) * 3_600));
         self.writer
             .change(caller, move |tx, caller| {
                 let mut row = own(tx, caller, id)?;
