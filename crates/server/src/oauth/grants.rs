@@ -1,12 +1,10 @@
 //! Grants: the apps that users have connected to their accounts.
 
-use std::collections::HashMap;
-
 use serde_json::json;
 use svc_core::{GrantId, UserId};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest,
+    Page, PageRequest,
     oauth::{clients::ClientRow, grants::GrantRow},
     records,
     zone_changes::ZoneChange,
@@ -29,29 +27,29 @@ impl OAuth {
         let (identity, now) = (&self.identity, self.clock.now());
         let reading = identity.read_credentials(caller, user, move |tx, owner| {
             let page = records::list_unexpired::<GrantRow>(tx, &owner.id, now, page)?;
-            let mut clients = HashMap::new();
-            for grant in &page.items {
-                if let Some(client) = records::find::<ClientRow>(tx, grant.client_id)? {
-                    clients.insert(client.id, summary(&client));
-                }
+            let mut grants = Vec::new();
+            for grant in page.items {
+                let Some(client) = records::find::<ClientRow>(tx, grant.client_id)? else {
+                    continue;
+                };
+                grants.push(api::Grant {
+                    id: grant.id,
+                    user_id: grant.user_id,
+                    username: owner.username.clone(),
+                    app: summary(&client),
+                    scopes: grant.scopes,
+                    redirect_host: grant.redirect_host,
+                    created_at: grant.created_at,
+                    last_used_at: grant.last_used_at,
+                    expires_at: grant.expires_at,
+                });
             }
-            Ok((owner.username.clone(), page, clients))
+            Ok(Page {
+                items: grants,
+                next_cursor: page.next_cursor,
+            })
         });
-        let (username, mut page, clients) = reading.await?;
-        page.items
-            .retain(|grant| clients.contains_key(&grant.client_id));
-        let page = page.map(|grant| api::Grant {
-            id: grant.id,
-            user_id: grant.user_id,
-            username: username.clone(),
-            app: clients[&grant.client_id].clone(),
-            scopes: grant.scopes,
-            redirect_host: grant.redirect_host,
-            created_at: grant.created_at,
-            last_used_at: grant.last_used_at,
-            expires_at: grant.expires_at,
-        });
-        Ok(page.into_list())
+        Ok(reading.await?.into_list())
     }
 
     /// Disconnects an app from the account of a user. The app's next request is refused.

@@ -89,27 +89,25 @@ impl Identity {
         user: Option<UserId>,
     ) -> Result<api::LinkedIdentities, RecordError> {
         let reading = self.read_credentials(caller, user, |tx, owner| {
-            let mut linked = Vec::new();
+            let mut identities = Vec::new();
             for known in records::list_of::<IdentityRow>(tx, &owner.id)? {
                 let provider = records::find::<ProviderRow>(tx, known.provider_id)?;
-                linked.push((known, provider));
+                identities.push(api::LinkedIdentity {
+                    id: known.id,
+                    provider: provider.map(|provider| provider.label).unwrap_or_default(),
+                    issuer: known.issuer,
+                    email: known.email,
+                    display_name: known.display_name,
+                    created_at: known.created_at,
+                    last_login_at: known.last_login_at,
+                });
             }
-            Ok((!owner.password_hash.is_empty(), linked))
+            Ok(api::LinkedIdentities {
+                has_password: !owner.password_hash.is_empty(),
+                identities,
+            })
         });
-        let (has_password, linked) = reading.await?;
-        let shown = |(known, provider): (IdentityRow, Option<ProviderRow>)| api::LinkedIdentity {
-            id: known.id,
-            provider: provider.map(|provider| provider.label).unwrap_or_default(),
-            issuer: known.issuer,
-            email: known.email,
-            display_name: known.display_name,
-            created_at: known.created_at,
-            last_login_at: known.last_login_at,
-        };
-        Ok(api::LinkedIdentities {
-            has_password,
-            identities: linked.into_iter().map(shown).collect(),
-        })
+        reading.await
     }
 
     /// Unlinks an account of the caller, who must prove again who they are.
@@ -175,8 +173,7 @@ impl Identity {
             let mut users = Vec::new();
             for known in identities_of(tx, &provider.issuer, &subject)? {
                 let sid = subject.sid.as_deref();
-                let count = oidc_sessions::end(tx, known.id, sid)?;
-                let grants = oidc_grants::end(tx, known.id, sid)?;
+                let (count, grants) = oidc_grants::end(tx, known.id, sid)?;
                 let detail =
                     json!({"provider": provider.name, "sessions": count, "grants": grants});
                 tx.audit_by(SYSTEM, "logout.oidc", ("user", known.user_id), detail)?;
@@ -229,7 +226,6 @@ fn identities_of(
 /// in these sessions, and takes away the groups and roles that the provider gave to the user.
 pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
     mapping::withdraw_all(tx, known)?;
-    oidc_sessions::end(tx, known.id, None)?;
     oidc_grants::end(tx, known.id, None)?;
     records::delete::<IdentityRow>(tx, known.id)?;
     Ok(())
