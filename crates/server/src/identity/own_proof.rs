@@ -73,9 +73,7 @@ impl Identity {
         limit.succeed(name, address).await?;
         Ok(OwnProof(Proven::Password { hash }))
     }
-}
 
-impl Identity {
     /// [`Identity::change`], for a change of how the caller signs in.
     pub async fn change_with_proof<T: Send + 'static>(
         &self,

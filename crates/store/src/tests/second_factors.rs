@@ -106,6 +106,22 @@ async fn tries_and_pending_logins_are_bounded(engine: &TestEngine) {
     .await;
 }
 
+async fn expired_records_are_deleted_and_their_users_are_returned_once(engine: &TestEngine) {
+    with_user(engine, |tx, user| {
+        for (hash, expires_at) in [(1, 100), (2, 200), (3, 300)] {
+            records::insert(tx, &login(user, hash, expires_at))?;
+        }
+        let end = |tx: &mut Tx<'_>| keyed::end_expired::<PendingLoginRow>(tx, Timestamp(200));
+        assert_eq!(end(tx)?, [user]);
+        assert_eq!(end(tx)?, []);
+        assert!(keyed::find::<PendingLoginRow>(tx, &[3; 32])?.is_some());
+        keyed::delete_expired::<PendingLoginRow>(tx, Timestamp(300))?;
+        assert_eq!(keyed::find::<PendingLoginRow>(tx, &[3; 32])?, None);
+        Ok(())
+    })
+    .await;
+}
+
 async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEngine) {
     with_user(engine, |tx, user| {
         let enrolment = EnrolmentRow {
@@ -214,6 +230,7 @@ on_each_engine!(
     a_challenge_is_used_up_once_and_only_by_its_user,
     a_counter_only_goes_forward_unless_the_passkey_does_not_count,
     a_code_is_used_up_once_and_resets_the_wrong_ones,
+    expired_records_are_deleted_and_their_users_are_returned_once,
     tries_and_pending_logins_are_bounded,
     a_profile_says_whether_a_factor_is_set_up_and_required,
 );
