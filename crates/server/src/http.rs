@@ -8,6 +8,7 @@ mod answers;
 mod audit;
 mod auth;
 mod calls;
+mod client;
 mod client_stream;
 pub mod connections;
 mod cookies;

@@ -35,7 +35,13 @@ use std::{
 
 use svc_clock::Clock;
 use svc_outbound::Outbound;
-use svc_store::{Store, StoreError, oauth as rows};
+use svc_store::{
+    Store, StoreError, keyed,
+    oauth::{
+        self as rows, codes::CodeRow, consents::ConsentRow, devices::DeviceRow, grants::GrantRow,
+        tokens::AppTokenRow,
+    },
+};
 use tokio::sync::Semaphore;
 
 pub use clients::Presented;
@@ -157,14 +163,13 @@ impl OAuth {
         let now = self.clock.now();
         self.identity
             .change_as_server(move |tx| {
-                rows::consents::delete_expired(tx, now)?;
-                rows::devices::delete_expired(tx, now)?;
-                rows::codes::delete_expired(tx, now.minus(exchange::USED_CODE_KEPT))?;
+                keyed::delete_expired::<ConsentRow>(tx, now)?;
+                keyed::delete_expired::<DeviceRow>(tx, now)?;
+                keyed::delete_expired::<CodeRow>(tx, now.minus(exchange::USED_CODE_KEPT))?;
                 rows::clients::delete_unused(tx, now.minus(UNUSED_APP_KEPT))?;
-                let mut users = rows::grants::delete_expired(tx, now)?;
-                users.extend(rows::tokens::delete_expired(tx, now)?);
-                users.sort_unstable();
-                users.dedup();
+                let users = keyed::end_expired::<GrantRow>(tx, now)?;
+                tx.affects_users(users);
+                let users = keyed::end_expired::<AppTokenRow>(tx, now)?;
                 tx.affects_users(users);
                 Ok(())
             })

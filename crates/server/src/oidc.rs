@@ -30,7 +30,10 @@ use parking_lot::Mutex;
 use svc_clock::Clock;
 use svc_core::OidcProviderId;
 use svc_outbound::Outbound;
-use svc_store::{Store, StoreError, oidc as rows};
+use svc_store::{
+    Store, StoreError, keyed,
+    oidc::{self as rows, logins::LoginRow},
+};
 use tokio::sync::Semaphore;
 
 pub use error::OidcError;
@@ -106,7 +109,7 @@ impl Oidc {
         let now = self.clock.now();
         self.store
             .write(move |tx| {
-                rows::logins::delete_expired(tx, now)?;
+                keyed::delete_expired::<LoginRow>(tx, now)?;
                 rows::grants::delete_expired(tx, now)?;
                 rows::logouts::delete_expired(tx, now)
             })

@@ -2,12 +2,12 @@
 
 mod error;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
-use svc_core::UserId;
-use svc_protocol::api::DESCRIPTION_MAX;
+use svc_core::{Timestamp, UserId};
+use svc_protocol::api::{DESCRIPTION_MAX, OVERLAP_HOURS_MAX};
 use svc_store::{
     Store, Tx,
     records::{Named, Owned, find_of, find_same_name},
@@ -49,6 +49,19 @@ pub fn check_description(text: &str) -> Result<(), RecordError> {
     Err(RecordError::invalid(
         "invalid",
         format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
+    ))
+}
+
+/// When the old secret becomes invalid after a rotation: after a day if the request has no
+/// `overlap_hours`.
+pub fn overlap_end(hours: Option<u32>, now: Timestamp) -> Result<Timestamp, RecordError> {
+    let hours = hours.unwrap_or(24);
+    if hours <= OVERLAP_HOURS_MAX {
+        return Ok(now.plus(Duration::from_secs(u64::from(hours) * 3_600)));
+    }
+    Err(RecordError::invalid(
+        "invalid",
+        format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
     ))
 }
 

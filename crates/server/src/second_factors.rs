@@ -20,20 +20,21 @@ mod totp;
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::Value;
 use svc_clock::Clock;
-use svc_core::UserId;
 use svc_protocol::api;
 use svc_store::{
-    Store, StoreError, Tx, records,
-    second_factors::{self as rows, passkeys::PasskeyRow},
+    Store, StoreError, keyed, records,
+    second_factors::{self as rows, passkeys::PasskeyRow, totp::TotpRow},
     sessions, users,
+    zone_changes::ZoneChange,
 };
 
 pub use login::LoginOutcome;
 pub use recovery::reset_on_host;
 
 use crate::{
-    identity::{Caller, Credential, Identity},
+    identity::{Caller, Change, Credential, Factor, Identity},
     limits::AddressLimit,
     records::RecordError,
     secrets::SecretKey,
@@ -103,7 +104,7 @@ impl SecondFactors {
         let user = caller.user.id;
         let reading = self.store.read(move |tx| {
             let profile = users::find_profile(tx, user)?;
-            let totp = rows::totp::find(tx, user)?;
+            let totp = keyed::find::<TotpRow>(tx, &user)?;
             let held = records::list_of::<PasskeyRow>(tx, &user)?;
             Ok(api::SecondFactors {
                 required: profile.is_some_and(|profile| profile.requires_second_factor),
@@ -124,32 +125,37 @@ impl SecondFactors {
     }
 }
 
-/// Ends logins and sessions that were opened with the password alone, because another person may
-/// have opened them. The caller's own session becomes a full session.
-fn end_enrolment(tx: &mut Tx<'_>, caller: &Caller) -> Result<(), StoreError> {
+/// Completes the addition of a factor. Ends logins and sessions that were opened with the password
+/// alone, because another person may have opened them. The caller's own session becomes a full
+/// session.
+fn note_added(tx: &mut Change<'_, '_>, caller: &Caller, detail: Value) -> Result<(), RecordError> {
     let user = caller.user.id;
     rows::pending::delete_of_user(tx, user)?;
     if let Credential::Enrolment { id } = caller.credential {
         sessions::complete_enrolment(tx, id)?;
     }
-    sessions::delete_enrolling(tx, user)
+    sessions::delete_enrolling(tx, user)?;
+    tx.audit(caller, "second_factor.added", ("user", user), detail)?;
+    tx.affects(ZoneChange::User(user));
+    Ok(())
 }
 
-/// Ends pending logins after a factor was removed. If no factor is left, removes the recovery
-/// codes, or fails if a role requires a factor.
-fn remove_leftovers(tx: &mut Tx<'_>, user: UserId) -> Result<(), RecordError> {
+/// Completes the removal of a factor: ends pending logins, and removes the recovery codes if no
+/// factor is left.
+fn note_removed(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
+    (factor, detail): (Factor, Value),
+) -> Result<(), RecordError> {
+    let user = caller.user.id;
     rows::pending::delete_of_user(tx, user)?;
-    if rows::exists(tx, user)? {
-        return Ok(());
+    factor.check_removed(tx, user)?;
+    if !rows::exists(tx, user)? {
+        rows::delete_of_user(tx, user)?;
     }
-    let profile = users::find_profile(tx, user)?;
-    if profile.is_some_and(|profile| profile.requires_second_factor) {
-        return Err(RecordError::conflict(
-            "last_second_factor",
-            "a role of yours requires a second factor, so the last one cannot be removed; set another one up first",
-        ));
-    }
-    Ok(rows::delete_of_user(tx, user)?)
+    tx.audit(caller, "second_factor.removed", ("user", user), detail)?;
+    tx.affects(ZoneChange::User(user));
+    Ok(())
 }
 
 fn no_factor() -> RecordError {
@@ -171,8 +177,4 @@ fn malformed_code() -> RecordError {
         "invalid_code",
         "a code of an authenticator app has 6 digits, and a recovery code 16 letters and digits",
     )
-}
-
-fn no_random_bytes(error: &dyn std::fmt::Display) -> RecordError {
-    RecordError::Internal(format!("no random bytes: {error}"))
 }

@@ -5,19 +5,13 @@ use svc_protocol::api::Group;
 
 use super::{
     error::StoreError,
+    memberships,
     record::record,
     records::kept,
     sql::{Tx, values},
 };
 
 record! { Group in "groups": id, name, created_at }
-
-pub fn list_members(tx: &mut Tx<'_>, id: GroupId) -> Result<Vec<UserId>, StoreError> {
-    tx.list(
-        "SELECT user_id FROM user_groups WHERE group_id = ?1",
-        values![id],
-    )
-}
 
 kept! {
     Group "group": GroupId, fixed [created_at], of (): (), unique [name] named name
@@ -32,13 +26,5 @@ pub fn is_member(tx: &mut Tx<'_>, id: GroupId, user: UserId) -> Result<bool, Sto
 
 /// Sets the groups of a user.
 pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, groups: &[GroupId]) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM user_groups WHERE user_id = ?1", values![user])?;
-    for group in groups {
-        tx.execute(
-            "INSERT INTO user_groups (user_id, group_id) VALUES (?1, ?2)
-             ON CONFLICT (user_id, group_id) DO NOTHING",
-            values![user, *group],
-        )?;
-    }
-    Ok(())
+    memberships::set_of_user(tx, user, groups)
 }

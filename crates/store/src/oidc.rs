@@ -1,10 +1,9 @@
-//! OpenID Connect: providers, the accounts, groups and roles that users have through them, sign-ins
-//! in progress, and the sessions and tokens that follow from a sign-in.
+//! OpenID Connect: providers, the accounts that users have at them, sign-ins in progress, and the
+//! sessions and tokens that follow from a sign-in.
 
 pub mod grants;
 pub mod identities;
 pub mod logins;
 pub mod logouts;
-pub mod memberships;
 pub mod providers;
 pub mod sessions;

@@ -228,6 +228,18 @@ impl<T> Page<T> {
         }
     }
 
+    /// Like [`Self::map`], for a conversion that reads more records.
+    pub fn try_map<U>(
+        self,
+        convert: impl FnMut(T) -> Result<U, StoreError>,
+    ) -> Result<Page<U>, StoreError> {
+        let items = self.items.into_iter().map(convert);
+        Ok(Page {
+            items: items.collect::<Result<_, _>>()?,
+            next_cursor: self.next_cursor,
+        })
+    }
+
     /// Converts the page to the list type that the HTTP API returns.
     pub fn into_list<L: Listing<Item = T>>(self) -> L {
         let next_cursor = self.next_cursor.map(|id| cursor_of(L::PATH, &id));

@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 
-use svc_core::UserId;
+use svc_core::{Timestamp, UserId};
 
 use super::{
     conditions::Conditions,
@@ -125,7 +125,7 @@ macro_rules! owner_column {
 pub(super) use owner_column;
 
 /// Returns [`StoreError::Unique`] if a record has the same values in columns that must differ.
-pub fn insert<R: Kept>(tx: &mut Tx<'_>, record: &R) -> Result<(), StoreError> {
+pub fn insert<R: Record>(tx: &mut Tx<'_>, record: &R) -> Result<(), StoreError> {
     tx.insert(record)
 }
 
@@ -162,6 +162,11 @@ pub fn replace<R: Kept>(tx: &mut Tx<'_>, record: &R) -> Result<(), StoreError> {
     }
 }
 
+pub fn set_last_used<R: Kept>(tx: &mut Tx<'_>, id: R::Id, at: Timestamp) -> Result<(), StoreError> {
+    let sql = format!("UPDATE {} SET last_used_at = ?2 WHERE id = ?1", R::TABLE);
+    tx.execute(&sql, values![id, at])
+}
+
 /// Returns whether the record existed.
 pub fn delete<R: Kept>(tx: &mut Tx<'_>, id: R::Id) -> Result<bool, StoreError> {
     let sql = format!("DELETE FROM {} WHERE id = ?1", R::TABLE);
@@ -182,6 +187,18 @@ pub fn list<R: Owned>(
     page: PageRequest,
 ) -> Result<Page<R>, StoreError> {
     page.records(tx, of_owner::<R>(owner))
+}
+
+/// Like [`list`], without records that have expired.
+pub fn list_unexpired<R: Owned>(
+    tx: &mut Tx<'_>,
+    owner: &R::Owner,
+    now: Timestamp,
+    page: PageRequest,
+) -> Result<Page<R>, StoreError> {
+    let mut conditions = of_owner::<R>(owner);
+    conditions.add("expires_at > ?", now);
+    page.records(tx, conditions)
 }
 
 /// All records of an owner, for the server's copy in memory.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::{
     error::StoreError,
+    memberships,
     record::record,
     records::kept,
     sql::{Row, Tx, values},
@@ -45,13 +46,6 @@ pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Stor
     Ok(())
 }
 
-pub fn list_holders(tx: &mut Tx<'_>, id: RoleId) -> Result<Vec<UserId>, StoreError> {
-    tx.list(
-        "SELECT user_id FROM user_roles WHERE role_id = ?1",
-        values![id],
-    )
-}
-
 /// The number of active users other than `except` who have a role of this name.
 pub fn count_other_active_holders(
     tx: &mut Tx<'_>,
@@ -69,13 +63,5 @@ pub fn count_other_active_holders(
 
 /// Sets the roles of a user.
 pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, roles: &[RoleId]) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM user_roles WHERE user_id = ?1", values![user])?;
-    for role in roles {
-        tx.execute(
-            "INSERT INTO user_roles (user_id, role_id) VALUES (?1, ?2)
-             ON CONFLICT (user_id, role_id) DO NOTHING",
-            values![user, *role],
-        )?;
-    }
-    Ok(())
+    memberships::set_of_user(tx, user, roles)
 }

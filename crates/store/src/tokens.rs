@@ -61,10 +61,3 @@ pub fn set_parent(tx: &mut Tx<'_>, before: TokenId, after: TokenId) -> Result<()
         values![before, after],
     )
 }
-
-pub fn set_last_used(tx: &mut Tx<'_>, id: TokenId, at: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE api_tokens SET last_used_at = ?2 WHERE id = ?1",
-        values![id, at],
-    )
-}

@@ -5,6 +5,7 @@ mod power;
 use std::collections::{HashMap, HashSet};
 
 use svc_core::{GroupId, Permissions, QuotaOverrides, Timestamp, UserId, UserName};
+use uuid::Uuid;
 
 pub use self::power::{UserFilter, UserPower, find_power, list_powers};
 
@@ -30,6 +31,20 @@ pub struct UserRow {
     pub created_at: Timestamp,
     /// Quotas that differ from the server's defaults.
     pub quotas: QuotaOverrides,
+}
+
+impl UserRow {
+    /// A new active user without quotas.
+    pub fn new(username: UserName, password_hash: String, now: Timestamp) -> Self {
+        Self {
+            id: UserId(Uuid::now_v7()),
+            username,
+            password_hash,
+            active: true,
+            created_at: now,
+            quotas: QuotaOverrides::new(),
+        }
+    }
 }
 
 record! { UserRow in "users": id, username, password_hash, active, created_at, quotas }

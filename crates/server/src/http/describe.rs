@@ -14,6 +14,7 @@ use svc_protocol::api::PageQuery;
 use svc_store::PageRequest;
 
 use super::{
+    client::Client,
     error::ApiResult,
     extract::{
         Accepted, Created, IdempotencyKey, Json, JsonBytes, NoContent, PathId, Query, RawRequest,
@@ -136,7 +137,8 @@ macro_rules! internal {
 }
 
 internal! {
-    () App, () Caller, () HeaderMap, () Request, (T) Extension<T>, (T) Option<Extension<T>>,
+    () App, () Caller, () Client, () HeaderMap, () Request,
+    (T) Extension<T>, (T) Option<Extension<T>>,
 }
 
 impl<T: JsonSchema> Input for Json<T> {

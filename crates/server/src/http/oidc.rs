@@ -5,7 +5,7 @@ use axum::{
     extract::{Extension, OriginalUri, Path},
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use svc_core::{OidcIdentityId, OidcProviderId, oauth::Params};
 use svc_protocol::api::{
     CredentialQuery, IdentityProof, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
@@ -14,13 +14,12 @@ use svc_protocol::api::{
 use svc_store::PageRequest;
 
 use super::{
-    cookies::{find_browser_key, set_browser_key, set_session},
+    client::Client,
+    cookies::{find_browser_key, set_browser_key},
     error::ApiResult,
     extract::{Created, Json, NoContent, PathId, Query, WithCookies},
-    listen::{Peer, client_address, is_secure},
-    oauth::{Form, OAuthFailure, OAuthResult, own_origin},
+    oauth::{Form, OAuthFailure, OAuthResult},
     plain_page::{ErrorPage, UNAVAILABLE, redirect},
-    sessions::client_details,
 };
 use crate::{
     app::App,
@@ -33,26 +32,23 @@ use crate::{
 /// `GET /api/auth/oidc/{name}/start`: a link of the sign-in page.
 pub async fn start(
     app: App,
-    Extension(peer): Extension<Peer>,
+    client: Client,
     OriginalUri(uri): OriginalUri,
-    headers: HeaderMap,
     Path(name): Path<String>,
 ) -> Response {
-    let request = Request::new(&app, peer, &headers);
     let started = async {
         let params = Params::parse(uri.query().unwrap_or_default().as_bytes())
             .map_err(|error| OidcError::Refused(error.to_string()))?;
-        let (origin, browser) = (request.origin()?, request.browser_or_new()?);
-        let address = client_address(peer, &headers, &app.trusted_proxies);
-        let to = (name.as_str(), origin.as_str());
+        let (origin, browser) = (origin(&client)?, browser_or_new(&client)?);
+        let to = (name.as_str(), origin);
         app.oidc
-            .start(to, params.get("return_to"), browser, address)
+            .start(to, params.get("return_to"), browser, client.address)
             .await
     };
     match started.await {
         Ok(started) => {
             let mut response = redirect(&started.redirect_to);
-            let cookie = request.browser_cookie(&started);
+            let cookie = browser_cookie(&client, &started);
             response.headers_mut().append(header::SET_COOKIE, cookie);
             response
         }
@@ -63,13 +59,11 @@ pub async fn start(
 /// `GET /api/auth/oidc/{name}/callback`: the provider sends the browser here.
 pub async fn callback(
     app: App,
-    Extension(peer): Extension<Peer>,
+    client: Client,
     OriginalUri(uri): OriginalUri,
-    headers: HeaderMap,
     caller: Option<Extension<Caller>>,
     Path(name): Path<String>,
 ) -> Response {
-    let request = Request::new(&app, peer, &headers);
     let mut params = match Params::parse(uri.query().unwrap_or_default().as_bytes()) {
         Ok(params) => params,
         Err(error) => return error_page(&OidcError::Refused(error.to_string())),
@@ -82,20 +76,17 @@ pub async fn callback(
         error_description: params.take("error_description"),
     };
     let caller = caller.map(|Extension(caller)| caller);
-    let client = client_details(&app, peer, &headers);
-    let browser = request.browser();
+    let browser = presented_key(&client).and_then(BrowserKey::presented);
     let finishing = app
         .oidc
-        .finish(&name, answer, browser, caller.as_ref(), client);
+        .finish(&name, answer, browser, caller.as_ref(), client.details());
     let done = match finishing.await {
         Ok(done) => done,
         Err(error) => return error_page(&error),
     };
     let mut response = redirect(&done.return_to);
     if let Some(session) = done.session {
-        let age = session.expires_at.since(app.clock.now()).as_secs();
-        let cookies = set_session(&headers, &session.cookie, age, request.is_secure);
-        for cookie in cookies {
+        for cookie in client.logged_in(&app, &session).cookies {
             response.headers_mut().append(header::SET_COOKIE, cookie);
         }
     }
@@ -106,14 +97,12 @@ pub async fn callback(
 /// there.
 pub async fn backchannel_logout(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     Path(name): Path<String>,
     Form(mut params): Form,
 ) -> OAuthResult<Response> {
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     let token = params.require("logout_token")?;
-    let ended = app.oidc.log_out(&name, &token, address).await;
+    let ended = app.oidc.log_out(&name, &token, client.address).await;
     ended.map_err(|error| {
         // Beyond the limit of the network, any client decides how many lines there would be.
         if !matches!(error, OidcError::TooMany { .. }) {
@@ -135,20 +124,19 @@ pub async fn options(app: App) -> ApiResult<Json<SignInOptions>> {
 
 pub async fn link(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     caller: Caller,
     Path(name): Path<String>,
     Json(proof): Json<IdentityProof>,
 ) -> ApiResult<WithCookies<Json<LinkStarted>>> {
-    let request = Request::new(&app, peer, &headers);
-    let (origin, browser) = (request.origin()?, request.browser_or_new()?);
-    let address = client_address(peer, &headers, &app.trusted_proxies);
-    let to = (name.as_str(), origin.as_str());
-    let starting = app.oidc.start_linking(&caller, to, proof, browser, address);
+    let (origin, browser) = (origin(&client)?, browser_or_new(&client)?);
+    let to = (name.as_str(), origin);
+    let starting = app
+        .oidc
+        .start_linking(&caller, to, proof, browser, client.address);
     let started = starting.await?;
     Ok(WithCookies {
-        cookies: vec![request.browser_cookie(&started)],
+        cookies: vec![browser_cookie(&client, &started)],
         answer: Json(LinkStarted {
             redirect_to: started.redirect_to,
         }),
@@ -166,15 +154,13 @@ pub async fn list_identities(
 
 pub async fn remove_identity(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     caller: Caller,
     PathId(id): PathId<OidcIdentityId>,
     Json(proof): Json<IdentityProof>,
 ) -> ApiResult<NoContent> {
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     app.identity
-        .unlink_own_identity(&caller, id, proof, address)
+        .unlink_own_identity(&caller, id, proof, client.address)
         .await?;
     Ok(NoContent)
 }
@@ -229,53 +215,33 @@ pub async fn delete(
 
 pub async fn check(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     PathId(id): PathId<OidcProviderId>,
 ) -> ApiResult<Json<OidcCheck>> {
-    let origin = own_origin(&app, Some(peer), &headers);
-    let address = client_address(peer, &headers, &app.trusted_proxies);
-    let checking = app.oidc.check(id, origin.as_deref(), address);
+    let origin = client.origin.as_deref();
+    let checking = app.oidc.check(id, origin, client.address);
     Ok(Json(checking.await?))
 }
 
-/// The parts of a request that a sign-in needs.
-struct Request<'a> {
-    app: &'a App,
-    peer: Peer,
-    headers: &'a HeaderMap,
-    is_secure: bool,
+fn origin(client: &Client) -> Result<&str, OidcError> {
+    client.origin.as_deref().ok_or_else(|| {
+        let text = "this server does not know its own https address; an administrator sets it with `public_url` (SVC_PUBLIC_URL)";
+        OidcError::Refused(text.to_owned())
+    })
 }
 
-impl<'a> Request<'a> {
-    fn new(app: &'a App, peer: Peer, headers: &'a HeaderMap) -> Self {
-        Self {
-            app,
-            peer,
-            headers,
-            is_secure: is_secure(peer, headers, &app.trusted_proxies),
-        }
-    }
+/// The cookie that ties sign-ins to the browser.
+fn presented_key(client: &Client) -> Option<&str> {
+    find_browser_key(&client.headers, client.is_secure)
+}
 
-    fn origin(&self) -> Result<String, OidcError> {
-        own_origin(self.app, Some(self.peer), self.headers).ok_or_else(|| {
-            let text = "this server does not know its own https address; an administrator sets it with `public_url` (SVC_PUBLIC_URL)";
-            OidcError::Refused(text.to_owned())
-        })
-    }
+fn browser_or_new(client: &Client) -> Result<BrowserKey, RecordError> {
+    BrowserKey::presented_or_new(presented_key(client))
+}
 
-    fn browser(&self) -> Option<BrowserKey> {
-        find_browser_key(self.headers, self.is_secure).and_then(BrowserKey::presented)
-    }
-
-    fn browser_or_new(&self) -> Result<BrowserKey, RecordError> {
-        BrowserKey::presented_or_new(find_browser_key(self.headers, self.is_secure))
-    }
-
-    fn browser_cookie(&self, started: &StartedLogin) -> HeaderValue {
-        let age = LOGIN_LIFETIME.as_secs();
-        set_browser_key(started.browser.as_str(), age, self.is_secure)
-    }
+fn browser_cookie(client: &Client, started: &StartedLogin) -> HeaderValue {
+    let age = LOGIN_LIFETIME.as_secs();
+    set_browser_key(started.browser.as_str(), age, client.is_secure)
 }
 
 fn error_page(error: &OidcError) -> Response {

@@ -1,15 +1,13 @@
 //! `/api/auth/second-factor`, `/api/auth/totp` and `/api/auth/recovery-codes`: a user's own second
 //! factors. The reset by an administrator is at `/api/users`.
 
-use axum::extract::Extension;
-use http::HeaderMap;
 use svc_core::UserId;
 use svc_protocol::api::{PasswordProof, RecoveryCodes, SecondFactors, TotpCode, TotpEnrolment};
 
 use super::{
+    client::Client,
     error::ApiResult,
     extract::{Json, NoContent, PathId},
-    listen::{Peer, client_address},
 };
 use crate::{app::App, identity::Caller};
 
@@ -19,13 +17,13 @@ pub async fn get(app: App, caller: Caller) -> ApiResult<Json<SecondFactors>> {
 
 pub async fn begin_totp(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     caller: Caller,
     Json(proof): Json<PasswordProof>,
 ) -> ApiResult<Json<TotpEnrolment>> {
-    let address = client_address(peer, &headers, &app.trusted_proxies);
-    let beginning = app.second_factors.begin_totp(&caller, proof, address);
+    let beginning = app
+        .second_factors
+        .begin_totp(&caller, proof, client.address);
     Ok(Json(beginning.await?))
 }
 
@@ -39,29 +37,25 @@ pub async fn confirm_totp(
 
 pub async fn remove_totp(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     caller: Caller,
     Json(proof): Json<PasswordProof>,
 ) -> ApiResult<NoContent> {
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     app.second_factors
-        .remove_totp(&caller, proof, address)
+        .remove_totp(&caller, proof, client.address)
         .await?;
     Ok(NoContent)
 }
 
 pub async fn renew_recovery_codes(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     caller: Caller,
     Json(proof): Json<PasswordProof>,
 ) -> ApiResult<Json<RecoveryCodes>> {
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     let renewing = app
         .second_factors
-        .renew_recovery_codes(&caller, proof, address);
+        .renew_recovery_codes(&caller, proof, client.address);
     Ok(Json(renewing.await?))
 }
 

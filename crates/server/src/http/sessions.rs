@@ -1,7 +1,6 @@
 //! `/api/auth`: login, logout, and a user's own password and sessions.
 
 use axum::extract::Extension;
-use http::{HeaderMap, header};
 use svc_core::SessionId;
 use svc_protocol::api::{
     self, AuthState, ChangePassword, CredentialQuery, Login, LoginResult, Me, SecondFactorLogin,
@@ -10,27 +9,22 @@ use svc_protocol::api::{
 use svc_store::PageRequest;
 
 use super::{
-    cookies::{remove_sessions, set_session},
+    client::Client,
+    cookies::remove_sessions,
     error::ApiResult,
     extract::{Json, NoContent, PathId, Query, WithCookies},
-    listen::{Peer, client_address, is_secure},
 };
-use crate::{
-    app::App,
-    identity::{Caller, ClientDetails, NewSession},
-    second_factors::LoginOutcome,
-};
+use crate::{app::App, identity::Caller, second_factors::LoginOutcome};
 
 pub async fn login(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     Json(login): Json<Login>,
 ) -> ApiResult<WithCookies<Json<LoginResult>>> {
-    let client = client_details(&app, peer, &headers);
-    Ok(match app.second_factors.log_in(login, client).await? {
+    let outcome = app.second_factors.log_in(login, client.details()).await?;
+    Ok(match outcome {
         LoginOutcome::Session(session) => {
-            let WithCookies { cookies, answer } = logged_in(&app, peer, &headers, &session);
+            let WithCookies { cookies, answer } = client.logged_in(&app, &session);
             WithCookies {
                 cookies,
                 answer: Json(LoginResult::SignedIn(Box::new(answer.0))),
@@ -46,50 +40,21 @@ pub async fn login(
 /// The second step of a login.
 pub async fn complete_login(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     Json(login): Json<SecondFactorLogin>,
 ) -> ApiResult<WithCookies<Json<api::User>>> {
-    let client = client_details(&app, peer, &headers);
-    let session = app.second_factors.complete(login, client).await?;
-    Ok(logged_in(&app, peer, &headers, &session))
+    let session = app.second_factors.complete(login, client.details()).await?;
+    Ok(client.logged_in(&app, &session))
 }
 
 /// Opens a session with a sign-in link.
 pub async fn sign_in(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     Json(link): Json<SignIn>,
 ) -> ApiResult<WithCookies<Json<api::User>>> {
-    let client = client_details(&app, peer, &headers);
-    let session = app.identity.sign_in(&link.token, client).await?;
-    Ok(logged_in(&app, peer, &headers, &session))
-}
-
-pub fn client_details(app: &App, peer: Peer, headers: &HeaderMap) -> ClientDetails {
-    let user_agent = headers
-        .get(header::USER_AGENT)
-        .and_then(|value| value.to_str().ok());
-    ClientDetails {
-        address: client_address(peer, headers, &app.trusted_proxies),
-        user_agent: user_agent.unwrap_or_default().to_owned(),
-    }
-}
-
-/// The user, with the cookie of the new session.
-pub fn logged_in(
-    app: &App,
-    peer: Peer,
-    headers: &HeaderMap,
-    session: &NewSession,
-) -> WithCookies<Json<api::User>> {
-    let secure = is_secure(peer, headers, &app.trusted_proxies);
-    let age = session.expires_at.since(app.clock.now()).as_secs();
-    WithCookies {
-        cookies: set_session(headers, &session.cookie, age, secure),
-        answer: Json(api::User::from(&*session.user)),
-    }
+    let session = app.identity.sign_in(&link.token, client.details()).await?;
+    Ok(client.logged_in(&app, &session))
 }
 
 pub async fn logout(app: App, caller: Caller) -> ApiResult<WithCookies<NoContent>> {
@@ -120,14 +85,12 @@ pub async fn me(app: App, caller: Caller) -> Json<Me> {
 
 pub async fn change_password(
     app: App,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    client: Client,
     caller: Caller,
     Json(change): Json<ChangePassword>,
 ) -> ApiResult<NoContent> {
-    let address = client_address(peer, &headers, &app.trusted_proxies);
     app.identity
-        .change_password(&caller, change, address)
+        .change_password(&caller, change, client.address)
         .await?;
     Ok(NoContent)
 }

@@ -5,7 +5,10 @@
 use std::sync::Arc;
 
 use svc_core::Timestamp;
-use svc_store::{Tx, agent_tokens, oauth, records, sessions::SessionRow, tokens::TokenRow, users};
+use svc_store::{
+    Tx, agent_tokens, keyed, oauth::tokens::AppTokenRow, records, sessions::SessionRow,
+    tokens::TokenRow, users,
+};
 
 use super::{
     caller::{Caller, Credential, User},
@@ -52,7 +55,7 @@ fn resolve_credential(
             Some(session.expires_at)
         }
         Credential::App { grant_id, .. } => {
-            let token = oauth::tokens::find(tx, &caller.key)?
+            let token = keyed::find::<AppTokenRow>(tx, &caller.key)?
                 .filter(|token| token.user_id == user && token.grant_id == grant_id)
                 .ok_or(AccessDenied::Unknown)?;
             Some(token.expires_at)

@@ -10,7 +10,7 @@ mod provider_records;
 
 use serde_json::{Value, json};
 use svc_core::{
-    OidcIdentityId, QuotaOverrides, UserId, UserName,
+    OidcIdentityId, UserId, UserName,
     oidc::{Claims, has_required, propose_user_name},
     permission::ROLE_USER,
 };
@@ -153,15 +153,8 @@ impl Identity {
         }
         let name = check_may_create(tx, account)?;
         let now = self.clock.now();
-        let user = UserRow {
-            id: UserId(Uuid::now_v7()),
-            username: name,
-            // No password: a sign-in with a password is refused.
-            password_hash: String::new(),
-            active: true,
-            created_at: now,
-            quotas: QuotaOverrides::new(),
-        };
+        // No password: a sign-in with a password is refused.
+        let user = UserRow::new(name, String::new(), now);
         let role = records::find_named::<Role>(tx, &(), ROLE_USER)?.ok_or(StoreError::NoRow)?;
         records::insert(tx, &user)?;
         roles::set_of_user(tx, user.id, &[role.id])?;

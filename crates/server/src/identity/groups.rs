@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{GroupId, UserId, name::check_free_name};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx, groups, records, sinks, users::UserFilter, zone_changes::ZoneChange,
+    PageRequest, Tx, memberships, records, sinks, users::UserFilter, zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
@@ -92,7 +92,7 @@ impl Identity {
             check_name_free(tx, &renamed)?;
             records::replace(tx, &renamed)?;
             tx.audit(caller, "group.updated", ("group", id), detail)?;
-            let members = groups::list_members(tx, id)?;
+            let members = memberships::list_users(tx, id)?;
             tx.affects_users(members);
             tx.affects(ZoneChange::Groups);
             Ok(renamed)
@@ -105,7 +105,7 @@ impl Identity {
         self.change(caller, move |tx, caller| {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
-            let members = groups::list_members(tx, id)?;
+            let members = memberships::list_users(tx, id)?;
             records::delete::<api::Group>(tx, id)?;
             let detail = json!({"name": group.name, "members": members.len()});
             tx.audit(caller, "group.deleted", ("group", id), detail)?;

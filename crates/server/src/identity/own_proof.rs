@@ -1,9 +1,9 @@
 //! Changes of how a user signs in (password, second factors, recovery codes, accounts at providers)
 //! require a proof that the user makes the change, and not somebody with a stolen session or token.
 //!
-//! [`Identity::prove`] checks the proof for all of these changes. A user with a password enters it
-//! for each change. A user without a password can change only their accounts at providers, and must
-//! have signed in with a provider a short time ago.
+//! [`Identity::change_with_proof`] checks the proof for all of these changes. A user with a password
+//! enters it for each change. A user without a password can change only their accounts at providers,
+//! and must have signed in with a provider a short time ago.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -12,7 +12,7 @@ use svc_store::{
     StoreError, Tx, oidc, records, second_factors, sessions::SessionRow, users::UserRow,
 };
 
-use super::{Identity, caller::Caller, passwords::Payer};
+use super::{Change, Identity, caller::Caller, passwords::Payer};
 use crate::records::RecordError;
 
 /// How long a sign-in with a provider counts as the proof of a user who has no password.
@@ -72,6 +72,22 @@ impl Identity {
         }
         limit.succeed(name, address).await?;
         Ok(OwnProof(Proven::Password { hash }))
+    }
+
+    /// [`Identity::change`], for a change of how the caller signs in.
+    pub async fn change_with_proof<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        (password, address): (Option<String>, IpAddr),
+        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T, RecordError> + Send + 'static,
+    ) -> Result<T, RecordError> {
+        let proof = self.prove(caller, password, address).await?;
+        let changing = self.change(caller, move |tx, caller| {
+            let now = tx.now;
+            proof.check(tx, caller, now)?;
+            work(tx, caller)
+        });
+        changing.await
     }
 }
 

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use svc_core::{RoleId, name::check_free_name};
 use svc_protocol::api;
-use svc_store::{PageRequest, Tx, records, roles, users::UserFilter};
+use svc_store::{PageRequest, Tx, memberships, records, users::UserFilter};
 use uuid::Uuid;
 
 use super::{Identity, caller::Caller, lapsed::remove_lapsed, power::Actor};
@@ -93,7 +93,7 @@ impl Identity {
             let mut detail = describe(&role);
             detail["previous"] = describe(&before);
             tx.audit(caller, "role.updated", ("role", id), detail)?;
-            let holders = roles::list_holders(tx, id)?;
+            let holders = memberships::list_users(tx, id)?;
             remove_lapsed(tx, &holders)?;
             tx.affects_users(holders);
             Ok(role)
@@ -107,7 +107,7 @@ impl Identity {
             let actor = Actor::read(tx, caller)?;
             actor.check_role(&role.name, role.permissions)?;
             actor.check_users(tx, UserFilter::Role(id))?;
-            let holders = roles::list_holders(tx, id)?;
+            let holders = memberships::list_users(tx, id)?;
             records::delete::<api::Role>(tx, id)?;
             let detail = json!({"name": role.name, "holders": holders.len()});
             tx.audit(caller, "role.deleted", ("role", id), detail)?;

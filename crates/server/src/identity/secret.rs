@@ -5,7 +5,7 @@
 use data_encoding::HEXLOWER;
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
 use svc_crypto::{random, sha256};
-use svc_store::Hash;
+use svc_store::{Hash, users::UserRow};
 
 use super::directory::AccessDenied;
 use crate::records::RecordError;
@@ -18,10 +18,7 @@ pub struct Secret {
 
 impl Secret {
     pub fn new(kind: CredentialKind) -> Result<Self, RecordError> {
-        let mut bytes = [0; SECRET_BYTES];
-        random::fill(&mut bytes)
-            .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
-        let text = kind.format(&bytes);
+        let text = kind.format(&random::bytes::<SECRET_BYTES>()?);
         let hash = hash_secret(&text);
         Ok(Self { text, hash })
     }
@@ -30,6 +27,12 @@ impl Secret {
 /// The hash by which a secret is stored and looked up.
 pub fn hash_secret(text: &str) -> Hash {
     sha256(text)
+}
+
+/// The hash of a token that begins a login of a user. It includes the hash of the password, so that
+/// a new password makes the token invalid.
+pub fn hash_of_login(token: &str, user: &UserRow) -> Hash {
+    hash_secret(&format!("{token}{}", user.password_hash))
 }
 
 /// A hash as hexadecimal text.

@@ -8,7 +8,7 @@ use svc_protocol::api;
 use svc_store::{
     PageRequest, Tx,
     audit::{self, SYSTEM},
-    records,
+    keyed, records,
     sessions::{self, SessionRow},
     users::{self, UserRow},
     zone_changes::ZoneChange,
@@ -18,10 +18,10 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::{Caller, User},
+    credentials::find_endable,
     own_proof::end_begun_changes,
     passwords::Payer,
     policy::PasswordLogin,
-    power::Actor,
     secret::Secret,
     sign_in::PresentedLink,
 };
@@ -263,16 +263,11 @@ impl Identity {
         user: Option<UserId>,
         page: PageRequest,
     ) -> Result<api::Sessions, RecordError> {
-        let user = user.unwrap_or(caller.user.id);
-        caller.check_credentials_of(user)?;
-        let now = self.clock.now();
-        let current = caller.session_id();
-        let reading = self.store.read_list(caller.user.id, move |tx| {
-            let owner = records::find::<UserRow>(tx, user)?;
-            Ok((owner, sessions::list(tx, user, now, page)?))
+        let (now, current) = (self.clock.now(), caller.session_id());
+        let reading = self.read_credentials(caller, user, move |tx, owner| {
+            records::list_unexpired::<SessionRow>(tx, &owner.id, now, page)
         });
-        let (owner, page) = reading.await?;
-        owner.ok_or_else(|| RecordError::not_found("user", user))?;
+        let page = reading.await?;
         let session = |row: SessionRow| api::Session {
             last_used_at: self.directory.last_used(&row.hash).or(row.last_used_at),
             id: row.id,
@@ -289,12 +284,8 @@ impl Identity {
     /// permission that the caller lacks.
     pub async fn delete_session(&self, caller: &Caller, id: SessionId) -> Result<(), RecordError> {
         self.change(caller, move |tx, caller| {
-            let not_found = || RecordError::not_found("session", id);
-            let user = records::find::<SessionRow>(tx, id)?
-                .ok_or_else(not_found)?
-                .user_id;
-            caller.check_credentials_of(user).map_err(|_| not_found())?;
-            Actor::read(tx, caller)?.check_user(tx, user)?;
+            let user =
+                find_endable::<SessionRow>(tx, caller, id, |session| session.user_id)?.user_id;
             let detail = match user == caller.user.id {
                 true => json!({}),
                 false => json!({"user_id": user}),
@@ -351,7 +342,7 @@ impl Identity {
     pub(super) async fn prune_sessions(&self) -> Result<(), RecordError> {
         let now = self.clock.now();
         self.change_as_server(move |tx| {
-            let users = sessions::delete_expired(tx, now)?;
+            let users = keyed::end_expired::<SessionRow>(tx, now)?;
             tx.affects_users(users);
             Ok(())
         })

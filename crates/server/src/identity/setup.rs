@@ -1,9 +1,7 @@
 //! Creates the first administrator, with a one-time setup token or a password given at the start.
 
 use serde_json::json;
-use svc_core::{
-    QuotaOverrides, UserId, UserName, credential::CredentialKind, permission::ROLE_ADMIN,
-};
+use svc_core::{UserName, credential::CredentialKind, permission::ROLE_ADMIN};
 use svc_crypto::is_equal;
 use svc_protocol::api::{self, Role};
 use svc_store::{
@@ -13,7 +11,6 @@ use svc_store::{
     users::{self, UserRow},
     zone_changes::ZoneChange,
 };
-use uuid::Uuid;
 
 use super::{
     Identity,
@@ -89,15 +86,8 @@ impl Identity {
         password_hash: String,
         check: impl FnOnce(&mut Tx<'_>) -> Result<(), RecordError> + Send + 'static,
     ) -> Result<api::User, RecordError> {
-        let id = UserId(Uuid::now_v7());
-        let user = UserRow {
-            quotas: QuotaOverrides::new(),
-            id,
-            username: name.clone(),
-            password_hash,
-            active: true,
-            created_at: self.clock.now(),
-        };
+        let user = UserRow::new(name, password_hash, self.clock.now());
+        let id = user.id;
         self.change_as_server(move |tx| {
             check(tx)?;
             if records::count::<UserRow>(tx, &())? > 0 {

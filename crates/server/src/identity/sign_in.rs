@@ -13,7 +13,7 @@ use svc_store::{StoreError, Tx, meta, records, users::UserRow};
 
 use super::{
     Identity,
-    secret::{Secret, hash_secret, hex},
+    secret::{Secret, hash_of_login, hex},
     sessions::{ClientDetails, NewSession, Proof},
 };
 use crate::records::RecordError;
@@ -25,7 +25,7 @@ const SIGN_IN_LINK: &str = "sign_in_link";
 
 #[derive(Serialize, Deserialize)]
 struct StoredLink {
-    /// The hash of the token and of the user's password hash ([`hash_of`]).
+    /// The hash of the token and of the user's password hash ([`hash_of_login`]).
     hash: String,
     user_id: UserId,
     expires_at: Timestamp,
@@ -44,7 +44,7 @@ impl Identity {
                 let user = records::find::<UserRow>(tx, user_id)?;
                 let user = user.ok_or(StoreError::NoRow)?;
                 let link = StoredLink {
-                    hash: hash_of(&token, &user),
+                    hash: hex(&hash_of_login(&token, &user)),
                     user_id,
                     expires_at,
                 };
@@ -98,17 +98,11 @@ impl PresentedLink {
             .filter(|link| self.at < link.expires_at);
         let Some(link) = link else { return Ok(None) };
         let is_valid = |user: &UserRow| {
-            let presented = hash_of(&self.token, user);
+            let presented = hex(&hash_of_login(&self.token, user));
             user.active && is_equal(&link.hash, presented)
         };
         Ok(records::find::<UserRow>(tx, link.user_id)?.filter(is_valid))
     }
-}
-
-/// The hash of a token and of the current password hash of a user. A new password makes the link
-/// invalid.
-fn hash_of(token: &str, user: &UserRow) -> String {
-    hex(&hash_secret(&format!("{token}{}", user.password_hash)))
 }
 
 fn invalid_link() -> RecordError {

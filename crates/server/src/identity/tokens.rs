@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_core::{
-    Quota, Scopes, TokenId, UserId, credential::CredentialKind, name::check_free_name,
+    Quota, Scopes, Timestamp, TokenId, UserId, credential::CredentialKind, name::check_free_name,
     token::child_expiry,
 };
 use svc_protocol::api::{self, EXPIRY_DAYS_MAX};
@@ -18,7 +18,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::Change, directory::AccessDenied, power::Actor,
+    Identity, caller::Caller, change::Change, credentials::find_endable, directory::AccessDenied,
     quotas::check_one_more, secret::Secret,
 };
 use crate::records::RecordError;
@@ -53,15 +53,10 @@ impl Identity {
         let expires_at = child_expiry(expires_at, parent.and_then(|(_, expires_at)| expires_at))
             .map_err(|error| RecordError::forbidden("outlives_parent", error.to_string()))?;
         let token = TokenRow {
-            id: TokenId(Uuid::now_v7()),
-            user_id: caller.user.id,
-            name: new.name,
-            hash: secret.hash,
             scopes,
-            created_at: now,
             expires_at,
-            last_used_at: None,
             parent_id: parent.map(|(id, _)| id),
+            ..new_token(caller.user.id, new.name, secret.hash, now)
         };
         let quotas = self.quotas();
         let token = self
@@ -87,17 +82,8 @@ impl Identity {
         name: &str,
     ) -> Result<api::Token, RecordError> {
         let secret = Secret::new(CredentialKind::ApiToken)?;
-        let token = TokenRow {
-            id: TokenId(Uuid::now_v7()),
-            user_id: caller.user.id,
-            name: name.to_owned(),
-            hash: secret.hash,
-            scopes: Scopes::UNRESTRICTED,
-            created_at: self.clock.now(),
-            expires_at: None,
-            last_used_at: None,
-            parent_id: None,
-        };
+        let (user, now) = (caller.user.id, self.clock.now());
+        let token = new_token(user, name.to_owned(), secret.hash, now);
         let token = self
             .change(caller, move |tx, caller| {
                 for earlier in tokens::list_named(tx, token.user_id, &token.name)? {
@@ -128,20 +114,13 @@ impl Identity {
         let owner = records::find::<UserRow>(tx, user)?.filter(|user| user.active);
         let owner = owner.ok_or(AccessDenied::UserInactive)?;
         let now = self.clock.now();
-        let name = format!("cli@{machine}");
+        let mut name = format!("cli@{machine}");
+        if check_free_name("token", &name).is_err() {
+            name = "cli".to_owned();
+        }
         let token = TokenRow {
-            id: TokenId(Uuid::now_v7()),
-            user_id: user,
-            name: match check_free_name("token", &name) {
-                Ok(()) => name,
-                Err(_) => "cli".to_owned(),
-            },
-            hash,
-            scopes: Scopes::UNRESTRICTED,
-            created_at: now,
             expires_at: Some(now.plus(lifetime)),
-            last_used_at: None,
-            parent_id: None,
+            ..new_token(user, name, hash, now)
         };
         let has = records::count::<TokenRow>(tx, &user)?;
         check_one_more(tx, &self.quotas(), user, Quota::Tokens, has)?;
@@ -159,15 +138,10 @@ impl Identity {
         user: Option<UserId>,
         page: PageRequest,
     ) -> Result<api::Tokens, RecordError> {
-        let user = user.unwrap_or(caller.user.id);
-        caller.check_credentials_of(user)?;
-        let reading = self.store.read(move |tx| {
-            let owner = records::find::<UserRow>(tx, user)?;
-            Ok((owner, records::list::<TokenRow>(tx, &user, page)?))
+        let reading = self.read_credentials(caller, user, move |tx, owner| {
+            records::list::<TokenRow>(tx, &owner.id, page)
         });
-        let (owner, page) = reading.await?;
-        owner.ok_or_else(|| RecordError::not_found("user", user))?;
-        Ok(page.map(|row| self.token(row)).into_list())
+        Ok(reading.await?.map(|row| self.token(row)).into_list())
     }
 
     pub async fn get_token(&self, caller: &Caller, id: TokenId) -> Result<api::Token, RecordError> {
@@ -184,12 +158,7 @@ impl Identity {
     /// users who hold no permission that the caller lacks.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), RecordError> {
         self.change(caller, move |tx, caller| {
-            let not_found = || RecordError::not_found("token", id);
-            let user = records::find::<TokenRow>(tx, id)?
-                .ok_or_else(not_found)?
-                .user_id;
-            caller.check_credentials_of(user).map_err(|_| not_found())?;
-            Actor::read(tx, caller)?.check_user(tx, user)?;
+            let user = find_endable::<TokenRow>(tx, caller, id, |token| token.user_id)?.user_id;
             for ended in tokens::delete(tx, id)? {
                 audit_revoked(tx, caller, &ended, id)?;
             }
@@ -217,6 +186,21 @@ impl Identity {
             created_at: row.created_at,
             expires_at: row.expires_at,
         }
+    }
+}
+
+/// A token without scopes and expiry.
+fn new_token(user_id: UserId, name: String, hash: Hash, now: Timestamp) -> TokenRow {
+    TokenRow {
+        id: TokenId(Uuid::now_v7()),
+        user_id,
+        name,
+        hash,
+        scopes: Scopes::UNRESTRICTED,
+        created_at: now,
+        expires_at: None,
+        last_used_at: None,
+        parent_id: None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 use svc_core::{
-    QuotaOverrides, RoleId, UserId, UserName,
+    RoleId, UserId, UserName,
     permission::{ROLE_ADMIN, ROLE_USER},
 };
 use svc_protocol::api;
@@ -17,7 +17,6 @@ use svc_store::{
     users::{self, Profile, UserRow},
     zone_changes::ZoneChange,
 };
-use uuid::Uuid;
 
 use super::{
     Identity,
@@ -51,12 +50,8 @@ impl Identity {
         let payer = Payer::User(caller.user.id);
         let password_hash = self.passwords.hash(payer, new.password).await?;
         let user = UserRow {
-            id: UserId(Uuid::now_v7()),
-            username: name,
-            password_hash,
             active: new.active,
-            created_at: self.clock.now(),
-            quotas: QuotaOverrides::new(),
+            ..UserRow::new(name, password_hash, self.clock.now())
         };
         let role_names = new.roles.unwrap_or_else(|| vec![ROLE_USER.to_owned()]);
         self.change(caller, move |tx, caller| {

@@ -13,7 +13,7 @@ use svc_core::{
 use svc_crypto::is_equal;
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx,
+    PageRequest, StoreError, Tx,
     oauth::{self as rows, clients::ClientRow},
     records,
 };
@@ -179,24 +179,11 @@ impl OAuth {
         reader: UserId,
         page: PageRequest,
     ) -> Result<api::Apps, RecordError> {
-        let page = self
-            .store
-            .read_list(reader, move |tx| {
-                let page = records::list::<ClientRow>(tx, &(), page)?;
-                let mut counts = Vec::new();
-                for client in &page.items {
-                    counts.push(rows::grants::count_of_client(tx, client.id)?);
-                }
-                Ok((page, counts))
-            })
-            .await?;
-        let (page, counts) = page;
-        let mut counts = counts.into_iter();
-        let page = page.map(|client| api::App {
-            grants: counts.next().unwrap_or_default(),
-            ..shown(client)
+        let reading = self.store.read_list(reader, move |tx| {
+            let page = records::list::<ClientRow>(tx, &(), page)?;
+            page.try_map(|client| counted(tx, client))
         });
-        Ok(page.into_list())
+        Ok(reading.await?.into_list())
     }
 
     /// Adds an app. Only this answer contains its secret.
@@ -250,15 +237,10 @@ impl OAuth {
         id: OAuthClientId,
     ) -> Result<api::App, RecordError> {
         let reading = self.store.read_list(reader, move |tx| {
-            let grants = rows::grants::count_of_client(tx, id)?;
-            Ok((records::find::<ClientRow>(tx, id)?, grants))
+            let found = records::find::<ClientRow>(tx, id)?;
+            found.map(|client| counted(tx, client)).transpose()
         });
-        let (client, grants) = reading.await?;
-        let client = client.ok_or_else(|| not_found(id))?;
-        Ok(api::App {
-            grants,
-            ..shown(client)
-        })
+        reading.await?.ok_or_else(|| not_found(id))
     }
 
     /// Blocks or unblocks an app. Blocking ends its grants.
@@ -320,6 +302,14 @@ impl OAuth {
             })
             .await
     }
+}
+
+/// An app with the number of its grants.
+fn counted(tx: &mut Tx<'_>, client: ClientRow) -> Result<api::App, StoreError> {
+    Ok(api::App {
+        grants: rows::grants::count_of_client(tx, client.id)?,
+        ..shown(client)
+    })
 }
 
 fn not_found(id: OAuthClientId) -> RecordError {

@@ -12,7 +12,7 @@ use svc_core::{
 use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
-    Tx,
+    Tx, keyed,
     oauth::{self as rows, clients::ClientRow, codes::CodeRow, consents::ConsentRow},
     oidc::grants as oidc_grants,
     records,
@@ -168,8 +168,8 @@ impl OAuth {
         let id = consent.id;
         self.store
             .write(move |tx| {
-                rows::consents::insert(tx, &consent)?;
-                rows::consents::delete_surplus(tx, QUESTIONS_MAX)
+                records::insert(tx, &consent)?;
+                keyed::delete_surplus::<ConsentRow>(tx, QUESTIONS_MAX)
             })
             .await?;
         Ok(id)
@@ -213,7 +213,7 @@ impl OAuth {
             .change(caller, move |tx, caller| {
                 let session = session_of(caller)?;
                 let (consent, client) = open_consent(tx, id, session, now)?;
-                rows::consents::delete(tx, id)?;
+                keyed::delete::<ConsentRow>(tx, &id)?;
                 let address = RedirectUri::parse(&consent.redirect_uri)
                     .map_err(|error| RecordError::Internal(error.to_string()))?;
                 let detail = json!({
@@ -227,7 +227,7 @@ impl OAuth {
                             format!("your account lacks the permission `{missing}`"),
                         ));
                     }
-                    rows::codes::insert(
+                    records::insert(
                         tx,
                         &CodeRow {
                             hash,
@@ -280,7 +280,7 @@ fn open_consent(
     now: svc_core::Timestamp,
 ) -> Result<(ConsentRow, ClientRow), RecordError> {
     let not_found = || RecordError::not_found("request", id);
-    let consent = rows::consents::find(tx, id)?
+    let consent = keyed::find::<ConsentRow>(tx, &id)?
         .filter(|consent| consent.session_id == Some(session) && consent.expires_at > now)
         .ok_or_else(not_found)?;
     let client = records::find::<ClientRow>(tx, consent.client_id)?
@@ -314,10 +314,7 @@ fn shown(consent: &ConsentRow, client: &ClientRow, caller: &Caller) -> api::Cons
 
 /// A fully random id, so that the address of the page cannot be guessed.
 fn random_id() -> Result<ConsentId, RecordError> {
-    let mut bytes = [0; 16];
-    random::fill(&mut bytes)
-        .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
-    Ok(ConsentId(Uuid::from_bytes(bytes)))
+    Ok(ConsentId(Uuid::from_bytes(random::bytes()?)))
 }
 
 pub fn foreign_resource(resource: &str) -> OAuthError {

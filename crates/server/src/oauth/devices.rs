@@ -12,7 +12,7 @@ use svc_core::{Timestamp, credential::CredentialKind, network::row_network};
 use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
-    StoreError, Tx,
+    StoreError, Tx, keyed,
     oauth::{
         self as rows,
         clients::ClientRow,
@@ -95,8 +95,8 @@ impl OAuth {
         let user_code = with_dash(&device.user_code);
         self.store
             .write(move |tx| {
-                rows::devices::insert(tx, &device)?;
-                rows::devices::delete_surplus(tx, WAITING_MAX)
+                records::insert(tx, &device)?;
+                keyed::delete_surplus::<DeviceRow>(tx, WAITING_MAX)
             })
             .await?;
         Ok(StartedDevice {
@@ -124,7 +124,7 @@ impl OAuth {
         let token = Secret::new(CredentialKind::ApiToken)?;
         let outcome = self.identity.change_as_server(move |tx| {
             let client = oauth.authenticate_client(tx, &client)?;
-            let device = rows::devices::find(tx, &hash)?
+            let device = keyed::find::<DeviceRow>(tx, &hash)?
                 .filter(|device| device.client_id == client.id)
                 .ok_or_else(unknown)?;
             if device.expires_at <= now {
@@ -138,12 +138,12 @@ impl OAuth {
                     return Ok(Err(refusal));
                 }
                 _ => {
-                    rows::devices::delete(tx, &hash)?;
+                    keyed::delete::<DeviceRow>(tx, &hash)?;
                     let refusal = OAuthError::refused("access_denied", "the user declined");
                     return Ok(Err(refusal));
                 }
             };
-            if !rows::devices::delete(tx, &hash)? {
+            if !keyed::delete::<DeviceRow>(tx, &hash)? {
                 return Err(unknown());
             }
             let issued = oauth.issue_login_token(tx, user, (device.name.as_str(), &hash), token)?;
@@ -254,9 +254,7 @@ fn unknown_code(typed: &str) -> RecordError {
 fn new_user_code() -> Result<String, RecordError> {
     let mut code = String::new();
     while code.len() < LETTERS_OF_CODE {
-        let mut bytes = [0; 16];
-        random::fill(&mut bytes)
-            .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
+        let bytes = random::bytes::<16>()?;
         // 240 is the largest multiple of 20 below 256, so every letter is equally likely.
         let letters = bytes.iter().filter(|byte| **byte < 240);
         let letters = letters.map(|byte| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]));

@@ -13,7 +13,8 @@ use svc_crypto::{is_equal, sha256};
 use svc_store::{
     Hash, Tx,
     audit::SYSTEM,
-    oauth::{self as rows, codes::CodeRow, grants::GrantRow},
+    keyed,
+    oauth::{self as rows, clients::ClientRow, codes::CodeRow, grants::GrantRow},
     oidc::grants as oidc_grants,
     records, tokens,
     users::UserRow,
@@ -81,7 +82,7 @@ impl OAuth {
                 rows::codes::redeem(tx, &code.hash, now, Some(grant.id), None)?;
                 oauth.insert_pair(tx, &grant, &code.scopes, pair, now)?
             };
-            rows::clients::set_last_used(tx, code.client_id, now)?;
+            records::set_last_used::<ClientRow>(tx, code.client_id, now)?;
             tx.affects(ZoneChange::User(user));
             Ok(Ok(issued))
         });
@@ -96,7 +97,7 @@ impl OAuth {
         now: Timestamp,
     ) -> Result<Checked, OAuthError> {
         let client = self.authenticate_client(tx, &request.client)?;
-        let code = rows::codes::find(tx, &hash_secret(&request.code))?
+        let code = keyed::find::<CodeRow>(tx, &hash_secret(&request.code))?
             .filter(|code| code.client_id == client.id)
             .ok_or_else(unknown_code)?;
         if code.used_at.is_some() {

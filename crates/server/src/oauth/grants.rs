@@ -1,21 +1,18 @@
 //! Grants: the apps that users have connected to their accounts.
 
-use std::collections::HashMap;
-
 use serde_json::json;
 use svc_core::{GrantId, UserId};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest,
-    oauth::{self as rows, clients::ClientRow, grants::GrantRow},
+    Page, PageRequest,
+    oauth::{clients::ClientRow, grants::GrantRow},
     records,
-    users::UserRow,
     zone_changes::ZoneChange,
 };
 
 use super::{OAuth, clients::summary};
 use crate::{
-    identity::{Actor, Caller},
+    identity::{Caller, find_endable},
     records::RecordError,
 };
 
@@ -27,48 +24,39 @@ impl OAuth {
         user: Option<UserId>,
         page: PageRequest,
     ) -> Result<api::Grants, RecordError> {
-        let user = user.unwrap_or(caller.user.id);
-        caller.check_credentials_of(user)?;
-        let now = self.clock.now();
-        let reading = self.store.read_list(caller.user.id, move |tx| {
-            let owner = records::find::<UserRow>(tx, user)?;
-            let page = rows::grants::list(tx, user, now, page)?;
-            let mut clients = HashMap::new();
-            for grant in &page.items {
-                if let Some(client) = records::find::<ClientRow>(tx, grant.client_id)? {
-                    clients.insert(client.id, summary(&client));
-                }
+        let (identity, now) = (&self.identity, self.clock.now());
+        let reading = identity.read_credentials(caller, user, move |tx, owner| {
+            let page = records::list_unexpired::<GrantRow>(tx, &owner.id, now, page)?;
+            let mut grants = Vec::new();
+            for grant in page.items {
+                let Some(client) = records::find::<ClientRow>(tx, grant.client_id)? else {
+                    continue;
+                };
+                grants.push(api::Grant {
+                    id: grant.id,
+                    user_id: grant.user_id,
+                    username: owner.username.clone(),
+                    app: summary(&client),
+                    scopes: grant.scopes,
+                    redirect_host: grant.redirect_host,
+                    created_at: grant.created_at,
+                    last_used_at: grant.last_used_at,
+                    expires_at: grant.expires_at,
+                });
             }
-            Ok((owner, page, clients))
+            Ok(Page {
+                items: grants,
+                next_cursor: page.next_cursor,
+            })
         });
-        let (owner, mut page, clients) = reading.await?;
-        let owner = owner.ok_or_else(|| RecordError::not_found("user", user))?;
-        page.items
-            .retain(|grant| clients.contains_key(&grant.client_id));
-        let page = page.map(|grant| api::Grant {
-            id: grant.id,
-            user_id: grant.user_id,
-            username: owner.username.clone(),
-            app: clients[&grant.client_id].clone(),
-            scopes: grant.scopes,
-            redirect_host: grant.redirect_host,
-            created_at: grant.created_at,
-            last_used_at: grant.last_used_at,
-            expires_at: grant.expires_at,
-        });
-        Ok(page.into_list())
+        Ok(reading.await?.into_list())
     }
 
     /// Disconnects an app from the account of a user. The app's next request is refused.
     pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<(), RecordError> {
         self.identity
             .change(caller, move |tx, caller| {
-                let not_found = || RecordError::not_found("grant", id);
-                let grant = records::find::<GrantRow>(tx, id)?.ok_or_else(not_found)?;
-                caller
-                    .check_credentials_of(grant.user_id)
-                    .map_err(|_| not_found())?;
-                Actor::read(tx, caller)?.check_user(tx, grant.user_id)?;
+                let grant = find_endable::<GrantRow>(tx, caller, id, |grant| grant.user_id)?;
                 records::delete::<GrantRow>(tx, id)?;
                 let detail = json!({"user_id": grant.user_id, "client_id": grant.client_id});
                 tx.audit(caller, "oauth.revoked", ("oauth_grant", id), detail)?;

@@ -9,8 +9,10 @@ use svc_core::{Timestamp, credential::CredentialKind};
 use svc_store::{
     Tx,
     audit::SYSTEM,
+    keyed,
     oauth::{
         self as rows,
+        clients::ClientRow,
         grants::GrantRow,
         tokens::{AppTokenKind, AppTokenRow},
     },
@@ -68,7 +70,7 @@ impl OAuth {
             };
             rows::tokens::replace(tx, &token.hash, now)?;
             let issued = oauth.insert_pair(tx, &grant, &scopes, pair, now)?;
-            rows::clients::set_last_used(tx, grant.client_id, now)?;
+            records::set_last_used::<ClientRow>(tx, grant.client_id, now)?;
             Ok::<_, OAuthError>(Ok(issued))
         });
         outcome.await?
@@ -81,7 +83,7 @@ impl OAuth {
         now: Timestamp,
     ) -> Result<(AppTokenRow, GrantRow), OAuthError> {
         let client = self.authenticate_client(tx, &request.client)?;
-        let token = rows::tokens::find(tx, &hash_secret(&request.token))?
+        let token = keyed::find::<AppTokenRow>(tx, &hash_secret(&request.token))?
             .filter(|token| token.kind == AppTokenKind::Refresh && token.expires_at > now)
             .ok_or_else(unknown_token)?;
         let grant = records::find::<GrantRow>(tx, token.grant_id)?

@@ -6,7 +6,11 @@ use serde_json::json;
 use svc_core::credential::CredentialKind;
 use svc_store::{
     audit::SYSTEM,
-    oauth::{self as rows, grants::GrantRow, tokens::AppTokenKind},
+    keyed,
+    oauth::{
+        grants::GrantRow,
+        tokens::{AppTokenKind, AppTokenRow},
+    },
     records,
     zone_changes::ZoneChange,
 };
@@ -30,7 +34,7 @@ impl OAuth {
         let change = self.identity.change_as_server(move |tx| {
             let client = Self::identify_client(tx, &client)?;
             let found = match is_of_apps {
-                true => rows::tokens::find(tx, &hash)?,
+                true => keyed::find::<AppTokenRow>(tx, &hash)?,
                 false => None,
             };
             let Some(token) = found else {
@@ -43,7 +47,9 @@ impl OAuth {
                 ));
             }
             match token.kind {
-                AppTokenKind::Access => rows::tokens::delete(tx, &hash)?,
+                AppTokenKind::Access => {
+                    keyed::delete::<AppTokenRow>(tx, &hash)?;
+                }
                 AppTokenKind::Refresh => {
                     records::delete::<GrantRow>(tx, token.grant_id)?;
                     let target = ("oauth_grant", token.grant_id);

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use svc_core::{
-    GrantId, Id, Timestamp, TokenId, UserId, credential::CredentialKind, oauth::OAuthScopes,
-};
+use svc_core::{Id, Timestamp, TokenId, credential::CredentialKind, oauth::OAuthScopes};
 use svc_store::{
     StoreError, Tx,
     oauth::{
@@ -13,6 +11,7 @@ use svc_store::{
         grants::GrantRow,
         tokens::{AppTokenKind, AppTokenRow},
     },
+    records,
 };
 use uuid::Uuid;
 
@@ -76,10 +75,15 @@ impl OAuth {
         let expires_at = grant_expiry(grant.created_at, now);
         let access_until = now.plus(lifetime).min(expires_at);
         let row = |kind, secret: &Secret, scopes: &OAuthScopes, expires_at| AppTokenRow {
+            id: Id(Uuid::now_v7()),
+            grant_id: grant.id,
+            user_id: grant.user_id,
             kind,
             hash: secret.hash,
+            scopes: scopes.clone(),
+            created_at: now,
             expires_at,
-            ..new_row(grant.id, grant.user_id, scopes, now)
+            replaced_at: None,
         };
         let access = row(AppTokenKind::Access, &pair.access, scopes, access_until);
         // The refresh token keeps all scopes of the grant.
@@ -89,8 +93,8 @@ impl OAuth {
             &grant.scopes,
             expires_at,
         );
-        rows::tokens::insert(tx, &access)?;
-        rows::tokens::insert(tx, &refresh)?;
+        records::insert(tx, &access)?;
+        records::insert(tx, &refresh)?;
         rows::tokens::delete_oldest_of_grant(tx, grant.id, TOKENS_PER_GRANT)?;
         rows::grants::set_expiry(tx, grant.id, (now, expires_at))?;
         Ok(IssuedToken {
@@ -101,19 +105,5 @@ impl OAuth {
             scope: scopes.to_string(),
             token_id: None,
         })
-    }
-}
-
-fn new_row(grant: GrantId, user: UserId, scopes: &OAuthScopes, now: Timestamp) -> AppTokenRow {
-    AppTokenRow {
-        id: Id(Uuid::now_v7()),
-        grant_id: grant,
-        user_id: user,
-        kind: AppTokenKind::Access,
-        hash: Default::default(),
-        scopes: scopes.clone(),
-        created_at: now,
-        expires_at: now,
-        replaced_at: None,
     }
 }

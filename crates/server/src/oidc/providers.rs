@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use svc_core::{OidcProviderId, UserId, UserName, name::check_free_name};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest,
+    PageRequest, StoreError, Tx,
     oidc::{self as rows, providers::ProviderRow},
     records,
 };
@@ -32,16 +32,9 @@ impl Oidc {
     ) -> Result<api::OidcProviders, RecordError> {
         let reading = self.store.read_list(reader, move |tx| {
             let page = records::list::<ProviderRow>(tx, &(), page)?;
-            let mut counts = Vec::new();
-            for provider in &page.items {
-                counts.push(rows::identities::count_of_provider(tx, provider.id)?);
-            }
-            Ok((page, counts))
+            page.try_map(|provider| counted(tx, provider))
         });
-        let (page, counts) = reading.await?;
-        let mut counts = counts.into_iter();
-        let page = page.map(|provider| shown(provider, counts.next().unwrap_or_default()));
-        Ok(page.into_list())
+        Ok(reading.await?.into_list())
     }
 
     pub async fn get_provider(
@@ -49,14 +42,12 @@ impl Oidc {
         reader: UserId,
         id: OidcProviderId,
     ) -> Result<api::OidcProvider, RecordError> {
-        let provider = self.provider(id).await?;
-        let count = self
-            .store
-            .read_list(reader, move |tx| {
-                rows::identities::count_of_provider(tx, id)
-            })
-            .await?;
-        Ok(shown(provider, count))
+        let reading = self.store.read_list(reader, move |tx| {
+            let found = records::find::<ProviderRow>(tx, id)?;
+            found.map(|provider| counted(tx, provider)).transpose()
+        });
+        let found = reading.await?;
+        found.ok_or_else(|| RecordError::not_found("provider", id))
     }
 
     pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow, RecordError> {
@@ -188,6 +179,12 @@ impl Oidc {
 
 fn default_scopes() -> Vec<String> {
     ["openid", "profile", "email"].map(str::to_owned).to_vec()
+}
+
+/// A provider with the number of its identities.
+fn counted(tx: &mut Tx<'_>, provider: ProviderRow) -> Result<api::OidcProvider, StoreError> {
+    let count = rows::identities::count_of_provider(tx, provider.id)?;
+    Ok(shown(provider, count))
 }
 
 fn shown(provider: ProviderRow, identities: u64) -> api::OidcProvider {

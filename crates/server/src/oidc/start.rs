@@ -8,6 +8,7 @@ use svc_core::{SessionId, network::row_network, oidc::is_local_path};
 use svc_crypto::{random, sha256};
 use svc_protocol::api;
 use svc_store::{
+    keyed,
     oidc::{self as rows, logins::LoginRow, providers::ProviderRow},
     records,
 };
@@ -131,8 +132,8 @@ impl Oidc {
         let redirect_to = address_at_provider(endpoint, &provider, &login, &state);
         self.store
             .write(move |tx| {
-                rows::logins::insert(tx, &login)?;
-                rows::logins::delete_surplus(tx, LOGINS_MAX)
+                records::insert(tx, &login)?;
+                keyed::delete_surplus::<LoginRow>(tx, LOGINS_MAX)
             })
             .await?;
         Ok(StartedLogin {
@@ -201,8 +202,5 @@ fn address_at_provider(
 
 /// 256 random bits. In hex, they are also a valid PKCE verifier.
 fn random_text() -> Result<String, RecordError> {
-    let mut bytes = [0; RANDOM_BYTES];
-    random::fill(&mut bytes)
-        .map_err(|error| RecordError::Internal(format!("no random bytes: {error}")))?;
-    Ok(HEXLOWER.encode(&bytes))
+    Ok(HEXLOWER.encode(&random::bytes::<RANDOM_BYTES>()?))
 }

@@ -12,6 +12,7 @@ use svc_core::{
     schedule::ScheduleError,
     source::{EventNameError, settings::SettingsError},
 };
+use svc_crypto::random::RandomError;
 use svc_pool::PoolError;
 use svc_protocol::api::MergeError;
 use svc_store::StoreError;
@@ -183,6 +184,12 @@ impl From<NameError> for RecordError {
 impl From<EventNameError> for RecordError {
     fn from(error: EventNameError) -> Self {
         Self::invalid("invalid_name", error.to_string())
+    }
+}
+
+impl From<RandomError> for RecordError {
+    fn from(error: RandomError) -> Self {
+        Self::Internal(format!("no random bytes: {error}"))
     }
 }
 

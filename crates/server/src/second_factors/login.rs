@@ -10,7 +10,7 @@ use svc_protocol::api::{self, FactorKind};
 use svc_store::{
     Hash, StoreError, Tx,
     audit::{self, Entry},
-    records,
+    keyed, records,
     second_factors::{self as rows, passkeys::PasskeyRow, pending::PendingLoginRow, totp::TotpRow},
     users::UserRow,
 };
@@ -20,7 +20,7 @@ use super::{
     wrong_code,
 };
 use crate::{
-    identity::{ClientDetails, NewSession, Proof, Secret, hash_secret},
+    identity::{ClientDetails, NewSession, Proof, Secret, hash_of_login, hash_secret},
     records::RecordError,
     secrets::{SecretKey, SecretOf},
 };
@@ -59,7 +59,7 @@ impl SecondFactors {
         let methods = self
             .store
             .read(move |tx| {
-                let has_totp = rows::totp::find(tx, id)?.is_some();
+                let has_totp = keyed::find::<TotpRow>(tx, &id)?.is_some();
                 let has_passkey = !records::list_of::<PasskeyRow>(tx, &id)?.is_empty();
                 let has_codes = rows::recovery_codes::count(tx, id)? > 0;
                 let has_factor = has_totp || has_passkey;
@@ -89,14 +89,14 @@ impl SecondFactors {
         let login = PendingLoginRow {
             hash: secret.hash,
             user_id: user.id,
-            proof: proof_of(&secret.text, user),
+            proof: hash_of_login(&secret.text, user),
             tries: 0,
             expires_at: self.clock.now().plus(PENDING_LIFETIME),
         };
         let expires_at = login.expires_at;
         self.store
             .write(move |tx| {
-                rows::pending::insert(tx, &login)?;
+                records::insert(tx, &login)?;
                 rows::pending::delete_oldest_of_user(tx, login.user_id, PENDING_PER_USER)
             })
             .await?;
@@ -177,7 +177,7 @@ impl SecondFactors {
         );
         let id = user.id;
         let redeem = move |tx: &mut Tx<'_>| {
-            if !rows::pending::take(tx, &pending)? {
+            if !keyed::delete::<PendingLoginRow>(tx, &pending)? {
                 return Err(ended());
             }
             let is_unused = match factor {
@@ -205,12 +205,12 @@ pub(super) fn find_user(
     token: &str,
     now: Timestamp,
 ) -> Result<Option<UserRow>, StoreError> {
-    let pending = rows::pending::find(tx, &hash_secret(token))?;
+    let pending = keyed::find::<PendingLoginRow>(tx, &hash_secret(token))?;
     let Some(pending) = pending.filter(|pending| now < pending.expires_at) else {
         return Ok(None);
     };
     let user = records::find::<UserRow>(tx, pending.user_id)?;
-    Ok(user.filter(|user| user.active && proof_of(token, user) == pending.proof))
+    Ok(user.filter(|user| user.active && hash_of_login(token, user) == pending.proof))
 }
 
 /// Checks a code without using it up. A wrong code is counted.
@@ -222,7 +222,7 @@ fn try_code(
     (secrets, failed): (&SecretKey, &Entry),
 ) -> Result<Try, StoreError> {
     let checked = match code {
-        TypedCode::Totp(digits) => match rows::totp::find(tx, user.id)? {
+        TypedCode::Totp(digits) => match keyed::find::<TotpRow>(tx, &user.id)? {
             Some(totp) => check_digits(&totp, digits, now, secrets),
             None => Try::Wrong,
         },
@@ -252,11 +252,6 @@ fn check_digits(totp: &TotpRow, digits: &str, now: Timestamp, secrets: &SecretKe
         Some(step) => Try::Right(Factor::Totp { step }),
         None => Try::Wrong,
     }
-}
-
-/// Includes the password hash, so a new password ends the login.
-fn proof_of(token: &str, user: &UserRow) -> Hash {
-    hash_secret(&format!("{token}{}", user.password_hash))
 }
 
 pub(super) fn ended() -> RecordError {

@@ -11,10 +11,11 @@ use svc_core::{
 };
 use svc_protocol::api;
 use svc_store::{
-    Tx, audit, records,
+    Tx, audit, keyed, records,
     second_factors::{
         self as rows,
         passkeys::{ChallengeRow, PasskeyRow},
+        pending::PendingLoginRow,
     },
     users::UserRow,
 };
@@ -205,7 +206,7 @@ impl SecondFactors {
         let now = self.clock.now();
         let redeem = move |tx: &mut Tx<'_>| {
             if let Some(token) = token
-                && !rows::pending::take(tx, &hash_secret(&token))?
+                && !keyed::delete::<PendingLoginRow>(tx, &hash_secret(&token))?
             {
                 return Err(ended());
             }

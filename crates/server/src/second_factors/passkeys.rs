@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_core::{
     PasskeyId, Timestamp, UserId,
     credential::CredentialKind,
@@ -17,17 +17,16 @@ use svc_store::{
         self as rows,
         passkeys::{ChallengeRow, PasskeyRow},
     },
-    zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{
-    CHALLENGE_LIFETIME, CHALLENGES_PER_USER, PASSKEYS_MAX, SecondFactors, end_enrolment,
-    no_random_bytes, recovery::NewCodes, remove_leftovers,
+    CHALLENGE_LIFETIME, CHALLENGES_PER_USER, PASSKEYS_MAX, SecondFactors, note_added, note_removed,
+    recovery::NewCodes,
 };
 use crate::{
     host_names::split_port,
-    identity::{Caller, hash_secret},
+    identity::{Caller, Factor, hash_secret},
     records::RecordError,
 };
 
@@ -63,7 +62,7 @@ pub(super) struct Challenge {
 
 impl SecondFactors {
     pub(super) fn new_challenge(&self, purpose: Purpose) -> Result<Challenge, RecordError> {
-        let bytes = random::bytes::<CHALLENGE_BYTES>().map_err(|error| no_random_bytes(&error))?;
+        let bytes = random::bytes::<CHALLENGE_BYTES>()?;
         let (purpose, user_id) = purpose.parts();
         Ok(Challenge {
             text: webauthn::encode(&bytes),
@@ -86,20 +85,17 @@ impl SecondFactors {
         origin: Option<String>,
     ) -> Result<api::PasskeyCreation, RecordError> {
         let site = site_at(origin)?;
-        let proving = self.identity.prove(caller, Some(proof.password), address);
-        let proof = proving.await?;
-        let (user, now) = (caller.user.id, self.clock.now());
+        let user = caller.user.id;
         let challenge = self.new_challenge(Purpose::Register(user))?;
         let expires_at = challenge.row.expires_at;
-        let writer = &self.identity.writer;
-        let writing = writer.change(caller, move |tx, caller| {
-            proof.check(tx, caller, now)?;
+        let (identity, given) = (&self.identity, (Some(proof.password), address));
+        let changing = identity.change_with_proof(caller, given, move |tx, _| {
             let held = records::list_of::<PasskeyRow>(tx, &user)?;
             check_count(&held)?;
             rows::passkeys::insert_challenge(tx, &challenge.row, CHALLENGES_PER_USER)?;
             Ok((held, challenge.text))
         });
-        let (held, challenge) = writing.await?;
+        let (held, challenge) = changing.await?;
         Ok(api::PasskeyCreation {
             challenge,
             rp_id: site.rp_id,
@@ -154,15 +150,11 @@ impl SecondFactors {
                 }
                 _ => Vec::new(),
             };
-            end_enrolment(tx, caller)?;
-            let detail = json!({"kind": "passkey", "name": passkey.name});
-            tx.audit(caller, "second_factor.added", ("user", user), detail)?;
-            let created = api::CreatedPasskey {
+            note_added(tx, caller, detail_of(&passkey))?;
+            Ok(api::CreatedPasskey {
                 passkey: shown(passkey),
                 recovery_codes,
-            };
-            tx.affects(ZoneChange::User(user));
-            Ok(created)
+            })
         });
         changing.await
     }
@@ -183,12 +175,8 @@ impl SecondFactors {
             };
             passkey.name = name;
             records::replace(tx, &passkey)?;
-            tx.audit(
-                caller,
-                "second_factor.renamed",
-                ("user", user),
-                json!({"kind": "passkey", "name": passkey.name}),
-            )?;
+            let detail = detail_of(&passkey);
+            tx.audit(caller, "second_factor.renamed", ("user", user), detail)?;
             Ok(shown(passkey))
         });
         writing.await
@@ -201,18 +189,11 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<(), RecordError> {
-        let proving = self.identity.prove(caller, Some(proof.password), address);
-        let proof = proving.await?;
-        let (user, now) = (caller.user.id, self.clock.now());
-        let changing = self.identity.change(caller, move |tx, caller| {
-            proof.check(tx, caller, now)?;
-            let passkey = find_own(tx, user, id)?;
+        let (identity, given) = (&self.identity, (Some(proof.password), address));
+        let changing = identity.change_with_proof(caller, given, move |tx, caller| {
+            let passkey = find_own(tx, caller.user.id, id)?;
             records::delete::<PasskeyRow>(tx, id)?;
-            remove_leftovers(tx, user)?;
-            let detail = json!({"kind": "passkey", "name": passkey.name});
-            tx.audit(caller, "second_factor.removed", ("user", user), detail)?;
-            tx.affects(ZoneChange::User(user));
-            Ok(())
+            note_removed(tx, caller, (Factor::Passkey, detail_of(&passkey)))
         });
         changing.await
     }
@@ -283,6 +264,11 @@ pub(super) fn shown(passkey: PasskeyRow) -> api::Passkey {
         created_at: passkey.created_at,
         last_used_at: passkey.last_used_at,
     }
+}
+
+/// The detail of an audit entry.
+fn detail_of(passkey: &PasskeyRow) -> Value {
+    json!({"kind": "passkey", "name": passkey.name})
 }
 
 /// Whether a text has the form of a pending login's token.

@@ -18,7 +18,7 @@ use svc_store::{
     zone_changes::{self, ZoneChange},
 };
 
-use super::{RECOVERY_CODES, SecondFactors, no_factor, no_random_bytes};
+use super::{RECOVERY_CODES, SecondFactors, no_factor};
 use crate::{
     identity::{Actor, Caller, hash_secret},
     records::RecordError,
@@ -29,13 +29,12 @@ pub(super) struct NewCodes(Vec<String>);
 
 impl NewCodes {
     pub(super) fn draw() -> Result<Self, RecordError> {
-        let mut codes = Vec::with_capacity(RECOVERY_CODES);
-        for _ in 0..RECOVERY_CODES {
-            let bytes =
-                random::bytes::<RECOVERY_CODE_BYTES>().map_err(|error| no_random_bytes(&error))?;
-            codes.push(format_recovery_code(&bytes));
-        }
-        Ok(Self(codes))
+        let codes = (0..RECOVERY_CODES).map(|_| {
+            Ok(format_recovery_code(
+                &random::bytes::<RECOVERY_CODE_BYTES>()?
+            ))
+        });
+        Ok(Self(codes.collect::<Result<_, RecordError>>()?))
     }
 
     pub(super) fn shown(&self) -> api::RecoveryCodes {
@@ -59,15 +58,12 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<api::RecoveryCodes, RecordError> {
-        let proving = self.identity.prove(caller, Some(proof.password), address);
-        let proof = proving.await?;
         let codes = NewCodes::draw()?;
         let shown = codes.shown();
-        let (user, now) = (caller.user.id, self.clock.now());
         let action = "second_factor.recovery_codes_renewed";
-        let writer = &self.identity.writer;
-        let writing = writer.change(caller, move |tx, caller| {
-            proof.check(tx, caller, now)?;
+        let (identity, given) = (&self.identity, (Some(proof.password), address));
+        let changing = identity.change_with_proof(caller, given, move |tx, caller| {
+            let user = caller.user.id;
             if !rows::exists(tx, user)? {
                 return Err(no_factor());
             }
@@ -75,7 +71,7 @@ impl SecondFactors {
             tx.audit(caller, action, ("user", user), json!({}))?;
             Ok(())
         });
-        writing.await?;
+        changing.await?;
         Ok(shown)
     }
 

@@ -8,18 +8,22 @@ use svc_core::totp::{TOTP_SECRET_BYTES, TypedCode, base32, find_step, uri};
 use svc_crypto::random;
 use svc_protocol::api;
 use svc_store::{
+    keyed,
     second_factors::{
         self as rows,
         totp::{EnrolmentRow, TotpRow},
     },
-    zone_changes::ZoneChange,
 };
 
 use super::{
-    ENROLMENT_LIFETIME, SecondFactors, end_enrolment, malformed_code, no_random_bytes,
-    recovery::NewCodes, remove_leftovers, wrong_code,
+    ENROLMENT_LIFETIME, SecondFactors, malformed_code, note_added, note_removed,
+    recovery::NewCodes, wrong_code,
 };
-use crate::{identity::Caller, records::RecordError, secrets::SecretOf};
+use crate::{
+    identity::{Caller, Factor},
+    records::RecordError,
+    secrets::SecretOf,
+};
 
 /// Pixels of one module (square) of the QR code. The image is scalable.
 const MODULE_PIXELS: u32 = 4;
@@ -33,31 +37,27 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<api::TotpEnrolment, RecordError> {
-        let proving = self.identity.prove(caller, Some(proof.password), address);
-        let proof = proving.await?;
-        let secret =
-            random::bytes::<TOTP_SECRET_BYTES>().map_err(|error| no_random_bytes(&error))?;
-        let (user, now) = (caller.user.id, self.clock.now());
+        let secret = random::bytes::<TOTP_SECRET_BYTES>()?;
+        let user = caller.user.id;
+        let expires_at = self.clock.now().plus(ENROLMENT_LIFETIME);
         let enrolment = EnrolmentRow {
             user_id: user,
             secret: self.secrets.seal(SecretOf::Totp(user), &secret),
-            expires_at: now.plus(ENROLMENT_LIFETIME),
+            expires_at,
         };
+        let (identity, given) = (&self.identity, (Some(proof.password), address));
+        let changing = identity.change_with_proof(caller, given, move |tx, _| {
+            rows::totp::set(tx, user, &enrolment)?;
+            Ok(())
+        });
+        changing.await?;
         let uri = uri(&self.place, caller.user.name.as_str(), &secret);
-        let shown = api::TotpEnrolment {
+        Ok(api::TotpEnrolment {
             secret: base32(&secret),
             qr_svg: draw(&uri)?,
             uri,
-            expires_at: enrolment.expires_at,
-        };
-        let writer = &self.identity.writer;
-        let writing = writer.change(caller, move |tx, caller| {
-            proof.check(tx, caller, now)?;
-            rows::totp::set_enrolment(tx, &enrolment)?;
-            Ok(())
-        });
-        writing.await?;
-        Ok(shown)
+            expires_at,
+        })
     }
 
     /// Activates an app with its first code. The new recovery codes are shown only in this answer.
@@ -74,14 +74,14 @@ impl SecondFactors {
         let (user, now) = (caller.user.id, self.clock.now());
         let secrets = self.secrets.clone();
         let changing = self.identity.change(caller, move |tx, caller| {
-            let enrolment = rows::totp::find_enrolment(tx, user)?
+            let enrolment = keyed::find::<EnrolmentRow>(tx, &user)?
                 .filter(|enrolment| now < enrolment.expires_at)
                 .ok_or_else(no_enrolment)?;
             let secret = secrets
                 .open(SecretOf::Totp(user), &enrolment.secret)
                 .map_err(|_| no_enrolment())?;
             let step = find_step(&secret, &digits, now, 0).ok_or_else(wrong_code)?;
-            rows::totp::take_enrolment(tx, user)?;
+            keyed::delete::<EnrolmentRow>(tx, &user)?;
             let totp = TotpRow {
                 user_id: user,
                 secret: enrolment.secret,
@@ -89,17 +89,9 @@ impl SecondFactors {
                 wrong_codes: 0,
                 created_at: now,
             };
-            rows::totp::set(tx, &totp)?;
+            rows::totp::set(tx, user, &totp)?;
             codes.store(tx, user)?;
-            end_enrolment(tx, caller)?;
-            tx.audit(
-                caller,
-                "second_factor.added",
-                ("user", user),
-                json!({"kind": "totp"}),
-            )?;
-            tx.affects(ZoneChange::User(user));
-            Ok(())
+            note_added(tx, caller, json!({"kind": "totp"}))
         });
         changing.await?;
         Ok(shown)
@@ -111,24 +103,14 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
     ) -> Result<(), RecordError> {
-        let proving = self.identity.prove(caller, Some(proof.password), address);
-        let proof = proving.await?;
-        let (user, now) = (caller.user.id, self.clock.now());
-        let changing = self.identity.change(caller, move |tx, caller| {
-            proof.check(tx, caller, now)?;
-            if !rows::totp::delete(tx, user)? {
+        let (identity, given) = (&self.identity, (Some(proof.password), address));
+        let changing = identity.change_with_proof(caller, given, |tx, caller| {
+            let user = caller.user.id;
+            if !keyed::delete::<TotpRow>(tx, &user)? {
                 return Err(no_totp());
             }
-            rows::totp::take_enrolment(tx, user)?;
-            remove_leftovers(tx, user)?;
-            tx.audit(
-                caller,
-                "second_factor.removed",
-                ("user", user),
-                json!({"kind": "totp"}),
-            )?;
-            tx.affects(ZoneChange::User(user));
-            Ok(())
+            keyed::delete::<EnrolmentRow>(tx, &user)?;
+            note_removed(tx, caller, (Factor::Totp, json!({"kind": "totp"})))
         });
         changing.await
     }

@@ -4,8 +4,6 @@
 //! Every change and its audit entry are one transaction. A secret and a URL appear only in the
 //! answer to the request that creates them, never in an audit entry.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use svc_core::{
     Quota, SourceId,
@@ -13,7 +11,7 @@ use svc_core::{
     source::settings::{Verification, VerifyType},
 };
 use svc_protocol::api::{
-    NewSource, OVERLAP_HOURS_MAX, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
+    NewSource, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
 };
 use svc_store::{Page, PageRequest, records, sources::SourceRow, zone_changes::ZoneChange};
 use uuid::Uuid;
@@ -21,12 +19,9 @@ use uuid::Uuid;
 use super::{Sources, settings};
 use crate::{
     identity::{Caller, Change, Secret, check_one_more, difference},
-    records::{RecordError, check_name_free, own, read_own, settings_of},
+    records::{RecordError, check_name_free, overlap_end, own, read_own, settings_of},
     secrets::{self, SecretOf},
 };
-
-/// How long the old secret stays valid after a rotation, unless the request sets another time.
-const OVERLAP_HOURS: u32 = 24;
 
 /// A new source, and the secret of its URL, which is shown once.
 pub struct CreatedSource {
@@ -184,13 +179,7 @@ impl Sources {
         id: SourceId,
         request: RotateSource,
     ) -> Result<SourceRotation, RecordError> {
-        let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
-        if hours > OVERLAP_HOURS_MAX {
-            return Err(RecordError::invalid(
-                "invalid",
-                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
-            ));
-        }
+        let previous_until = overlap_end(request.overlap_hours, self.clock.now())?;
         let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
         let verify = row.settings.verify;
         if verify.r#type == VerifyType::None {
@@ -203,10 +192,6 @@ impl Sources {
         };
         let secret = request.secret.as_deref().or(generated.as_deref());
         let sealed = self.seal(id, &verify, secret)?;
-        let previous_until = self
-            .clock
-            .now()
-            .plus(Duration::from_secs(u64::from(hours) * 3_600));
         self.writer
             .change(caller, move |tx, caller| {
                 let mut row: SourceRow = own(tx, caller.user.id, id)?;

@@ -61,13 +61,6 @@ pub fn find_presented(tx: &mut Tx<'_>, client_id: &str) -> Result<Option<ClientR
     tx.find_record("WHERE client_id = ?1", values![client_id])
 }
 
-pub fn set_last_used(tx: &mut Tx<'_>, id: OAuthClientId, at: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE oauth_clients SET last_used_at = ?2 WHERE id = ?1",
-        values![id, at],
-    )
-}
-
 /// Apps that no administrator added or blocked and that no user has connected.
 const UNUSED: &str = "kind IN ('registered', 'metadata') AND blocked = 0
      AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";

@@ -4,6 +4,7 @@ use svc_core::{GrantId, OAuthClientId, Timestamp, TokenId, UserId, oauth::OAuthS
 
 use crate::{
     error::StoreError,
+    keyed::{delete_oldest, keyed},
     record::record,
     sql::{Tx, values},
     value::Hash,
@@ -31,13 +32,7 @@ record! {
     expires_at, used_at, grant_id, token_id
 }
 
-pub fn insert(tx: &mut Tx<'_>, code: &CodeRow) -> Result<(), StoreError> {
-    tx.insert(code)
-}
-
-pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<CodeRow>, StoreError> {
-    tx.find_record("WHERE hash = ?1", values![hash])
-}
+keyed! { CodeRow by hash: Hash }
 
 /// Marks a code as used, and records the grant or the token that it was exchanged for.
 pub fn redeem(
@@ -53,19 +48,8 @@ pub fn redeem(
     )
 }
 
-/// Keeps the newest `keep` codes of a user. Deletes the others, at most 1,000 in one call.
+/// Keeps the newest `keep` codes of a user. Deletes the others.
 pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oauth_codes WHERE hash IN (SELECT hash FROM oauth_codes WHERE user_id = ?1
-         ORDER BY expires_at DESC LIMIT 1000 OFFSET ?2)",
-        values![user, keep],
-    )
-}
-
-/// Deletes codes that expired at this time or before.
-pub fn delete_expired(tx: &mut Tx<'_>, before: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oauth_codes WHERE expires_at <= ?1",
-        values![before],
-    )
+    let order = ("hash", "expires_at DESC, hash");
+    delete_oldest::<CodeRow>(tx, ("user_id", user), order, keep)
 }

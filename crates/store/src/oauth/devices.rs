@@ -5,10 +5,10 @@ use svc_core::{OAuthClientId, Timestamp, UserId};
 
 use crate::{
     error::StoreError,
+    keyed::keyed,
     record::record,
     sql::{Tx, values},
     value::Hash,
-    waiting::WaitingRows,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -47,13 +47,7 @@ record! {
     created_at, expires_at, polled_at, poll_seconds, network
 }
 
-pub fn insert(tx: &mut Tx<'_>, device: &DeviceRow) -> Result<(), StoreError> {
-    tx.insert(device)
-}
-
-pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<DeviceRow>, StoreError> {
-    tx.find_record("WHERE hash = ?1", values![hash])
-}
+keyed! { DeviceRow by hash: Hash }
 
 pub fn find_by_user_code(tx: &mut Tx<'_>, code: &str) -> Result<Option<DeviceRow>, StoreError> {
     tx.find_record("WHERE user_code = ?1", values![code])
@@ -81,28 +75,5 @@ pub fn note_poll(
     tx.execute(
         "UPDATE oauth_devices SET polled_at = ?2, poll_seconds = ?3 WHERE hash = ?1",
         values![hash, at, poll_seconds],
-    )
-}
-
-/// Returns whether the login existed.
-pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
-    tx.changes("DELETE FROM oauth_devices WHERE hash = ?1", values![hash])
-}
-
-/// Keeps at most `keep` logins.
-pub fn delete_surplus(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
-    let waiting = WaitingRows {
-        table: "oauth_devices",
-        key: "hash",
-        age: "expires_at",
-        condition: "TRUE",
-    };
-    waiting.delete_surplus(tx, keep)
-}
-
-pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oauth_devices WHERE expires_at <= ?1",
-        values![now],
     )
 }

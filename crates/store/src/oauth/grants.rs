@@ -3,9 +3,8 @@
 use svc_core::{GrantId, OAuthClientId, Timestamp, UserId, oauth::OAuthScopes};
 
 use crate::{
-    conditions::Conditions,
     error::StoreError,
-    page::{Page, PageRequest},
+    keyed::delete_oldest,
     record::record,
     records::kept,
     sql::{Tx, values},
@@ -29,19 +28,7 @@ record! {
     last_used_at, expires_at
 }
 
-kept! { GrantRow "grant": GrantId, fixed [] }
-
-/// Grants of a user that have not expired.
-pub fn list(
-    tx: &mut Tx<'_>,
-    user: UserId,
-    now: Timestamp,
-    page: PageRequest,
-) -> Result<Page<GrantRow>, StoreError> {
-    let mut conditions = Conditions::new("user_id = ?", user);
-    conditions.add("expires_at > ?", now);
-    page.records(tx, conditions)
-}
+kept! { GrantRow "grant": GrantId, fixed [], of user_id: UserId }
 
 pub fn count_of_client(tx: &mut Tx<'_>, client: OAuthClientId) -> Result<u64, StoreError> {
     tx.get(
@@ -58,33 +45,10 @@ pub fn delete_of_client(tx: &mut Tx<'_>, client: OAuthClientId) -> Result<Vec<Us
     )
 }
 
-/// Deletes all grants of a user except the `keep` most recently used grants.
-pub fn delete_oldest_of_user(
-    tx: &mut Tx<'_>,
-    user: UserId,
-    keep: u32,
-) -> Result<usize, StoreError> {
-    tx.count_changes(
-        "DELETE FROM oauth_grants WHERE user_id = ?1 AND id NOT IN
-         (SELECT id FROM oauth_grants WHERE user_id = ?1
-          ORDER BY COALESCE(last_used_at, created_at) DESC, id DESC LIMIT ?2)",
-        values![user, keep],
-    )
-}
-
-/// Deletes expired grants. Returns their users.
-pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, StoreError> {
-    tx.list(
-        "DELETE FROM oauth_grants WHERE expires_at <= ?1 RETURNING user_id",
-        values![now],
-    )
-}
-
-pub fn set_last_used(tx: &mut Tx<'_>, id: GrantId, at: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE oauth_grants SET last_used_at = ?2 WHERE id = ?1",
-        values![id, at],
-    )
+/// Keeps the `keep` most recently used grants of a user. Deletes the others.
+pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
+    let order = ("id", "COALESCE(last_used_at, created_at) DESC, id DESC");
+    delete_oldest::<GrantRow>(tx, ("user_id", user), order, keep)
 }
 
 pub fn set_expiry(

@@ -5,6 +5,7 @@ use svc_core::{GrantId, Id, Timestamp, UserId, oauth::OAuthScopes};
 
 use crate::{
     error::StoreError,
+    keyed::{delete_oldest, keyed},
     record::record,
     sql::{Tx, values},
     value::Hash,
@@ -36,13 +37,7 @@ record! {
     replaced_at
 }
 
-pub fn insert(tx: &mut Tx<'_>, token: &AppTokenRow) -> Result<(), StoreError> {
-    tx.insert(token)
-}
-
-pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<AppTokenRow>, StoreError> {
-    tx.find_record("WHERE hash = ?1", values![hash])
-}
+keyed! { AppTokenRow by hash: Hash }
 
 /// The access tokens of one user, for the server's copy in memory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<AppTokenRow>, StoreError> {
@@ -62,28 +57,11 @@ pub fn replace(tx: &mut Tx<'_>, hash: &Hash, now: Timestamp) -> Result<(), Store
     )
 }
 
-/// Deletes the oldest tokens of a grant, so that at most `keep` are left.
+/// Keeps the newest `keep` tokens of a grant. Deletes the others.
 pub fn delete_oldest_of_grant(
     tx: &mut Tx<'_>,
     grant: GrantId,
     keep: u32,
 ) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oauth_tokens WHERE grant_id = ?1 AND id NOT IN
-         (SELECT id FROM oauth_tokens WHERE grant_id = ?1 ORDER BY id DESC LIMIT ?2)",
-        values![grant, keep],
-    )
-}
-
-/// Deletes one token.
-pub fn delete(tx: &mut Tx<'_>, hash: &Hash) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM oauth_tokens WHERE hash = ?1", values![hash])
-}
-
-/// Deletes expired tokens. Returns their users.
-pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, StoreError> {
-    tx.list(
-        "DELETE FROM oauth_tokens WHERE expires_at <= ?1 RETURNING user_id",
-        values![now],
-    )
+    delete_oldest::<AppTokenRow>(tx, ("grant_id", grant), ("id", "id DESC"), keep)
 }

@@ -11,7 +11,7 @@ use crate::{
     record::{record, row},
     sql::{Tx, values},
     tokens,
-    value::Hash,
+    value::{Hash, Value},
 };
 
 /// A sign-in with a provider.
@@ -108,39 +108,43 @@ pub fn find_identity(
     )
 }
 
-/// Ends the grants, tokens, codes and devices that come from an account: all of them, or those of
-/// one session at the provider. Returns the number of grants and tokens.
+/// Ends the sessions, grants, tokens, codes and devices that come from an account: all of them, or
+/// those of one session at the provider. Returns the number of sessions, and that of grants and
+/// tokens.
 pub fn end(
     tx: &mut Tx<'_>,
     identity: OidcIdentityId,
     sid: Option<&str>,
-) -> Result<usize, StoreError> {
-    let is_all = sid.is_none();
-    let sid = sid.unwrap_or_default();
+) -> Result<(usize, usize), StoreError> {
     let of = "identity_id = ?1 AND (?2 = 1 OR sid = ?3)";
-    for table in ["oauth_codes", "oauth_devices"] {
+    let values = [
+        Value::from(identity),
+        Value::from(sid.is_none()),
+        Value::from(sid.unwrap_or_default()),
+    ];
+    let delete = |tx: &mut Tx<'_>, (table, key): (&str, &str), (logins, target): (&str, &str)| {
         let sql = format!(
-            "DELETE FROM {table} WHERE hash IN (SELECT hash FROM oidc_pending_grants WHERE {of})"
+            "DELETE FROM {table} WHERE {key} IN (SELECT {target} FROM {logins} WHERE {of})"
         );
-        tx.execute(&sql, values![identity, is_all, sid])?;
+        tx.count_changes(&sql, &values)
+    };
+    let sessions = delete(tx, ("sessions", "id"), ("oidc_sessions", "session_id"))?;
+    let pending = ("oidc_pending_grants", "hash");
+    for table in ["oauth_codes", "oauth_devices", "oidc_pending_grants"] {
+        delete(tx, (table, "hash"), pending)?;
     }
-    let sql = format!("DELETE FROM oidc_pending_grants WHERE {of}");
-    tx.execute(&sql, values![identity, is_all, sid])?;
     let sql = format!(
         "SELECT id FROM api_tokens WHERE id IN (SELECT target_id FROM oidc_grants WHERE {of})"
     );
-    let login_tokens: Vec<TokenId> = tx.list(&sql, values![identity, is_all, sid])?;
-    let mut ended = 0;
+    let login_tokens: Vec<TokenId> = tx.list(&sql, &values)?;
+    let mut grants = 0;
     for token in login_tokens {
-        ended += tokens::delete(tx, token)?.len();
+        grants += tokens::delete(tx, token)?.len();
     }
-    let sql = format!(
-        "DELETE FROM oauth_grants WHERE id IN (SELECT target_id FROM oidc_grants WHERE {of})"
-    );
-    ended += tx.count_changes(&sql, values![identity, is_all, sid])?;
-    let sql = format!("DELETE FROM oidc_grants WHERE {of}");
-    tx.execute(&sql, values![identity, is_all, sid])?;
-    Ok(ended)
+    let exchanged = ("oidc_grants", "target_id");
+    grants += delete(tx, ("oauth_grants", "id"), exchanged)?;
+    delete(tx, exchanged, exchanged)?;
+    Ok((sessions, grants))
 }
 
 /// Removes rows of expired codes and devices, and of grants and tokens that no longer exist.

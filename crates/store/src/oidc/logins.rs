@@ -4,10 +4,10 @@ use svc_core::{OidcProviderId, SessionId, Timestamp, UserId};
 
 use crate::{
     error::StoreError,
+    keyed::keyed,
     record::record,
     sql::{Tx, values},
     value::Hash,
-    waiting::WaitingRows,
 };
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,9 +32,7 @@ record! {
     return_to, link_session_id, expires_at, network
 }
 
-pub fn insert(tx: &mut Tx<'_>, login: &LoginRow) -> Result<(), StoreError> {
-    tx.insert(login)
-}
+keyed! { LoginRow by state_hash: Hash }
 
 /// Removes and returns a sign-in of a browser, so that each sign-in accepts one answer. A sign-in
 /// that another browser began is not removed: a stranger who learned `state` cannot end it.
@@ -54,29 +52,11 @@ pub fn take(
     Ok(found.filter(|_| is_first))
 }
 
-/// Keeps at most `keep` sign-ins.
-pub fn delete_surplus(tx: &mut Tx<'_>, keep: u32) -> Result<(), StoreError> {
-    let waiting = WaitingRows {
-        table: "oidc_logins",
-        key: "state_hash",
-        age: "expires_at",
-        condition: "TRUE",
-    };
-    waiting.delete_surplus(tx, keep)
-}
-
 /// Deletes the unfinished attempts of a user to link an account.
 pub fn delete_links_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM oidc_logins WHERE link_session_id IN
          (SELECT id FROM sessions WHERE user_id = ?1)",
         values![user],
-    )
-}
-
-pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM oidc_logins WHERE expires_at <= ?1",
-        values![now],
     )
 }

@@ -28,27 +28,6 @@ pub fn exists(tx: &mut Tx<'_>, session: SessionId) -> Result<bool, StoreError> {
     )
 }
 
-/// Ends the sessions in svc that belong to an identity: all, or with `sid` only those that come
-/// from this session at the provider. Returns how many ended.
-pub fn end(
-    tx: &mut Tx<'_>,
-    identity: OidcIdentityId,
-    sid: Option<&str>,
-) -> Result<usize, StoreError> {
-    match sid {
-        None => tx.count_changes(
-            "DELETE FROM sessions WHERE id IN
-             (SELECT session_id FROM oidc_sessions WHERE identity_id = ?1)",
-            values![identity],
-        ),
-        Some(sid) => tx.count_changes(
-            "DELETE FROM sessions WHERE id IN
-             (SELECT session_id FROM oidc_sessions WHERE identity_id = ?1 AND sid = ?2)",
-            values![identity, sid],
-        ),
-    }
-}
-
 /// The identities with a session `sid` at an issuer, or with grants, tokens, codes or devices that
 /// come from this session.
 pub fn list_identities(

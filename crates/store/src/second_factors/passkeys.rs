@@ -4,6 +4,7 @@ use svc_core::{PasskeyId, Timestamp, UserId};
 
 use crate::{
     error::StoreError,
+    keyed::{self, delete_oldest, keyed},
     record::record,
     records::kept,
     sql::{Tx, values},
@@ -51,6 +52,8 @@ pub struct ChallengeRow {
 
 record! { ChallengeRow in "passkey_challenges": hash, purpose, user_id, expires_at, network }
 
+keyed! { ChallengeRow by hash: Hash }
+
 pub fn find_credential(
     tx: &mut Tx<'_>,
     credential_id: &[u8],
@@ -82,12 +85,10 @@ pub fn insert_challenge(
 ) -> Result<(), StoreError> {
     tx.insert(challenge)?;
     match challenge.user_id {
-        Some(user) => tx.execute(
-            "DELETE FROM passkey_challenges WHERE user_id = ?1 AND hash NOT IN
-             (SELECT hash FROM passkey_challenges WHERE user_id = ?1
-              ORDER BY expires_at DESC, hash LIMIT ?2)",
-            values![user, keep],
-        ),
+        Some(user) => {
+            let order = ("hash", "expires_at DESC, hash");
+            delete_oldest::<ChallengeRow>(tx, ("user_id", user), order, keep)
+        }
         None => {
             let waiting = WaitingRows {
                 table: "passkey_challenges",
@@ -108,15 +109,8 @@ pub fn take_challenge(
     (purpose, user): (&str, Option<UserId>),
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let found: Option<ChallengeRow> = tx.find_record("WHERE hash = ?1", values![hash])?;
-    let is_right = found.is_some_and(|found| {
+    let is_right = keyed::find::<ChallengeRow>(tx, hash)?.is_some_and(|found| {
         found.purpose == purpose && found.user_id == user && now < found.expires_at
     });
-    if !is_right {
-        return Ok(false);
-    }
-    tx.changes(
-        "DELETE FROM passkey_challenges WHERE hash = ?1",
-        values![hash],
-    )
+    Ok(is_right && keyed::delete::<ChallengeRow>(tx, hash)?)
 }

@@ -4,6 +4,7 @@ use svc_core::{Timestamp, UserId};
 
 use crate::{
     error::StoreError,
+    keyed::{delete_oldest, keyed},
     record::record,
     sql::{Tx, values},
     value::Hash,
@@ -23,13 +24,7 @@ pub struct PendingLoginRow {
 
 record! { PendingLoginRow in "pending_logins": hash, user_id, proof, tries, expires_at }
 
-pub fn insert(tx: &mut Tx<'_>, login: &PendingLoginRow) -> Result<(), StoreError> {
-    tx.insert(login)
-}
-
-pub fn find(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<PendingLoginRow>, StoreError> {
-    tx.find_record("WHERE hash = ?1", values![hash])
-}
+keyed! { PendingLoginRow by hash: Hash }
 
 /// Counts a try. Returns false if `max` tries were made before, or if the login does not exist.
 pub fn count_try(tx: &mut Tx<'_>, hash: &Hash, max: u32) -> Result<bool, StoreError> {
@@ -39,19 +34,10 @@ pub fn count_try(tx: &mut Tx<'_>, hash: &Hash, max: u32) -> Result<bool, StoreEr
     )
 }
 
-/// Removes a login, so that it cannot be used again. Returns whether it existed.
-pub fn take(tx: &mut Tx<'_>, hash: &Hash) -> Result<bool, StoreError> {
-    tx.changes("DELETE FROM pending_logins WHERE hash = ?1", values![hash])
-}
-
-/// Deletes the oldest logins of a user, so that at most `keep` are left.
+/// Keeps the newest `keep` logins of a user. Deletes the others.
 pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result<(), StoreError> {
-    tx.execute(
-        "DELETE FROM pending_logins WHERE user_id = ?1 AND hash NOT IN
-         (SELECT hash FROM pending_logins WHERE user_id = ?1
-          ORDER BY expires_at DESC, hash LIMIT ?2)",
-        values![user, keep],
-    )
+    let order = ("hash", "expires_at DESC, hash");
+    delete_oldest::<PendingLoginRow>(tx, ("user_id", user), order, keep)
 }
 
 pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {

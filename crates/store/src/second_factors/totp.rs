@@ -4,6 +4,7 @@ use svc_core::{Timestamp, UserId};
 
 use crate::{
     error::StoreError,
+    keyed::{self, Keyed, keyed},
     record::record,
     sql::{Tx, values},
 };
@@ -21,6 +22,8 @@ pub struct TotpRow {
 
 record! { TotpRow in "totp": user_id, secret, last_step, wrong_codes, created_at }
 
+keyed! { TotpRow by user_id: UserId }
+
 /// An app whose first code has not been entered yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnrolmentRow {
@@ -31,19 +34,16 @@ pub struct EnrolmentRow {
 
 record! { EnrolmentRow in "totp_enrolments": user_id, secret, expires_at }
 
-pub fn find(tx: &mut Tx<'_>, user: UserId) -> Result<Option<TotpRow>, StoreError> {
-    tx.find_record("WHERE user_id = ?1", values![user])
-}
+keyed! { EnrolmentRow by user_id: UserId }
 
-/// Replaces the app of a user.
-pub fn set(tx: &mut Tx<'_>, totp: &TotpRow) -> Result<(), StoreError> {
-    delete(tx, totp.user_id)?;
-    tx.insert(totp)
-}
-
-/// Returns whether the user had an app.
-pub fn delete(tx: &mut Tx<'_>, user: UserId) -> Result<bool, StoreError> {
-    tx.changes("DELETE FROM totp WHERE user_id = ?1", values![user])
+/// Sets the app or the enrolment of a user, in place of an earlier one.
+pub fn set<R: Keyed<Key = UserId>>(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    row: &R,
+) -> Result<(), StoreError> {
+    keyed::delete::<R>(tx, &user)?;
+    tx.insert(row)
 }
 
 /// Marks the code of a step as used. Returns false if the code of this step or of a later step was
@@ -58,24 +58,6 @@ pub fn use_step(tx: &mut Tx<'_>, user: UserId, step: i64) -> Result<bool, StoreE
 pub fn count_wrong_code(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE totp SET wrong_codes = wrong_codes + 1 WHERE user_id = ?1",
-        values![user],
-    )
-}
-
-/// Begins an enrolment; an earlier one of the user ends.
-pub fn set_enrolment(tx: &mut Tx<'_>, enrolment: &EnrolmentRow) -> Result<(), StoreError> {
-    take_enrolment(tx, enrolment.user_id)?;
-    tx.insert(enrolment)
-}
-
-pub fn find_enrolment(tx: &mut Tx<'_>, user: UserId) -> Result<Option<EnrolmentRow>, StoreError> {
-    tx.find_record("WHERE user_id = ?1", values![user])
-}
-
-/// Ends an enrolment. Returns whether there was one.
-pub fn take_enrolment(tx: &mut Tx<'_>, user: UserId) -> Result<bool, StoreError> {
-    tx.changes(
-        "DELETE FROM totp_enrolments WHERE user_id = ?1",
         values![user],
     )
 }

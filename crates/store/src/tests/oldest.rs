@@ -14,11 +14,12 @@ use uuid::Uuid;
 use crate::{
     Hash, StoreError, Tx,
     engines::{TestEngine, on_each_engine},
+    keyed,
     oauth::{
         clients::ClientRow,
         codes::{self, CodeRow},
-        consents::{self, ConsentRow},
-        devices::{self, DeviceRow, DeviceState},
+        consents::ConsentRow,
+        devices::{DeviceRow, DeviceState},
     },
     oidc::{
         logins::{self, LoginRow},
@@ -188,12 +189,12 @@ async fn codes_of_a_user_are_bounded(engine: &TestEngine) {
                 grant_id: None,
                 token_id: None,
             };
-            codes::insert(tx, &code)
+            records::insert(tx, &code)
         };
         check(
             tx,
             insert,
-            |tx, number| Ok(codes::find(tx, &hash(number))?.is_some()),
+            |tx, number| Ok(keyed::find::<CodeRow>(tx, &hash(number))?.is_some()),
             |tx| codes::delete_oldest_of_user(tx, owners.user, KEEP),
         )
     })
@@ -217,13 +218,13 @@ async fn questions_of_apps_are_bounded(engine: &TestEngine) {
                 expires_at,
                 network: network.to_owned(),
             };
-            consents::insert(tx, &consent)
+            records::insert(tx, &consent)
         };
         check_with_networks(
             tx,
             insert,
-            |tx, number| Ok(consents::find(tx, id(number))?.is_some()),
-            |tx| consents::delete_surplus(tx, KEEP),
+            |tx, number| Ok(keyed::find::<ConsentRow>(tx, &id(number))?.is_some()),
+            |tx| keyed::delete_surplus::<ConsentRow>(tx, KEEP),
         )
     })
     .await;
@@ -246,13 +247,13 @@ async fn logins_of_machines_are_bounded(engine: &TestEngine) {
                 poll_seconds: 5,
                 network: network.to_owned(),
             };
-            devices::insert(tx, &device)
+            records::insert(tx, &device)
         };
         check_with_networks(
             tx,
             insert,
-            |tx, number| Ok(devices::find(tx, &hash(number))?.is_some()),
-            |tx| devices::delete_surplus(tx, KEEP),
+            |tx, number| Ok(keyed::find::<DeviceRow>(tx, &hash(number))?.is_some()),
+            |tx| keyed::delete_surplus::<DeviceRow>(tx, KEEP),
         )
     })
     .await;
@@ -273,17 +274,17 @@ async fn sign_ins_with_providers_are_bounded(engine: &TestEngine) {
                 expires_at,
                 network: network.to_owned(),
             };
-            logins::insert(tx, &login)
+            records::insert(tx, &login)
         };
         check_with_networks(
             tx,
             insert,
             // A login can only be read by taking it.
             |tx, number| match logins::take(tx, &hash(number), &hash(0))? {
-                Some(login) => logins::insert(tx, &login).map(|()| true),
+                Some(login) => records::insert(tx, &login).map(|()| true),
                 None => Ok(false),
             },
-            |tx| logins::delete_surplus(tx, KEEP),
+            |tx| keyed::delete_surplus::<LoginRow>(tx, KEEP),
         )
     })
     .await;

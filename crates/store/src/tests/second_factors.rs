@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::{
     StoreError, Tx,
     engines::{TestEngine, on_each_engine},
-    records, roles,
+    keyed, records, roles,
     second_factors::{
         self,
         passkeys::{self, ChallengeRow, PasskeyRow},
@@ -64,14 +64,17 @@ fn login(user_id: UserId, hash: u8, expires_at: i64) -> PendingLoginRow {
 
 async fn a_code_is_used_up_once_and_resets_the_wrong_ones(engine: &TestEngine) {
     with_user(engine, |tx, user| {
-        totp::set(tx, &app(user))?;
-        totp::set(tx, &app(user))?;
+        totp::set(tx, user, &app(user))?;
+        totp::set(tx, user, &app(user))?;
         totp::count_wrong_code(tx, user)?;
-        assert_eq!(totp::find(tx, user)?.expect("set").wrong_codes, 1);
+        assert_eq!(
+            keyed::find::<TotpRow>(tx, &user)?.expect("set").wrong_codes,
+            1
+        );
         for (step, is_unused) in [(10, false), (9, false), (11, true), (11, false)] {
             assert_eq!(totp::use_step(tx, user, step)?, is_unused, "{step}");
         }
-        let found = totp::find(tx, user)?.expect("set");
+        let found = keyed::find::<TotpRow>(tx, &user)?.expect("set");
         assert_eq!((found.last_step, found.wrong_codes), (11, 0));
         let codes = [[1; 32], [2; 32]];
         recovery_codes::set(tx, user, &codes)?;
@@ -87,17 +90,33 @@ async fn a_code_is_used_up_once_and_resets_the_wrong_ones(engine: &TestEngine) {
 async fn tries_and_pending_logins_are_bounded(engine: &TestEngine) {
     with_user(engine, |tx, user| {
         for (hash, expires_at) in [(1, 100), (2, 200), (3, 300)] {
-            pending::insert(tx, &login(user, hash, expires_at))?;
+            records::insert(tx, &login(user, hash, expires_at))?;
         }
         let count = |tx: &mut Tx<'_>| pending::count_try(tx, &[3; 32], 2);
         assert!(count(tx)? && count(tx)?);
         assert!(!count(tx)?);
         pending::delete_oldest_of_user(tx, user, 2)?;
-        assert_eq!(pending::find(tx, &[1; 32])?, None);
+        assert_eq!(keyed::find::<PendingLoginRow>(tx, &[1; 32])?, None);
         second_factors::delete_expired(tx, Timestamp(200))?;
-        assert_eq!(pending::find(tx, &[2; 32])?, None);
-        assert!(pending::take(tx, &[3; 32])?);
-        assert!(!pending::take(tx, &[3; 32])?);
+        assert_eq!(keyed::find::<PendingLoginRow>(tx, &[2; 32])?, None);
+        assert!(keyed::delete::<PendingLoginRow>(tx, &[3; 32])?);
+        assert!(!keyed::delete::<PendingLoginRow>(tx, &[3; 32])?);
+        Ok(())
+    })
+    .await;
+}
+
+async fn expired_records_are_deleted_and_their_users_are_returned_once(engine: &TestEngine) {
+    with_user(engine, |tx, user| {
+        for (hash, expires_at) in [(1, 100), (2, 200), (3, 300)] {
+            records::insert(tx, &login(user, hash, expires_at))?;
+        }
+        let end = |tx: &mut Tx<'_>| keyed::end_expired::<PendingLoginRow>(tx, Timestamp(200));
+        assert_eq!(end(tx)?, [user]);
+        assert_eq!(end(tx)?, []);
+        assert!(keyed::find::<PendingLoginRow>(tx, &[3; 32])?.is_some());
+        keyed::delete_expired::<PendingLoginRow>(tx, Timestamp(300))?;
+        assert_eq!(keyed::find::<PendingLoginRow>(tx, &[3; 32])?, None);
         Ok(())
     })
     .await;
@@ -110,9 +129,9 @@ async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEng
             secret: vec![1],
             expires_at: AT,
         };
-        totp::set_enrolment(tx, &enrolment)?;
-        totp::set_enrolment(tx, &enrolment)?;
-        assert_eq!(totp::find_enrolment(tx, user)?, Some(enrolment));
+        totp::set(tx, user, &enrolment)?;
+        totp::set(tx, user, &enrolment)?;
+        assert_eq!(keyed::find::<EnrolmentRow>(tx, &user)?, Some(enrolment));
         let flags = |tx: &mut Tx<'_>| {
             let profile = users::find_profile(tx, user)?.expect("inserted");
             Ok::<_, StoreError>((profile.has_second_factor, profile.requires_second_factor))
@@ -123,7 +142,7 @@ async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEng
         role.require_second_factor = true;
         records::replace(tx, &role)?;
         assert_eq!(flags(tx)?, (false, true));
-        totp::set(tx, &app(user))?;
+        totp::set(tx, user, &app(user))?;
         assert_eq!(flags(tx)?, (true, true));
         assert!(second_factors::any_secret(tx)?);
         users::delete(tx, user)?;
@@ -211,6 +230,7 @@ on_each_engine!(
     a_challenge_is_used_up_once_and_only_by_its_user,
     a_counter_only_goes_forward_unless_the_passkey_does_not_count,
     a_code_is_used_up_once_and_resets_the_wrong_ones,
+    expired_records_are_deleted_and_their_users_are_returned_once,
     tries_and_pending_logins_are_bounded,
     a_profile_says_whether_a_factor_is_set_up_and_required,
 );

@@ -1,11 +1,9 @@
 //! Secrets of webhooks: rotation of signing secrets, and encryption of signing secrets, header
 //! values and client keys.
 
-use std::time::Duration;
-
 use serde_json::json;
 use svc_core::{SinkId, webhook_secret};
-use svc_protocol::api::{OVERLAP_HOURS_MAX, RotateSecret, SecretRotation, SinkType};
+use svc_protocol::api::{RotateSecret, SecretRotation, SinkType};
 use svc_store::sinks::{self, SinkRow};
 
 use super::{SinksService, audit, managed};
@@ -16,12 +14,9 @@ use crate::{
         sealed_headers, sink_secrets,
     },
     identity::Caller,
-    records::RecordError,
+    records::{RecordError, overlap_end},
     secrets::{self, SinkSecret},
 };
-
-/// How long the old secret stays valid after a rotation if the request has no `overlap_hours`.
-const OVERLAP_HOURS: u32 = 24;
 
 impl SinksService {
     /// Creates a new secret. Until the overlap ends, `webhook-signature` also contains a signature
@@ -32,14 +27,7 @@ impl SinksService {
         id: SinkId,
         request: RotateSecret,
     ) -> Result<SecretRotation, RecordError> {
-        let hours = request.overlap_hours.unwrap_or(OVERLAP_HOURS);
-        if hours > OVERLAP_HOURS_MAX {
-            return Err(RecordError::invalid(
-                "invalid",
-                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
-            ));
-        }
-        let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
+        let previous_until = overlap_end(request.overlap_hours, svc_clock::now())?;
         let secret = secrets::new_webhook_secret();
         let (deliverers, new) = (self.deliverers.clone(), secret.clone());
         self.writer

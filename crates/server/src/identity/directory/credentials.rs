@@ -10,7 +10,8 @@ use std::{
 
 use svc_core::{SpaceId, Timestamp, UserId};
 use svc_store::{
-    Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, oauth, sessions, tokens, users,
+    Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, oauth::grants::GrantRow, records,
+    sessions::SessionRow, tokens::TokenRow, users,
 };
 
 use super::snapshot::UserRecords;
@@ -223,12 +224,12 @@ pub(in crate::identity) fn write_used(
 ) -> Result<(), StoreError> {
     for used in used {
         match &used.credential {
-            Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,
+            Credential::Token { id, .. } => records::set_last_used::<TokenRow>(tx, *id, used.at)?,
             Credential::Session { id } | Credential::Enrolment { id } => {
-                sessions::set_last_used(tx, *id, used.at)?;
+                records::set_last_used::<SessionRow>(tx, *id, used.at)?;
             }
             Credential::App { grant_id, .. } => {
-                oauth::grants::set_last_used(tx, *grant_id, used.at)?;
+                records::set_last_used::<GrantRow>(tx, *grant_id, used.at)?;
             }
             Credential::Agent { .. } | Credential::Script | Credential::Process => continue,
         }

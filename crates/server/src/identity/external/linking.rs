@@ -17,14 +17,13 @@ use svc_store::{
         sessions as oidc_sessions,
     },
     records,
-    users::UserRow,
     zone_changes::ZoneChange,
 };
 
 use super::{ExternalAccount, check_provider, mapping};
 use crate::{
     identity::{
-        Identity, caller::Caller, lapsed::remove_lapsed, own_proof::OwnProof, power::Actor,
+        Change, Factor, Identity, caller::Caller, credentials::find_endable, lapsed::remove_lapsed,
     },
     records::RecordError,
 };
@@ -89,32 +88,26 @@ impl Identity {
         caller: &Caller,
         user: Option<UserId>,
     ) -> Result<api::LinkedIdentities, RecordError> {
-        let user = user.unwrap_or(caller.user.id);
-        caller.check_credentials_of(user)?;
-        let reading = self.store.read(move |tx| {
-            let stored = records::find::<UserRow>(tx, user)?;
-            let mut linked = Vec::new();
-            for known in records::list_of::<IdentityRow>(tx, &user)? {
+        let reading = self.read_credentials(caller, user, |tx, owner| {
+            let mut identities = Vec::new();
+            for known in records::list_of::<IdentityRow>(tx, &owner.id)? {
                 let provider = records::find::<ProviderRow>(tx, known.provider_id)?;
-                linked.push((known, provider));
+                identities.push(api::LinkedIdentity {
+                    id: known.id,
+                    provider: provider.map(|provider| provider.label).unwrap_or_default(),
+                    issuer: known.issuer,
+                    email: known.email,
+                    display_name: known.display_name,
+                    created_at: known.created_at,
+                    last_login_at: known.last_login_at,
+                });
             }
-            Ok((stored, linked))
+            Ok(api::LinkedIdentities {
+                has_password: !owner.password_hash.is_empty(),
+                identities,
+            })
         });
-        let (stored, linked) = reading.await?;
-        let stored = stored.ok_or_else(|| RecordError::not_found("user", user))?;
-        let shown = |(known, provider): (IdentityRow, Option<ProviderRow>)| api::LinkedIdentity {
-            id: known.id,
-            provider: provider.map(|provider| provider.label).unwrap_or_default(),
-            issuer: known.issuer,
-            email: known.email,
-            display_name: known.display_name,
-            created_at: known.created_at,
-            last_login_at: known.last_login_at,
-        };
-        Ok(api::LinkedIdentities {
-            has_password: !stored.password_hash.is_empty(),
-            identities: linked.into_iter().map(shown).collect(),
-        })
+        reading.await
     }
 
     /// Unlinks an account of the caller, who must prove again who they are.
@@ -125,8 +118,16 @@ impl Identity {
         proof: api::IdentityProof,
         address: IpAddr,
     ) -> Result<(), RecordError> {
-        let proof = self.prove(caller, proof.password, address).await?;
-        self.unlink(caller, id, Some(proof)).await
+        let given = (proof.password, address);
+        let changing = self.change_with_proof(caller, given, move |tx, caller| {
+            let user = caller.user.id;
+            let known = records::find::<IdentityRow>(tx, id)?
+                .filter(|known| known.user_id == user)
+                .ok_or_else(|| RecordError::not_found("identity", id))?;
+            unlink(tx, caller, &known)?;
+            Factor::Identity.check_removed(tx, user)
+        });
+        changing.await
     }
 
     /// Unlinks an account of another user, for callers with `manage_users` who hold every
@@ -136,47 +137,19 @@ impl Identity {
         caller: &Caller,
         id: OidcIdentityId,
     ) -> Result<(), RecordError> {
-        self.unlink(caller, id, None).await
-    }
-
-    /// Unlinks an account. The user loses the groups and roles that the provider gave, and the
-    /// sessions that were opened with the account end.
-    async fn unlink(
-        &self,
-        caller: &Caller,
-        id: OidcIdentityId,
-        proof: Option<OwnProof>,
-    ) -> Result<(), RecordError> {
-        let now = self.clock.now();
-        self.change(caller, move |tx, caller| {
-            let not_found = || RecordError::not_found("identity", id);
-            let known = records::find::<IdentityRow>(tx, id)?.ok_or_else(not_found)?;
-            let user = known.user_id;
-            caller.check_credentials_of(user).map_err(|_| not_found())?;
-            match (proof, user == caller.user.id) {
-                (Some(proof), true) => {
-                    proof.check(tx, caller, now)?;
-                    check_can_sign_in_without(tx, &known)?;
-                }
-                (None, false) => Actor::read(tx, caller)?.check_user(tx, user)?,
-                (Some(_), false) => return Err(not_found()),
-                (None, true) => {
-                    return Err(RecordError::forbidden(
-                        "proof_required",
-                        format!(
-                            "your own account is unlinked with POST /api/auth/identities/{id}/remove, which asks for your password"
-                        ),
-                    ));
-                }
+        let changing = self.change(caller, move |tx, caller| {
+            let known = find_endable::<IdentityRow>(tx, caller, id, |known| known.user_id)?;
+            if known.user_id == caller.user.id {
+                return Err(RecordError::forbidden(
+                    "proof_required",
+                    format!(
+                        "your own account is unlinked with POST /api/auth/identities/{id}/remove, which asks for your password"
+                    ),
+                ));
             }
-            remove(tx, &known)?;
-            let detail = json!({"issuer": known.issuer, "sub": known.sub});
-            tx.audit(caller, "identity.unlinked", ("user", user), detail)?;
-            remove_lapsed(tx, &[user])?;
-            tx.affects(ZoneChange::User(user));
-            Ok(())
-        })
-        .await
+            unlink(tx, caller, &known)
+        });
+        changing.await
     }
 
     /// Ends the sessions that a logout token of a provider names. Also disconnects the apps and
@@ -200,8 +173,7 @@ impl Identity {
             let mut users = Vec::new();
             for known in identities_of(tx, &provider.issuer, &subject)? {
                 let sid = subject.sid.as_deref();
-                let count = oidc_sessions::end(tx, known.id, sid)?;
-                let grants = oidc_grants::end(tx, known.id, sid)?;
+                let (count, grants) = oidc_grants::end(tx, known.id, sid)?;
                 let detail =
                     json!({"provider": provider.name, "sessions": count, "grants": grants});
                 tx.audit_by(SYSTEM, "logout.oidc", ("user", known.user_id), detail)?;
@@ -215,18 +187,20 @@ impl Identity {
     }
 }
 
-/// Refuses to unlink the last account of a user without a password.
-fn check_can_sign_in_without(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
+/// Unlinks an account. The user loses the groups and roles that the provider gave, and the sessions
+/// that were opened with the account end.
+fn unlink(
+    tx: &mut Change<'_, '_>,
+    caller: &Caller,
+    known: &IdentityRow,
+) -> Result<(), RecordError> {
     let user = known.user_id;
-    let stored = records::find::<UserRow>(tx, user)?;
-    let has_password = stored.is_some_and(|user| !user.password_hash.is_empty());
-    if has_password || records::list_of::<IdentityRow>(tx, &user)?.len() > 1 {
-        return Ok(());
-    }
-    Err(RecordError::conflict(
-        "last_identity",
-        "you have no password, so you could not sign in again; ask an administrator for a password first",
-    ))
+    remove(tx, known)?;
+    let detail = json!({"issuer": known.issuer, "sub": known.sub});
+    tx.audit(caller, "identity.unlinked", ("user", user), detail)?;
+    remove_lapsed(tx, &[user])?;
+    tx.affects(ZoneChange::User(user));
+    Ok(())
 }
 
 /// The identities that a logout token names.
@@ -252,7 +226,6 @@ fn identities_of(
 /// in these sessions, and takes away the groups and roles that the provider gave to the user.
 pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
     mapping::withdraw_all(tx, known)?;
-    oidc_sessions::end(tx, known.id, None)?;
     oidc_grants::end(tx, known.id, None)?;
     records::delete::<IdentityRow>(tx, known.id)?;
     Ok(())

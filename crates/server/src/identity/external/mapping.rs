@@ -3,16 +3,18 @@
 
 use serde_json::{Value, json};
 use svc_core::{
-    GroupId, OidcIdentityId, Permissions, RoleId, UserId,
+    OidcIdentityId, Permissions, RoleId, UserId,
     oidc::{ClaimValues, find_values},
     permission::{ROLE_ADMIN, ROLE_USER},
     power,
 };
 use svc_protocol::api::{ClaimMapping, Group, Role};
 use svc_store::{
-    Tx, groups,
-    oidc::{identities::IdentityRow, memberships, providers::ProviderRow},
-    records, roles,
+    Tx,
+    memberships::{self, Membership},
+    oidc::{identities::IdentityRow, providers::ProviderRow},
+    records::{self, Named, Owned},
+    roles,
 };
 
 use super::ExternalAccount;
@@ -52,8 +54,7 @@ pub(super) fn apply(
     let meant = |mapping: &&ClaimMapping| values.contains(&mapping.value);
     let meant: Vec<_> = provider.mappings.iter().filter(meant).collect();
     let mut change = Change::default();
-    sync_groups(tx, holder, &meant, &mut change)?;
-    sync_roles(tx, holder, &meant, &mut change)?;
+    sync(tx, holder, &meant, &mut change)?;
     Ok(change.into_detail())
 }
 
@@ -72,56 +73,45 @@ impl Change {
     }
 }
 
-fn sync_groups(
+/// Gives the groups and roles of these mappings, and takes away the others that the provider gave.
+fn sync(
     tx: &mut Tx<'_>,
     holder: Holder,
     meant: &[&ClaimMapping],
     change: &mut Change,
 ) -> Result<(), RecordError> {
-    let mut wanted: Vec<GroupId> = Vec::new();
-    for name in meant.iter().filter_map(|mapping| mapping.group.as_ref()) {
-        // A group that no longer exists is left out.
-        if let Some(group) = records::find_named::<Group>(tx, &(), name)? {
-            if !groups::is_member(tx, group.id, holder.1)? {
-                change.added.push(format!("group {}", group.name));
-            }
-            memberships::join_group(tx, holder, group.id)?;
-            wanted.push(group.id);
-        }
-    }
-    for group in memberships::list_groups(tx, holder.0)? {
-        if !wanted.contains(&group) {
-            let name = records::find::<Group>(tx, group)?.map(|group| group.name);
-            change
-                .removed
-                .push(format!("group {}", name.unwrap_or_default()));
-            memberships::leave_group(tx, holder, group)?;
-        }
-    }
-    Ok(())
+    let groups = meant.iter().filter_map(|mapping| mapping.group.as_ref());
+    sync_kind::<Group>(tx, holder, groups, change, take_group)?;
+    let roles = meant.iter().filter_map(|mapping| mapping.role.as_ref());
+    sync_kind::<Role>(tx, holder, roles, change, take_role)
 }
 
-fn sync_roles(
+fn sync_kind<'a, R>(
     tx: &mut Tx<'_>,
     holder: Holder,
-    meant: &[&ClaimMapping],
+    names: impl Iterator<Item = &'a String>,
     change: &mut Change,
-) -> Result<(), RecordError> {
-    let mut wanted: Vec<RoleId> = Vec::new();
-    for name in meant.iter().filter_map(|mapping| mapping.role.as_ref()) {
-        if let Some(role) = records::find_named::<Role>(tx, &(), name)? {
-            if !roles::list_holders(tx, role.id)?.contains(&holder.1) {
-                change.added.push(format!("role {}", role.name));
+    take: fn(&mut Tx<'_>, Holder, &R, &mut Change) -> Result<(), RecordError>,
+) -> Result<(), RecordError>
+where
+    R: Named + Owned<Owner = ()>,
+    R::Id: Membership + PartialEq,
+{
+    let mut wanted = Vec::new();
+    for name in names {
+        // A group or role that no longer exists is left out.
+        if let Some(record) = records::find_named::<R>(tx, &(), name)? {
+            if memberships::give(tx, holder, record.id())? {
+                change.added.push(format!("{} {}", R::KIND, record.name()));
             }
-            memberships::give_role(tx, holder, role.id)?;
-            wanted.push(role.id);
+            wanted.push(record.id());
         }
     }
-    for id in memberships::list_roles(tx, holder.0)? {
-        if let Some(role) = records::find::<Role>(tx, id)?
+    for id in memberships::list_given::<R::Id>(tx, holder.0)? {
+        if let Some(record) = records::find::<R>(tx, id)?
             && !wanted.contains(&id)
         {
-            take_role(tx, holder, &role, change)?;
+            take(tx, holder, &record, change)?;
         }
     }
     Ok(())
@@ -131,7 +121,7 @@ fn sync_roles(
 /// lacks.
 fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, RecordError> {
     let mut change = Change::default();
-    for id in memberships::list_roles(tx, holder.0)? {
+    for id in memberships::list_given::<RoleId>(tx, holder.0)? {
         if let Some(role) = records::find::<Role>(tx, id)?
             && power::check(Permissions::of_role_user(), role.permissions).is_err()
         {
@@ -139,6 +129,16 @@ fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, R
         }
     }
     Ok(change.into_detail())
+}
+
+fn take_group(
+    tx: &mut Tx<'_>,
+    holder: Holder,
+    group: &Group,
+    change: &mut Change,
+) -> Result<(), RecordError> {
+    change.removed.push(format!("group {}", group.name));
+    Ok(memberships::take_away(tx, holder, group.id)?)
 }
 
 /// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the
@@ -156,8 +156,7 @@ fn take_role(
         return Ok(());
     }
     change.removed.push(format!("role {}", role.name));
-    memberships::take_role(tx, holder, role.id)?;
-    Ok(())
+    Ok(memberships::take_away(tx, holder, role.id)?)
 }
 
 /// Takes away all groups and roles that the provider gave, before the identity is deleted. The last
@@ -165,8 +164,7 @@ fn take_role(
 pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
     let holder = (known.id, known.user_id);
     let mut change = Change::default();
-    sync_groups(tx, holder, &[], &mut change)?;
-    sync_roles(tx, holder, &[], &mut change)
+    sync(tx, holder, &[], &mut change)
 }
 
 /// Checks that the caller may give every group and role that users of this provider can get: a

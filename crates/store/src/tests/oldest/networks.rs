@@ -7,9 +7,10 @@ use super::{AT, KEEP, Owners, check_with_networks, hash, with_owners};
 use crate::{
     Hash,
     engines::{TestEngine, on_each_engine},
+    keyed,
     oauth::{
         clients::{self, ClientRow},
-        devices::{self, DeviceRow, DeviceState},
+        devices::{DeviceRow, DeviceState},
     },
     records,
     second_factors::passkeys::{self, ChallengeRow},
@@ -40,12 +41,15 @@ async fn a_customer_with_many_networks_removes_only_their_own_rows(engine: &Test
     with_owners(engine, |tx, owners| {
         let network = |text: &str| row_network(text.parse().expect("an address"));
         let waiting = device(owners, 0, 0, network("2001:db8:1::1"));
-        devices::insert(tx, &waiting)?;
+        records::insert(tx, &waiting)?;
         for n in 1..=256 {
             let customer = network(&format!("2001:db8:0:{:x}::1", n % 256));
-            devices::insert(tx, &device(owners, n, i64::from(n), customer))?;
-            devices::delete_surplus(tx, KEEP)?;
-            assert!(devices::find(tx, &waiting.hash)?.is_some(), "{n}");
+            records::insert(tx, &device(owners, n, i64::from(n), customer))?;
+            keyed::delete_surplus::<DeviceRow>(tx, KEEP)?;
+            assert!(
+                keyed::find::<DeviceRow>(tx, &waiting.hash)?.is_some(),
+                "{n}"
+            );
         }
         let count: u32 = tx.get("SELECT COUNT(*) FROM oauth_devices", &[])?;
         assert_eq!(count, KEEP);
@@ -61,14 +65,14 @@ async fn the_networks_with_the_most_rows_are_levelled(engine: &TestEngine) {
         let of = [("a", 120), ("b", 60), ("c", 20)];
         let networks = of.iter().flat_map(|(name, rows)| vec![*name; *rows]);
         for (number, network) in (0..).zip(networks) {
-            devices::insert(tx, &device(owners, number, 0, network.to_owned()))?;
+            records::insert(tx, &device(owners, number, 0, network.to_owned()))?;
         }
         for (keep, expected) in [
             (200, [120, 60, 20]),
             (150, [69, 60, 20]),
             (100, [40, 39, 20]),
         ] {
-            devices::delete_surplus(tx, keep)?;
+            keyed::delete_surplus::<DeviceRow>(tx, keep)?;
             let mut left: Vec<u32> =
                 tx.list("SELECT COUNT(*) FROM oauth_devices GROUP BY network", &[])?;
             left.sort_unstable_by(|a, b| b.cmp(a));
