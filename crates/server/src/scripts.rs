@@ -18,7 +18,7 @@ mod options;
 mod power;
 mod report;
 mod runner;
-mod sandbox_test;
+mod sandbox_check;
 mod service;
 mod slots;
 mod test_run;
