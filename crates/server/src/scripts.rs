@@ -21,8 +21,8 @@ mod runner;
 mod sandbox_check;
 mod service;
 mod slots;
-mod test_run;
 mod tools;
+mod trial;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -9,10 +9,8 @@
 //! request that sets it, never in an audit entry. Queued events are delivered by the delivery
 //! engine, never by this module.
 
-mod backtest;
 pub mod check;
 mod origin;
-mod preview;
 mod programs;
 mod queue;
 mod record;
@@ -20,6 +18,7 @@ mod recovery;
 mod resend;
 mod script;
 mod secret;
+mod trial;
 
 #[cfg(test)]
 mod tests;

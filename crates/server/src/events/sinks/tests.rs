@@ -1,9 +1,9 @@
 //! Managing sinks, on a real store and with a real receiver.
 
-mod preview;
 mod queue;
 mod recovery;
 mod script;
+mod trial;
 
 use std::{path::PathBuf, time::Duration};
 

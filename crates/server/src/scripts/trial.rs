@@ -1,4 +1,4 @@
-//! Test runs of scripts, with the permissions of the caller.
+//! Trials of scripts: runs a script once, with the permissions of the caller.
 
 use std::{collections::BTreeMap, time::Instant};
 

@@ -1,4 +1,7 @@
-//! Previews and tests of sinks: renders a template for an event, or sends the event to the receiver.
+//! Trials of sinks: renders a template for an event (a preview), sends the event to the receiver (a
+//! test), or evaluates a changed sink for past events (a backtest, in `past_events`).
+
+mod past_events;
 
 use std::{collections::BTreeMap, time::Instant};
 

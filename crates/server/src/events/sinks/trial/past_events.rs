@@ -12,7 +12,7 @@ use svc_protocol::api::{
 use svc_store::{Tx, events, sinks::SinkRow};
 use svc_template::{self as template, Scope, Template, expression::Expression};
 
-use super::{
+use super::super::{
     SinksService, check,
     programs::{self, Programs},
 };
