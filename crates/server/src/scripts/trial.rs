@@ -79,7 +79,7 @@ impl Scripts {
 
     /// Counts a run against the caller's runs per minute.
     fn count_run(&self, caller: &Caller) -> Result<(), RecordError> {
-        let taken = self.runs.take(caller.user.id, Instant::now());
+        let taken = self.trials.scripts.take(caller.user.id, Instant::now());
         taken.map_err(|over| RecordError::over_limit("runs", over))
     }
 

@@ -27,6 +27,7 @@ use crate::{
     },
     identity::{Directory, User},
     journal::{Journal, JournalOptions},
+    limits::MinuteLimit,
     metrics::{Metrics, MetricsOptions},
     options::Limits,
     scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
@@ -96,7 +97,10 @@ impl Fixture {
             store,
             hub: Hub::default(),
             deliverers: Arc::new(deliverers),
-            tests: Arc::new(MinuteLimit::new(TESTS_PER_MINUTE)),
+            trials: Arc::new(TrialLimits {
+                sinks: MinuteLimit::new(TESTS_PER_MINUTE),
+                ..TrialLimits::default()
+            }),
             quotas: Quotas::default(),
         };
         Self { service, folder }

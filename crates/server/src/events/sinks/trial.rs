@@ -237,10 +237,7 @@ impl SinksService {
         if row.kind == SinkType::Script {
             check_no_script(caller)?;
         }
-        let user = caller.user.id;
-        self.tests
-            .take(user, Instant::now())
-            .map_err(|over| RecordError::over_limit("test requests", over))?;
+        self.count_trial(caller)?;
         let at = svc_clock::now();
         let result = match &row.config {
             SinkConfig::Webhook { .. } => {
@@ -248,7 +245,7 @@ impl SinksService {
                     Some(why) => AttemptResult::Withheld(why),
                     None => self
                         .deliverers
-                        .send(row, (user, None), body.to_owned(), event)
+                        .send(row, (caller.user.id, None), body.to_owned(), event)
                         .await
                         .map_err(RecordError::Internal)?
                         .into(),
@@ -282,6 +279,12 @@ impl SinksService {
             exchange.remote_address = None;
         }
         Ok(attempt)
+    }
+
+    /// Counts a trial, or a replay, against the caller's trials per minute.
+    pub(super) fn count_trial(&self, caller: &Caller) -> Result<(), RecordError> {
+        let taken = self.trials.sinks.take(caller.user.id, Instant::now());
+        taken.map_err(|over| RecordError::over_limit("test requests", over))
     }
 
     /// The stored event with this id, if `visible` accepts it.

@@ -95,9 +95,7 @@ impl SinksService {
             until: Some(until),
             ..events::Filter::default()
         };
-        self.tests
-            .take(caller.user.id, Instant::now())
-            .map_err(|over| RecordError::over_limit("test requests", over))?;
+        self.count_trial(caller)?;
         self.compare(caller, (before, after), filter).await
     }
 
