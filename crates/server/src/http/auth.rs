@@ -43,7 +43,7 @@ use super::{
     listen::Peer,
     methods::CALL_PATH,
     oauth,
-    router::{Agents, Needs, Reply, routes},
+    router::{Agents, Needs, Reply, Scripts, routes},
     unknown_credentials::UnknownCredentials,
     web,
 };
@@ -70,7 +70,9 @@ pub struct Gate {
 struct Rule {
     needs: Needs,
     agents: Agents,
+    scripts: Scripts,
     reply: Reply,
+    is_limited: bool,
 }
 
 /// The parts of a request that decide about access.
@@ -167,7 +169,9 @@ impl Gate {
             let rule = Rule {
                 needs: route.needs,
                 agents: route.agents,
+                scripts: route.scripts,
                 reply: route.reply,
+                is_limited: is_limited(&route),
             };
             let rows = table.entry(route.path).or_default();
             rows.push((route.method, rule));
@@ -231,7 +235,7 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     }
     if let Some(caller) = &caller
         && let Some(rule) = rule
-        && let Err(error) = changes::count(&gate, caller, rule, &request)
+        && let Err(error) = changes::count(&gate, caller, rule)
     {
         return error.into_response();
     }

@@ -109,7 +109,7 @@ impl Document {
         failures.extend(own);
         if !matches!(route.needs, Needs::Nothing) {
             failures.extend(failures::OF_CALLER);
-            if is_limited(&route.method, route.needs, route.reply, route.path) {
+            if is_limited(route) {
                 failures.extend(failures::OF_CHANGE);
             }
         } else if route.method == Method::POST {

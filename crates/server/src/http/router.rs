@@ -45,8 +45,8 @@ pub enum Needs {
 }
 
 /// What code may cause on a route: an agent token, which acts as the owner of its space, or a script
-/// on the server, which acts as its user. A script may use a route only if the value is `AsOwner` or
-/// `OwnRecords`.
+/// on the server, which acts as its user. Some rows are closed to scripts too:
+/// they end with `without_scripts`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agents {
     /// Everything that the owner may do: reads, and requests that change no record that other
@@ -58,6 +58,23 @@ pub enum Agents {
     /// Only if the path names the agent's own space.
     OwnSpace,
     Never,
+}
+
+/// Whether a script on the server may use a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scripts {
+    AsUser,
+    Never,
+}
+
+impl Agents {
+    /// The rule for scripts, unless the row has another one.
+    fn for_scripts(self) -> Scripts {
+        match self {
+            Self::AsOwner | Self::OwnRecords => Scripts::AsUser,
+            Self::OwnSpace | Self::Never => Scripts::Never,
+        }
+    }
 }
 
 /// What the answer of a route is.
@@ -87,11 +104,31 @@ pub struct Route {
     pub path: &'static str,
     pub needs: Needs,
     pub agents: Agents,
+    pub scripts: Scripts,
     pub reply: Reply,
+    /// The service limits its requests, so they do not count as changes (`auth::changes`).
+    pub has_own_limit: bool,
     /// Describes the inputs and answers of the handler. `None` for the routes of `page` and
     /// `any_site`.
     pub describe: Option<fn(&mut Operation)>,
     handler: MethodRouter<App>,
+}
+
+impl Route {
+    /// Closes the route to scripts: they could start each other, or themselves, without end, and
+    /// each would hold a worker while it waits for the next one.
+    fn without_scripts(self) -> Self {
+        let scripts = Scripts::Never;
+        Self { scripts, ..self }
+    }
+
+    fn with_own_limit(self) -> Self {
+        let has_own_limit = true;
+        Self {
+            has_own_limit,
+            ..self
+        }
+    }
 }
 
 const SPACES: Needs = Needs::Any(&[UseSpaces, ManageSpaces]);
@@ -204,12 +241,12 @@ pub fn routes() -> Vec<Route> {
         delete("/api/templates/{id}",           TEMPLATES, Never,    templates::delete),
         get("/api/scripts",                     Caller,    AsOwner,  scripts::list),
         post("/api/scripts",                    Caller,    OwnRecords, scripts::create),
-        trial("/api/scripts/check",             Caller,    AsOwner,  scripts::check),
-        trial("/api/scripts/run",               Caller,    AsOwner,  scripts::run_new),
+        trial("/api/scripts/check",             Caller,    AsOwner,  scripts::check).without_scripts(),
+        trial("/api/scripts/run",               Caller,    AsOwner,  scripts::run_new).without_scripts(),
         get("/api/scripts/{id}",                Caller,    AsOwner,  scripts::get),
         patch("/api/scripts/{id}",              Caller,    OwnRecords, scripts::patch),
         delete("/api/scripts/{id}",             Caller,    OwnRecords, scripts::delete),
-        trial("/api/scripts/{id}/run",          Caller,    AsOwner,  scripts::run),
+        trial("/api/scripts/{id}/run",          Caller,    AsOwner,  scripts::run).without_scripts(),
         get("/api/servers",                     AUDIT,     AsOwner,  servers::list),
         get("/api/diagnostics",                 AUDIT,     AsOwner,  diagnostics::get),
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
@@ -226,7 +263,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
         query("/mcp",                           MCP,       AsOwner,  mcp::post),
         get("/mcp",                             MCP,       AsOwner,  mcp::get),
-        post("/api/events/emit",                SPACES,    AsOwner,  events::emit),
+        post("/api/events/emit",                SPACES,    AsOwner,  events::emit).with_own_limit(),
         get("/api/events",                      Caller,    AsOwner,  events::list),
         get("/api/events/stream",               Caller,    AsOwner,  events::stream),
         get("/api/events/histogram",            Caller,    AsOwner,  events::histogram),
@@ -240,12 +277,12 @@ pub fn routes() -> Vec<Route> {
         delete("/api/event-sinks/{id}",         SINKS,     OwnRecords, event_sinks::delete),
         trial("/api/event-sinks/{id}/test",     SINKS,     OwnRecords, event_sinks::test),
         post("/api/event-sinks/{id}/rotate-secret", SINKS, OwnRecords, event_sinks::rotate_secret),
-        post("/api/event-sinks/{id}/replay",    SINKS,     OwnRecords, event_sinks::replay),
+        post("/api/event-sinks/{id}/replay",    SINKS,     OwnRecords, event_sinks::replay).without_scripts(),
         trial("/api/event-sinks/{id}/backtest", SINKS,     OwnRecords, event_sinks::backtest),
-        post("/api/event-sinks/{id}/resend",    SINKS,     OwnRecords, event_sinks::resend_many),
+        post("/api/event-sinks/{id}/resend",    SINKS,     OwnRecords, event_sinks::resend_many).without_scripts(),
         get("/api/event-sinks/{id}/stats",      SINKS,     AsOwner,  stats::sink),
         get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
-        post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, OwnRecords, event_sinks::resend),
+        post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, OwnRecords, event_sinks::resend).without_scripts(),
         get("/api/sources",                     SPACES,    Never,    sources::list),
         post("/api/sources",                    SPACES,    Never,    sources::create),
         get("/api/sources/{id}",                SPACES,    Never,    sources::get),
@@ -350,7 +387,9 @@ macro_rules! verbs {
                 path,
                 needs,
                 agents,
+                scripts: agents.for_scripts(),
                 reply: Reply::$reply,
+                has_own_limit: false,
                 describe: Some(H::describe),
                 handler: on(MethodFilter::$method, handler),
             }
@@ -366,7 +405,9 @@ fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route
         path,
         needs: Needs::Nothing,
         agents: Agents::AsOwner,
+        scripts: Scripts::AsUser,
         reply: Reply::Data,
+        has_own_limit: false,
         describe: None,
         handler: on(MethodFilter::GET, handler),
     }
@@ -390,7 +431,9 @@ fn any_site<H: Handler<T, App>, T: 'static>(
         path,
         needs: Needs::AnySite,
         agents: Agents::AsOwner,
+        scripts: Scripts::AsUser,
         reply,
+        has_own_limit: false,
         describe: None,
         handler: on(filter, handler),
     }

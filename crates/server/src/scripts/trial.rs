@@ -26,7 +26,7 @@ use super::{
     source_of,
 };
 use crate::{
-    identity::{Actor, Caller, Credential},
+    identity::{Actor, Caller},
     records::RecordError,
 };
 
@@ -43,7 +43,6 @@ impl Scripts {
         id: ScriptId,
         mut request: RunScript,
     ) -> Result<ScriptRunResult, RecordError> {
-        check_not_nested(caller)?;
         let mut script = self.get(caller, id).await?;
         let draft = request.source.take();
         let input = self.read_input(caller, script.kind, request).await?;
@@ -66,7 +65,6 @@ impl Scripts {
         caller: &Caller,
         new: RunNewScript,
     ) -> Result<ScriptRunResult, RecordError> {
-        check_not_nested(caller)?;
         check_may_own(caller.user.permissions, new.owner)?;
         let (script, request) = unstored(caller, new);
         check::name(script.kind, &script.name)?;
@@ -182,18 +180,6 @@ impl Scripts {
             check_quota(tx, &quotas, &script)
         };
         self.store.read(move |tx| Ok(check(tx))).await?
-    }
-}
-
-/// A script may not run another script: each would hold a worker while it waits for the script that
-/// it started.
-fn check_not_nested(caller: &Caller) -> Result<(), RecordError> {
-    match caller.credential {
-        Credential::Script => Err(RecordError::forbidden(
-            "script_denied",
-            "a script cannot start another one; import shared code from a library",
-        )),
-        _ => Ok(()),
     }
 }
 

@@ -14,10 +14,7 @@ use svc_store::{
     sinks::{self, SinkRow},
 };
 
-use super::{
-    SinksService, audit, managed,
-    queue::{check_no_script, lane_of},
-};
+use super::{SinksService, audit, managed, queue::lane_of};
 use crate::{
     events::{dispatch::is_about, lanes::Deliver},
     identity::Caller,
@@ -42,7 +39,6 @@ impl SinksService {
         id: SinkId,
         request: Replay,
     ) -> Result<ReplayResult, RecordError> {
-        check_no_script(caller)?;
         let now = svc_clock::now();
         let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = request.until.unwrap_or(now);

@@ -21,17 +21,14 @@ use svc_store::{
 use svc_template::expression::ExpressionError;
 use uuid::Uuid;
 
-use super::{
-    SinksService, check, programs,
-    queue::{check_no_script, no_event},
-};
+use super::{SinksService, check, programs, queue::no_event};
 use crate::{
     events::{
         deliver::{RenderPurpose, webhook},
         lanes::{AttemptDetail, AttemptResult},
     },
     fair_pool::Cancelled,
-    identity::Caller,
+    identity::{Caller, Credential},
     records::RecordError,
 };
 
@@ -234,8 +231,12 @@ impl SinksService {
         body: &str,
         event: &Event,
     ) -> Result<Attempt, RecordError> {
-        if row.kind == SinkType::Script {
-            check_no_script(caller)?;
+        // The routes that always start a script are closed to scripts. Here the sink decides.
+        if row.kind == SinkType::Script && caller.credential == Credential::Script {
+            return Err(RecordError::forbidden(
+                "script_denied",
+                "a script cannot start another script, resend deliveries or replay events",
+            ));
         }
         self.count_trial(caller)?;
         let at = svc_clock::now();

@@ -8,7 +8,7 @@ use super::{Gate, Head, Rule, challenge};
 use crate::{
     http::{
         error::ApiError,
-        router::{Agents, Needs},
+        router::{Agents, Needs, Scripts},
     },
     identity::{Caller, Credential},
 };
@@ -21,14 +21,11 @@ pub(super) fn admit(
     head: Head<'_>,
 ) -> Result<Caller, ApiError> {
     let path = head.uri.path();
-    let (needs, agents) = match rule {
-        Some(rule) => (Some(rule.needs), rule.agents),
-        None => (None, Agents::AsOwner),
-    };
+    let needs = rule.map(|rule| rule.needs);
     check_scopes(&caller, head.method, path)
         .map_err(|error| challenge(gate, head, error, Some("insufficient_scope")))?;
     check_enrolment(&caller, needs)?;
-    check_agent(&caller, needs, agents, path)?;
+    check_code(&caller, rule, path)?;
     let caller = caller.with_needs(permissions_of(needs));
     // The agent of a stopped space may open its link. The link is then refused with a reason, so
     // that the agent waits.
@@ -79,25 +76,23 @@ fn join_scopes(scopes: &Scopes) -> String {
         .join(" and ")
 }
 
-fn check_agent(
-    caller: &Caller,
-    needs: Option<Needs>,
-    agents: Agents,
-    path: &str,
-) -> Result<(), ApiError> {
+/// Decides whether an agent or a script may use a route.
+fn check_code(caller: &Caller, rule: Option<Rule>, path: &str) -> Result<(), ApiError> {
+    // An unknown path changes nothing.
+    let Some(rule) = rule else {
+        return Ok(());
+    };
     let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
-    if caller.credential == Credential::Script
-        && !matches!(agents, Agents::AsOwner | Agents::OwnRecords)
-    {
+    if caller.credential == Credential::Script && rule.scripts == Scripts::Never {
         return Err(ApiError::forbidden(
             "script_denied",
             "a script on the server may not use this route; use an API token",
         ));
     }
-    match (&caller.credential, needs) {
-        (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
-        (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
-        (Credential::Agent { space_id, .. }, _) => match agents {
+    match (&caller.credential, rule.needs) {
+        (Credential::Agent { .. }, Needs::Agent) => Ok(()),
+        (_, Needs::Agent) => denied("only an agent token opens a link"),
+        (Credential::Agent { space_id, .. }, _) => match rule.agents {
             Agents::AsOwner | Agents::OwnRecords => Ok(()),
             Agents::Never => denied("an agent token may not use this route; use an API token"),
             Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),

@@ -5,7 +5,6 @@
 
 use std::time::Instant;
 
-use axum::extract::{MatchedPath, Request};
 use http::Method;
 use svc_core::Permission;
 use svc_protocol::problem::CHANGES_SETTING;
@@ -14,13 +13,11 @@ use super::{Gate, Rule};
 use crate::{
     http::{
         error::ApiError,
-        router::{Needs, Reply},
+        router::{Needs, Reply, Route},
     },
     identity::Caller,
 };
 
-/// Emits have a limit of their own.
-const EMIT_PATH: &str = "/api/events/emit";
 /// Routes that need one of these permissions only are for administrators, who may import thousands
 /// of users. No other user can call them.
 const ADMINISTRATIVE: [Permission; 4] = [
@@ -31,15 +28,8 @@ const ADMINISTRATIVE: [Permission; 4] = [
 ];
 
 /// Counts a request of a caller. Returns 429 if the user makes too many changes.
-pub(super) fn count(
-    gate: &Gate,
-    caller: &Caller,
-    rule: Rule,
-    request: &Request,
-) -> Result<(), ApiError> {
-    let path = request.extensions().get::<MatchedPath>();
-    let path = path.map_or("", MatchedPath::as_str);
-    if !is_limited(request.method(), rule.needs, rule.reply, path) {
+pub(super) fn count(gate: &Gate, caller: &Caller, rule: Rule) -> Result<(), ApiError> {
+    if !rule.is_limited {
         return Ok(());
     }
     let changes = match caller.session_id() {
@@ -58,8 +48,8 @@ pub(super) fn count(
 }
 
 /// Whether a request of this route counts as a change of the caller's own records.
-pub fn is_limited(method: &Method, needs: Needs, reply: Reply, path: &str) -> bool {
-    let is_for_callers = match needs {
+pub fn is_limited(route: &Route) -> bool {
+    let is_for_callers = match route.needs {
         Needs::Any(permissions) => {
             let mut permissions = permissions.iter();
             !permissions.all(|permission| ADMINISTRATIVE.contains(permission))
@@ -67,8 +57,8 @@ pub fn is_limited(method: &Method, needs: Needs, reply: Reply, path: &str) -> bo
         Needs::Caller | Needs::Enrolling => true,
         _ => false,
     };
-    let is_change = reply == Reply::Change && *method != Method::DELETE;
-    is_change && is_for_callers && path != EMIT_PATH
+    let is_change = route.reply == Reply::Change && route.method != Method::DELETE;
+    is_change && is_for_callers && !route.has_own_limit
 }
 
 #[cfg(test)]
@@ -82,10 +72,9 @@ mod tests {
         let is_change =
             |method: &Method| !matches!(*method, Method::GET | Method::OPTIONS | Method::DELETE);
         let routes = routes();
-        let free = routes.iter().filter(|route| {
-            is_change(&route.method)
-                && !is_limited(&route.method, route.needs, route.reply, route.path)
-        });
+        let free = routes
+            .iter()
+            .filter(|route| is_change(&route.method) && !is_limited(route));
         let free: Vec<_> = free
             .map(|route| route.path)
             .filter(|path| !path.starts_with("/api/users") && !path.starts_with("/api/groups"))
