@@ -40,6 +40,7 @@ use super::{
     connections::Slot,
     error::{ApiError, protect},
     extract::BodyMemory,
+    failures,
     listen::Peer,
     methods::CALL_PATH,
     oauth,
@@ -298,8 +299,8 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     }
     let is_loopback = || is_direct_loopback(&gate.app, head.peer, head.headers);
     if matches!(needs, Some(Needs::Loopback)) && !is_loopback() {
-        return Err(ApiError::forbidden(
-            "loopback_only",
+        return Err(ApiError::new(
+            failures::LOOPBACK_ONLY,
             "this request is accepted only from the server's own machine, without a proxy",
         ));
     }

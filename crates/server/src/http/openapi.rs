@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::Method;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use svc_core::{Scope, Scopes};
@@ -22,6 +22,7 @@ use super::{
     auth::is_limited,
     cookies,
     describe::{Content, JSON, Operation, name_of},
+    error::reason_of,
     extract::JsonBytes,
     failures::{self, Failure},
     router::{Agents, Needs, Route, routes},
@@ -203,10 +204,7 @@ impl Document {
 }
 
 fn describe_codes(status: u16, codes: &[(&str, &str)]) -> String {
-    let reason = StatusCode::from_u16(status)
-        .ok()
-        .and_then(|status| status.canonical_reason())
-        .unwrap_or("Error");
+    let reason = reason_of(status).unwrap_or("Error");
     let lines = codes
         .iter()
         .map(|(code, meaning)| format!("\n- `{code}`: {meaning}"));

@@ -1,7 +1,8 @@
 //! [`RecordError`]: why a request about a record is refused, with a stable code for programs.
 //!
-//! All kinds of records return this error. The status follows from the variant. A kind adds no
-//! variants: it has functions that make an error, where several places need the same one.
+//! All kinds of records return this error. The table in `http::failures` has the status of each code.
+//! A kind adds no variants: it has functions that make an error, where several places need the same
+//! one.
 
 use std::time::Duration;
 

@@ -8,6 +8,7 @@ use super::{Gate, Head, Rule, challenge};
 use crate::{
     http::{
         error::ApiError,
+        failures,
         router::{Agents, Needs, Scripts},
     },
     identity::{Caller, Credential},
@@ -44,8 +45,8 @@ fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiE
         return Ok(());
     }
     let held = join_scopes(scopes);
-    Err(ApiError::forbidden(
-        "scope_denied",
+    Err(ApiError::new(
+        failures::SCOPE_DENIED,
         format!("this token is limited to {held} and does not reach {method} {path}"),
     ))
 }
@@ -61,8 +62,8 @@ fn check_enrolment(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError
     {
         return Ok(());
     }
-    Err(ApiError::forbidden(
-        "second_factor_required",
+    Err(ApiError::new(
+        failures::SECOND_FACTOR_REQUIRED,
         "a role of yours requires a second factor; sign in with a browser and set one up first",
     ))
 }
@@ -82,10 +83,10 @@ fn check_code(caller: &Caller, rule: Option<Rule>, path: &str) -> Result<(), Api
     let Some(rule) = rule else {
         return Ok(());
     };
-    let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
+    let denied = |detail: &str| Err(ApiError::new(failures::AGENT_DENIED, detail));
     if caller.credential == Credential::Script && rule.scripts == Scripts::Never {
-        return Err(ApiError::forbidden(
-            "script_denied",
+        return Err(ApiError::new(
+            failures::SCRIPT_DENIED,
             "a script on the server may not use this route; use an API token",
         ));
     }
