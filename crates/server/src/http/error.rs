@@ -177,14 +177,7 @@ impl From<RecordError> for ApiError {
             RecordError::Busy(PoolError::Failed) | RecordError::Internal(_) => {
                 Self::internal(&error)
             }
-            RecordError::Invalid { .. }
-            | RecordError::Unauthorized { .. }
-            | RecordError::Forbidden { .. }
-            | RecordError::NotFound(_)
-            | RecordError::Conflict { .. }
-            | RecordError::TooLarge { .. }
-            | RecordError::Unprocessable { .. }
-            | RecordError::Unavailable { .. } => Self::new(failures::of_code(code), detail),
+            _ => Self::new(failures::of_code(code), detail),
         }
     }
 }

@@ -271,16 +271,7 @@ fn security(route: &Route) -> Value {
 }
 
 fn permissions(needs: Needs) -> Vec<&'static str> {
-    match needs {
-        Needs::Any(permissions) => permissions.iter().map(|p| p.as_str()).collect(),
-        Needs::LoopbackOrAudit => vec![svc_core::Permission::ViewAudit.as_str()],
-        Needs::Nothing
-        | Needs::AnySite
-        | Needs::Loopback
-        | Needs::Caller
-        | Needs::Enrolling
-        | Needs::Agent => vec![],
-    }
+    needs.permissions().iter().map(|p| p.as_str()).collect()
 }
 
 /// The scopes that allow a token to use a route.

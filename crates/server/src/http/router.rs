@@ -44,9 +44,25 @@ pub enum Needs {
     LoopbackOrAudit,
 }
 
+impl Needs {
+    /// The permissions that open a route. A caller needs only one of them.
+    pub fn permissions(self) -> &'static [Permission] {
+        match self {
+            Self::Any(permissions) => permissions,
+            Self::LoopbackOrAudit => &[ViewAudit],
+            Self::Nothing
+            | Self::AnySite
+            | Self::Loopback
+            | Self::Caller
+            | Self::Enrolling
+            | Self::Agent => &[],
+        }
+    }
+}
+
 /// What code may cause on a route: an agent token, which acts as the owner of its space, or a script
-/// on the server, which acts as its user. Some rows are closed to scripts too:
-/// they end with `without_scripts`.
+/// on the server, which acts as its user. Rows that end with `without_scripts` are closed to
+/// scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agents {
     /// Everything that the owner may do: reads, and requests that change no record that other
@@ -383,15 +399,8 @@ macro_rules! verbs {
             handler: H,
         ) -> Route {
             Route {
-                method: Method::$method,
-                path,
-                needs,
-                agents,
-                scripts: agents.for_scripts(),
-                reply: Reply::$reply,
-                has_own_limit: false,
                 describe: Some(H::describe),
-                handler: on(MethodFilter::$method, handler),
+                ..row(Method::$method, path, (needs, agents), Reply::$reply, handler)
             }
         }
     )*};
@@ -400,17 +409,8 @@ macro_rules! verbs {
 /// A route that browsers open: a page or a file of the web interface, or a step of a sign-in or of
 /// the consent for an app.
 fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route {
-    Route {
-        method: Method::GET,
-        path,
-        needs: Needs::Nothing,
-        agents: Agents::AsOwner,
-        scripts: Scripts::AsUser,
-        reply: Reply::Data,
-        has_own_limit: false,
-        describe: None,
-        handler: on(MethodFilter::GET, handler),
-    }
+    let rule = (Needs::Nothing, Agents::AsOwner);
+    row(Method::GET, path, rule, Reply::Data, handler)
 }
 
 /// An endpoint of OAuth, of OpenID Connect or of sources. The OpenAPI document does not describe
@@ -421,17 +421,29 @@ fn any_site<H: Handler<T, App>, T: 'static>(
     path: &'static str,
     handler: H,
 ) -> Route {
-    let (filter, reply) = match method {
-        Method::GET => (MethodFilter::GET, Reply::Data),
-        Method::OPTIONS => (MethodFilter::OPTIONS, Reply::Change),
-        _ => (MethodFilter::POST, Reply::Change),
+    let reply = match method {
+        Method::GET => Reply::Data,
+        _ => Reply::Change,
     };
+    let rule = (Needs::AnySite, Agents::AsOwner);
+    row(method, path, rule, reply, handler)
+}
+
+/// A row that the OpenAPI document does not describe.
+fn row<H: Handler<T, App>, T: 'static>(
+    method: Method,
+    path: &'static str,
+    (needs, agents): (Needs, Agents),
+    reply: Reply,
+    handler: H,
+) -> Route {
+    let filter = MethodFilter::try_from(method.clone()).expect("a method that axum knows");
     Route {
         method,
         path,
-        needs: Needs::AnySite,
-        agents: Agents::AsOwner,
-        scripts: Scripts::AsUser,
+        needs,
+        agents,
+        scripts: agents.for_scripts(),
         reply,
         has_own_limit: false,
         describe: None,

@@ -2,7 +2,7 @@
 //! scripts, permissions.
 
 use http::Method;
-use svc_core::{Permission, Scopes};
+use svc_core::Scopes;
 
 use super::{Gate, Head, Rule, challenge};
 use crate::{
@@ -27,7 +27,7 @@ pub(super) fn admit(
         .map_err(|error| challenge(gate, head, error, Some("insufficient_scope")))?;
     check_enrolment(&caller, needs)?;
     check_code(&caller, rule, path)?;
-    let caller = caller.with_needs(permissions_of(needs));
+    let caller = caller.with_needs(needs.map(Needs::permissions).unwrap_or_default());
     // The agent of a stopped space may open its link. The link is then refused with a reason, so
     // that the agent waits.
     if !matches!(needs, Some(Needs::Agent)) {
@@ -100,23 +100,6 @@ fn check_code(caller: &Caller, rule: Option<Rule>, path: &str) -> Result<(), Api
             Agents::OwnSpace => denied("an agent token manages its own space only"),
         },
         _ => Ok(()),
-    }
-}
-
-/// The permissions of a route. A caller needs only one of them.
-fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
-    match needs {
-        Some(Needs::Any(permissions)) => permissions,
-        Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
-        Some(
-            Needs::Nothing
-            | Needs::AnySite
-            | Needs::Loopback
-            | Needs::Caller
-            | Needs::Enrolling
-            | Needs::Agent,
-        )
-        | None => &[],
     }
 }
 

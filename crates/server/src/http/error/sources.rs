@@ -17,10 +17,6 @@ impl From<ReceiveError> for ApiError {
                 failures::VERIFICATION_FAILED,
                 "the request could not be verified; the owner of this URL sees the reason in the list of its requests",
             ),
-            ReceiveError::Request(_) => match error.status() {
-                413 => Self::new(failures::BODY_TOO_LARGE, detail),
-                _ => Self::new(failures::INVALID_BODY, detail),
-            },
             ReceiveError::Secret(ref secret) => Self::internal(secret),
             ReceiveError::Owner(_) => Self::new(
                 failures::PERMISSION_DENIED,
@@ -28,12 +24,15 @@ impl From<ReceiveError> for ApiError {
             ),
             ReceiveError::Emit(error) => error.into(),
             ReceiveError::Compute(error) => error.into(),
-            ReceiveError::Body { status, .. } => match status {
-                413 => Self::new(failures::BODY_TOO_LARGE, detail),
-                408 => Self::new(failures::BODY_TOO_SLOW, detail),
-                503 => Self::new(failures::TOO_MANY_UNFINISHED_BODIES, detail),
-                _ => Self::new(failures::INVALID_BODY, detail),
-            },
+            ReceiveError::Request(_) | ReceiveError::Body { .. } => {
+                let failure = match error.status() {
+                    413 => failures::BODY_TOO_LARGE,
+                    408 => failures::BODY_TOO_SLOW,
+                    503 => failures::TOO_MANY_UNFINISHED_BODIES,
+                    _ => failures::INVALID_BODY,
+                };
+                Self::new(failure, detail)
+            }
         }
     }
 }
