@@ -29,7 +29,7 @@ pub(crate) mod tests;
 
 pub use api::{ActingUser, InternalApi};
 pub use check::SourceRejected;
-pub use event::event_json;
+pub use event::{event_json, sample_event};
 pub use options::ScriptOptions;
 pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};

@@ -13,12 +13,11 @@ use svc_protocol::api::{
     NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptKind, ScriptRunResult,
 };
 use svc_store::{Tx, events, records, spaces::SpaceRow};
-use uuid::Uuid;
 
 use super::{
     Run, RunInput, Scripts,
     check::{self, SourceRejected},
-    event::event_json,
+    event::{event_json, sample_event},
     libraries_of,
     power::withheld_from,
     report::{fault, kind_name},
@@ -231,17 +230,7 @@ fn run_input(
                     "`params` is for tools; a sink script gets an event (`event_type`)",
                 );
             }
-            let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
-            let event_type = request.event_type;
-            let event = sample::event_by(
-                user.id,
-                user.name.as_str(),
-                event_type,
-                None,
-                id,
-                svc_clock::now(),
-            )
-            .map_err(|error| RecordError::invalid("invalid_event", error.to_string()))?;
+            let event = sample_event(caller, request.event_type, None)?;
             let space = sample::space_of(&event);
             let event = event_json(&event, &space, &BTreeMap::new());
             Ok(RunInput::Sink { event })
@@ -251,7 +240,7 @@ fn run_input(
                 "a {} script does not run on the server; only sink and tool scripts do",
                 kind_name(kind)
             );
-            Err(RecordError::unprocessable("not_runnable", message))
+            Err(RecordError::refused("not_runnable", message))
         }
     }
 }

@@ -5,12 +5,8 @@ mod past_events;
 
 use std::{collections::BTreeMap, time::Instant};
 
-use serde_json::{json, value::RawValue};
-use svc_core::{
-    EventId, Permission, SinkId,
-    delivery_policy::DeliveryPolicy,
-    event::{Event, sample},
-};
+use serde_json::json;
+use svc_core::{EventId, Permission, SinkId, delivery_policy::DeliveryPolicy, event::Event};
 use svc_protocol::api::{
     Attempt, EventKey, FilterDecision, Preview, PreviewResult, SinkType, WebhookFormat,
 };
@@ -19,7 +15,6 @@ use svc_store::{
     sinks::{SinkConfig, SinkRow},
 };
 use svc_template::expression::ExpressionError;
-use uuid::Uuid;
 
 use super::{SinksService, check, programs, queue::no_event};
 use crate::{
@@ -30,6 +25,7 @@ use crate::{
     fair_pool::Cancelled,
     identity::{Caller, Credential},
     records::RecordError,
+    scripts::sample_event,
 };
 
 impl SinksService {
@@ -313,21 +309,4 @@ fn event_key(result: Result<String, ExpressionError>) -> EventKey {
         Err(error) => (String::new(), Some(error.to_string())),
     };
     EventKey { value, error }
-}
-
-fn sample_event(
-    caller: &Caller,
-    event_type: Option<String>,
-    data: Option<&RawValue>,
-) -> Result<Event, RecordError> {
-    let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
-    sample::event_by(
-        user.id,
-        user.name.as_str(),
-        event_type,
-        data,
-        id,
-        svc_clock::now(),
-    )
-    .map_err(|error| RecordError::invalid("invalid_event", error.to_string()))
 }
