@@ -44,7 +44,7 @@ use super::{
     listen::Peer,
     methods::CALL_PATH,
     oauth,
-    router::{Agents, Needs, Reply, Scripts, routes},
+    router::{Needs, Reply, Rule, routes},
     unknown_credentials::UnknownCredentials,
     web,
 };
@@ -64,16 +64,6 @@ pub struct Gate {
     parameters: Arc<Parameters>,
     /// In a zone: credentials that no server knew when they were last presented.
     unknown: Arc<UnknownCredentials>,
-}
-
-/// The access rule of a route: its columns in the route table.
-#[derive(Clone, Copy)]
-struct Rule {
-    needs: Needs,
-    agents: Agents,
-    scripts: Scripts,
-    reply: Reply,
-    is_limited: bool,
 }
 
 /// The parts of a request that decide about access.
@@ -167,15 +157,8 @@ impl Gate {
     pub fn new(app: &App) -> Self {
         let mut table: HashMap<_, Vec<_>> = HashMap::new();
         for route in routes() {
-            let rule = Rule {
-                needs: route.needs,
-                agents: route.agents,
-                scripts: route.scripts,
-                reply: route.reply,
-                is_limited: is_limited(&route),
-            };
             let rows = table.entry(route.path).or_default();
-            rows.push((route.method, rule));
+            rows.push((route.method, route.rule));
         }
         Self {
             app: app.clone(),
@@ -236,7 +219,7 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     }
     if let Some(caller) = &caller
         && let Some(rule) = rule
-        && let Err(error) = changes::count(&gate, caller, rule)
+        && let Err(error) = changes::count(&gate, caller, rule, request.method())
     {
         return error.into_response();
     }

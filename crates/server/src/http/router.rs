@@ -115,15 +115,21 @@ impl Reply {
     }
 }
 
-pub struct Route {
-    pub method: Method,
-    pub path: &'static str,
+/// Who may use a route, and how its requests run.
+#[derive(Clone, Copy)]
+pub struct Rule {
     pub needs: Needs,
     pub agents: Agents,
     pub scripts: Scripts,
     pub reply: Reply,
     /// The service limits its requests, so they do not count as changes (`auth::changes`).
     pub has_own_limit: bool,
+}
+
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub rule: Rule,
     /// Describes the inputs and answers of the handler. `None` for the routes of `page` and
     /// `any_site`.
     pub describe: Option<fn(&mut Operation)>,
@@ -133,17 +139,14 @@ pub struct Route {
 impl Route {
     /// Closes the route to scripts: they could start each other, or themselves, without end, and
     /// each would hold a worker while it waits for the next one.
-    fn without_scripts(self) -> Self {
-        let scripts = Scripts::Never;
-        Self { scripts, ..self }
+    fn without_scripts(mut self) -> Self {
+        self.rule.scripts = Scripts::Never;
+        self
     }
 
-    fn with_own_limit(self) -> Self {
-        let has_own_limit = true;
-        Self {
-            has_own_limit,
-            ..self
-        }
+    fn with_own_limit(mut self) -> Self {
+        self.rule.has_own_limit = true;
+        self
     }
 }
 
@@ -367,7 +370,7 @@ pub fn route_table() -> Vec<RouteRow> {
         .map(|route| RouteRow {
             method: route.method.to_string(),
             path: route.path.to_owned(),
-            needs: route.needs.to_string(),
+            needs: route.rule.needs.to_string(),
         })
         .collect()
 }
@@ -441,11 +444,13 @@ fn row<H: Handler<T, App>, T: 'static>(
     Route {
         method,
         path,
-        needs,
-        agents,
-        scripts: agents.for_scripts(),
-        reply,
-        has_own_limit: false,
+        rule: Rule {
+            needs,
+            agents,
+            scripts: agents.for_scripts(),
+            reply,
+            has_own_limit: false,
+        },
         describe: None,
         handler: on(filter, handler),
     }

@@ -13,7 +13,7 @@ use super::{Gate, Rule};
 use crate::{
     http::{
         error::ApiError,
-        router::{Needs, Reply, Route},
+        router::{Needs, Reply},
     },
     identity::Caller,
 };
@@ -28,8 +28,13 @@ const ADMINISTRATIVE: [Permission; 4] = [
 ];
 
 /// Counts a request of a caller. Returns 429 if the user makes too many changes.
-pub(super) fn count(gate: &Gate, caller: &Caller, rule: Rule) -> Result<(), ApiError> {
-    if !rule.is_limited {
+pub(super) fn count(
+    gate: &Gate,
+    caller: &Caller,
+    rule: Rule,
+    method: &Method,
+) -> Result<(), ApiError> {
+    if !is_limited(method, rule) {
         return Ok(());
     }
     let changes = match caller.session_id() {
@@ -48,8 +53,8 @@ pub(super) fn count(gate: &Gate, caller: &Caller, rule: Rule) -> Result<(), ApiE
 }
 
 /// Whether a request of this route counts as a change of the caller's own records.
-pub fn is_limited(route: &Route) -> bool {
-    let is_for_callers = match route.needs {
+pub fn is_limited(method: &Method, rule: Rule) -> bool {
+    let is_for_callers = match rule.needs {
         Needs::Any(permissions) => {
             let mut permissions = permissions.iter();
             !permissions.all(|permission| ADMINISTRATIVE.contains(permission))
@@ -57,8 +62,8 @@ pub fn is_limited(route: &Route) -> bool {
         Needs::Caller | Needs::Enrolling => true,
         _ => false,
     };
-    let is_change = route.reply == Reply::Change && route.method != Method::DELETE;
-    is_change && is_for_callers && !route.has_own_limit
+    let is_change = rule.reply == Reply::Change && *method != Method::DELETE;
+    is_change && is_for_callers && !rule.has_own_limit
 }
 
 #[cfg(test)]
@@ -74,7 +79,7 @@ mod tests {
         let routes = routes();
         let free = routes
             .iter()
-            .filter(|route| is_change(&route.method) && !is_limited(route));
+            .filter(|route| is_change(&route.method) && !is_limited(&route.method, route.rule));
         let free: Vec<_> = free
             .map(|route| route.path)
             .filter(|path| !path.starts_with("/api/users") && !path.starts_with("/api/groups"))
