@@ -35,6 +35,8 @@ pub struct Params<'a> {
     protocol_version: Option<&'a RawValue>,
     #[serde(borrow, default)]
     notifications: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestId")]
+    request_id: Option<&'a RawValue>,
 }
 
 /// `_meta` of a request; version and capabilities exist in modern requests only.
@@ -65,15 +67,12 @@ impl<'a> Message<'a> {
             return None;
         }
         let params = Params::read(request.params);
-        let meta = params.as_ref().ok().and_then(|params| params.meta);
-        let meta = meta
-            .filter(|meta| is_object(meta.get()))
-            .and_then(|meta| serde_json::from_str(meta.get()).ok());
+        let meta = params.as_ref().map(Params::meta).unwrap_or_default();
         Some(Self {
             id,
             method: request.method,
             params,
-            meta: meta.unwrap_or_default(),
+            meta,
         })
     }
 
@@ -94,6 +93,18 @@ impl<'a> Params<'a> {
             }
             Some(_) => Err("params must be an object".to_owned()),
         }
+    }
+
+    /// Empty if `_meta` is absent or malformed.
+    pub fn meta(&self) -> Meta<'a> {
+        let meta = self.meta.filter(|meta| is_object(meta.get()));
+        meta.and_then(|meta| serde_json::from_str(meta.get()).ok())
+            .unwrap_or_default()
+    }
+
+    /// The id of the request that `notifications/cancelled` names, as JSON.
+    pub fn request_id(&self) -> Option<&'a RawValue> {
+        self.request_id
     }
 
     /// The tool to call; `None` if the name is missing or not a string.

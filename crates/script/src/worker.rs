@@ -16,7 +16,7 @@ mod output;
 mod pool;
 mod process;
 mod request_limit;
-mod self_test;
+mod self_check;
 mod stderr_tail;
 
 pub(crate) use confine::without_memory_limit;

@@ -2,17 +2,16 @@
 //!
 //! Modules:
 //! - `svc_protocol::mcp` parses a request; `era` finds its protocol version and checks its headers.
-//! - `serve` implements `tools/list` and `tools/call`; `legacy` and `modern` write the answers.
+//! - `serve` implements `tools/list` and `tools/call`; `modern` writes the answers.
+//! - `legacy` has everything that only clients of earlier versions use.
 //! - `tools` turns a method or a stored script into a tool; a `view` is the serialised list of one
 //!   user; `search` searches a view.
 //! - `results` converts the result of a method into a tool result.
 //! - `stream` notifies clients of list changes; `progress` streams the progress of a call.
-//! - `cancellation` tracks the legacy calls in flight.
 //!
-//! There are no sessions: only a cancellation refers to another request. The modules `methods` and
-//! `scripts` decide which methods and scripts a user may see and call.
+//! There are no sessions: only a cancellation of a legacy client refers to another request. The
+//! modules `methods` and `scripts` decide which methods and scripts a user may see and call.
 
-mod cancellation;
 mod era;
 mod legacy;
 mod modern;
@@ -22,13 +21,14 @@ mod results;
 mod search;
 mod serve;
 mod stream;
+#[cfg(test)]
+mod testing;
 mod tools;
 mod view;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
 use svc_core::quota::QuotaExceeded;
 use svc_pool::{FairPool, PoolError};
@@ -39,14 +39,13 @@ use svc_protocol::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use cancellation::CancellableCalls;
 pub use era::Era;
+pub use legacy::CancellableCalls;
 pub use progress::ProgressStream;
 pub use stream::Stream;
 pub use view::Views;
 
 use self::{
-    cancellation::CANCELLED,
     refusal::Refusal,
     stream::{Sources, StreamRequest},
 };
@@ -55,7 +54,7 @@ use crate::{
     limits::{AnswerHold, OverLimit},
     live::Reports,
     methods::{
-        calls::{ANSWER_BYTES_MAX, Calls, Served},
+        calls::{Calls, Served},
         registry::Registry,
     },
     metrics::{McpOutcome, Metrics},
@@ -63,8 +62,6 @@ use crate::{
     streams::Streams,
 };
 
-/// The maximum number of messages in one batch.
-const BATCH_MAX: usize = 100;
 /// The name of the server in the answers to `server/discover` and `initialize`.
 pub const SERVER_NAME: &str = "svc";
 
@@ -165,11 +162,6 @@ impl Mcp {
                 let stream_body = accepts_event_stream.then_some(&body);
                 self.answer_single(&exchange, request, stream_body).await
             }
-            Ok(Body::Batch(_)) if !era::allows_batches(headers) => {
-                let why =
-                    "this version of the protocol has no batches; send each message on its own";
-                self.refuse("", Refusal::invalid_request(why), None)
-            }
             Ok(Body::Batch(requests)) => self.answer_batch(&exchange, requests).await,
         }
     }
@@ -212,87 +204,6 @@ impl Mcp {
             Era::Legacy => self.answer_legacy(exchange, message).await,
             Era::Modern => self.answer_modern(exchange, message).await,
         }
-    }
-
-    /// Acts on a cancellation. Other notifications are ignored: the server has no state that they
-    /// could change. Modern clients cancel a call by closing its response.
-    fn take_notification(
-        &self,
-        exchange: &Exchange<'_>,
-        request: &Result<Request<'_>, Invalid<'_>>,
-    ) {
-        if let Ok(request) = request
-            && request.id.is_none()
-            && request.method == CANCELLED
-            && Era::of_headers(exchange.headers) == Era::Legacy
-        {
-            self.cancellable.cancel(exchange.caller, request);
-        }
-    }
-
-    /// Only one legacy version has batches, so every message of a batch is legacy.
-    async fn answer_batch(
-        &self,
-        exchange: &Exchange<'_>,
-        requests: Vec<Result<Request<'_>, Invalid<'_>>>,
-    ) -> McpResponse {
-        if requests.len() > BATCH_MAX {
-            let why = format!("a batch has at most {BATCH_MAX} messages");
-            return self.refuse("", Refusal::invalid_request(why), None);
-        }
-        let mut answers: Vec<Vec<u8>> = Vec::new();
-        let mut messages = Vec::with_capacity(requests.len());
-        for request in requests {
-            self.take_notification(exchange, &request);
-            match read_message(request) {
-                Ok(message) => messages.extend(message),
-                Err((refusal, id)) => answers.push(refusal.to_response(id)),
-            }
-        }
-        if let Err(over) = self.admit(exchange, &messages) {
-            return McpResponse::TooManyCalls(over);
-        }
-        let served: Vec<Served> = messages.iter().map(|_| Served::default()).collect();
-        let answering = messages.iter().zip(&served).map(|(message, served)| {
-            let exchange = Exchange {
-                served: Some(served),
-                ..*exchange
-            };
-            async move { self.answer_legacy(&exchange, message).await }
-        });
-        let answered = join_all(answering).await;
-        let mut bytes = 0;
-        for ((answer, message), served) in answered.into_iter().zip(&messages).zip(&served) {
-            let McpResponse::Json(_, chunks) = answer else {
-                continue;
-            };
-            bytes += chunks.len();
-            answers.push(if !served.may_release(&self.calls, exchange.caller) {
-                Refusal::hidden_tool(message).to_response(Some(message.id))
-            } else if bytes > ANSWER_BYTES_MAX {
-                Refusal::answer_too_large().to_response(Some(message.id))
-            } else {
-                chunks.0.concat()
-            });
-        }
-        if answers.is_empty() {
-            return McpResponse::Accepted;
-        }
-        let mut body = b"[".to_vec();
-        body.extend(answers.join(&b','));
-        body.push(b']');
-        McpResponse::Json(StatusCode::OK, body.into())
-    }
-
-    /// Opens the stream of a legacy client. The stream is not the answer to a JSON-RPC request.
-    pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> McpResponse {
-        let request = StreamRequest {
-            era: Era::Legacy,
-            mode,
-            list_changed: true,
-            subscription: None,
-        };
-        self.open_stream(caller, request).await
     }
 
     async fn open_stream(&self, caller: Caller, request: StreamRequest) -> McpResponse {

@@ -18,18 +18,18 @@ mod options;
 mod power;
 mod report;
 mod runner;
-mod sandbox_test;
+mod sandbox_check;
 mod service;
 mod slots;
-mod test_run;
 mod tools;
+mod trial;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use api::{ActingUser, InternalApi};
 pub use check::SourceRejected;
-pub use event::event_json;
+pub use event::{event_json, sample_event};
 pub use options::ScriptOptions;
 pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use self::idle::Idle;
 use super::{
-    NoHost, Program, WorkTimeout, Worker, WorkerEnvironment, protocol::ToWorker, self_test,
+    NoHost, Program, WorkTimeout, Worker, WorkerEnvironment, protocol::ToWorker, self_check,
 };
 use crate::{Raise, ScriptError, Setting, Source};
 
@@ -99,10 +99,10 @@ impl Pool {
 
     /// Checks in real workers that the limits are enforced. An error names a limit that is not
     /// enforced.
-    pub async fn self_test(&self) -> Result<(), String> {
+    pub async fn self_check(&self) -> Result<(), String> {
         let _slot = self.slots.acquire().await.map_err(|_| closed().message)?;
         self.idle.make_room(self.options.workers_max - 1).await;
-        self_test::run(&self.options).await
+        self_check::run(&self.options).await
     }
 
     /// The number of running scripts.

@@ -37,7 +37,7 @@ fn own_thread() -> String {
 #[tokio::test]
 async fn the_self_test_passes_and_leaves_no_worker() {
     let pool = pool(1, LONG);
-    assert_eq!(pool.self_test().await, Ok(()));
+    assert_eq!(pool.self_check().await, Ok(()));
     assert!(children().is_empty());
     serves_an_honest_script(&pool, 1).await;
     pool.close().await;

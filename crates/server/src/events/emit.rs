@@ -79,10 +79,7 @@ impl From<EmitServiceError> for RecordError {
         use EmitServiceError as Error;
         let message = error.to_string();
         match error {
-            Error::Invalid(EmitError::TooLarge(_)) => Self::TooLarge {
-                code: "payload_too_large",
-                message,
-            },
+            Error::Invalid(EmitError::TooLarge(_)) => Self::refused("payload_too_large", message),
             Error::Invalid(EmitError::Json(JsonTextError::TooDeep)) => {
                 Self::invalid("too_deep", message)
             }

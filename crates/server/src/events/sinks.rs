@@ -9,10 +9,8 @@
 //! request that sets it, never in an audit entry. Queued events are delivered by the delivery
 //! engine, never by this module.
 
-mod backtest;
 pub mod check;
 mod origin;
-mod preview;
 mod programs;
 mod queue;
 mod record;
@@ -20,6 +18,7 @@ mod recovery;
 mod resend;
 mod script;
 mod secret;
+mod trial;
 
 #[cfg(test)]
 mod tests;
@@ -43,7 +42,7 @@ use super::{deliver::Deliverers, hub::Hub, sink_secrets::origin_of};
 use crate::secrets;
 use crate::{
     identity::{Actor, Caller, Change, Writer, check_one_more, delete_sink, difference},
-    limits::MinuteLimit,
+    limits::TrialLimits,
     records::{RecordError, check_name_free},
 };
 
@@ -56,7 +55,7 @@ pub struct SinksService {
     pub hub: Hub,
     /// Renders and sends. Also holds the key that encrypts secrets.
     pub deliverers: Arc<Deliverers>,
-    pub tests: Arc<MinuteLimit>,
+    pub trials: Arc<TrialLimits>,
     pub quotas: Quotas,
 }
 

@@ -17,6 +17,7 @@ use super::{
     connections::Slot,
     describe::{Answer, Operation},
     error::{ApiError, ApiResult},
+    failures,
 };
 use crate::{
     app::App,
@@ -35,7 +36,7 @@ pub async fn upgrade(
         .map(|Extension(caller)| agent_of(caller))
         .transpose()?;
     if app.shutdown.is_cancelled() {
-        return Err(ApiError::unavailable("draining", "the server is stopping"));
+        return Err(ApiError::new(failures::DRAINING, "the server is stopping"));
     }
     let accept = check_handshake(request.headers())?;
     if agent.is_some()
@@ -64,14 +65,14 @@ pub async fn upgrade(
         .header(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)
         .body(Body::empty())
         .map(Upgrade)
-        .map_err(|error| ApiError::bad_request("invalid_handshake", error.to_string()))
+        .map_err(|error| ApiError::new(failures::INVALID_HANDSHAKE, error.to_string()))
 }
 
 fn agent_of(caller: Caller) -> ApiResult<(Caller, SpaceId)> {
     match caller.credential {
         Credential::Agent { space_id, .. } => Ok((caller, space_id)),
-        _ => Err(ApiError::forbidden(
-            "agent_denied",
+        _ => Err(ApiError::new(
+            failures::AGENT_DENIED,
             "only an agent token opens a link",
         )),
     }
@@ -95,18 +96,17 @@ impl Answer for Upgrade {
 fn check_handshake(headers: &HeaderMap) -> ApiResult<String> {
     svc_link::check_upgrade(headers).map_err(|error| match error {
         UpgradeError::NotWebSocket => ApiError::new(
-            StatusCode::UPGRADE_REQUIRED,
-            "upgrade_required",
+            failures::UPGRADE_REQUIRED,
             "this is a WebSocket for agents; `svc agent start` opens it",
         ),
         UpgradeError::Subprotocol => {
             let detail = format!(
                 "the agent does not offer `{SUBPROTOCOL}`; install the svc version of this server"
             );
-            ApiError::bad_request("unsupported_link", detail)
+            ApiError::new(failures::UNSUPPORTED_LINK, detail)
         }
         UpgradeError::NoKey => {
-            ApiError::bad_request("invalid_handshake", "Sec-WebSocket-Key is missing")
+            ApiError::new(failures::INVALID_HANDSHAKE, "Sec-WebSocket-Key is missing")
         }
     })
 }

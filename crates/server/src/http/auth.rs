@@ -40,10 +40,11 @@ use super::{
     connections::Slot,
     error::{ApiError, protect},
     extract::BodyMemory,
+    failures,
     listen::Peer,
     methods::CALL_PATH,
     oauth,
-    router::{Agents, Needs, Reply, routes},
+    router::{Needs, Reply, Rule, routes},
     unknown_credentials::UnknownCredentials,
     web,
 };
@@ -63,14 +64,6 @@ pub struct Gate {
     parameters: Arc<Parameters>,
     /// In a zone: credentials that no server knew when they were last presented.
     unknown: Arc<UnknownCredentials>,
-}
-
-/// The access rule of a route: its columns in the route table.
-#[derive(Clone, Copy)]
-struct Rule {
-    needs: Needs,
-    agents: Agents,
-    reply: Reply,
 }
 
 /// The parts of a request that decide about access.
@@ -164,13 +157,8 @@ impl Gate {
     pub fn new(app: &App) -> Self {
         let mut table: HashMap<_, Vec<_>> = HashMap::new();
         for route in routes() {
-            let rule = Rule {
-                needs: route.needs,
-                agents: route.agents,
-                reply: route.reply,
-            };
             let rows = table.entry(route.path).or_default();
-            rows.push((route.method, rule));
+            rows.push((route.method, route.rule));
         }
         Self {
             app: app.clone(),
@@ -231,7 +219,7 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     }
     if let Some(caller) = &caller
         && let Some(rule) = rule
-        && let Err(error) = changes::count(&gate, caller, rule, &request)
+        && let Err(error) = changes::count(&gate, caller, rule, request.method())
     {
         return error.into_response();
     }
@@ -294,8 +282,8 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     }
     let is_loopback = || is_direct_loopback(&gate.app, head.peer, head.headers);
     if matches!(needs, Some(Needs::Loopback)) && !is_loopback() {
-        return Err(ApiError::forbidden(
-            "loopback_only",
+        return Err(ApiError::new(
+            failures::LOOPBACK_ONLY,
             "this request is accepted only from the server's own machine, without a proxy",
         ));
     }

@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{Quota, pattern::PatternError, quota::QuotaExceeded};
 use svc_pool::PoolError;
-use svc_protocol::problem::{CONTENT_TYPE, DATABASE_UNAVAILABLE, DISK_FULL, Problem};
+use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use svc_store::{InvalidPage, StoreError, audit::usage::DAY_MS};
 
-use super::failures;
+use super::failures::{self, Failure};
 use crate::{
     events::emit::EmitServiceError,
     limits::{BudgetFull, OverLimit},
@@ -33,42 +33,22 @@ pub struct ApiError {
 pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
-    pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
-        debug_assert!(
-            failures::is_known(status.as_u16(), code),
-            "`{code}` with status {status} is not in `failures.rs`, so the OpenAPI document lacks it"
-        );
-        let title = status.canonical_reason().unwrap_or("Error");
-        let problem = Problem::new(status.as_u16(), code, title, detail);
+    pub fn new((status, code, _): Failure, detail: impl Into<String>) -> Self {
+        let title = reason_of(status).unwrap_or("Error");
         Self {
-            problem: Box::new(problem),
-            retry_after: None,
+            problem: Box::new(Problem::new(status, code, title, detail)),
+            // 503 is a state that ends soon.
+            retry_after: (status == 503).then_some(1),
             challenge: None,
         }
     }
 
-    pub fn bad_request(code: &str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, code, detail)
-    }
-
-    pub fn conflict(code: &str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, code, detail)
-    }
-
     pub fn not_found(what: &str) -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "not_found",
-            format!("{what} does not exist"),
-        )
-    }
-
-    pub fn forbidden(code: &str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, code, detail)
+        Self::new(failures::NOT_FOUND, format!("{what} does not exist"))
     }
 
     pub fn unauthorized(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+        Self::new(failures::UNAUTHORIZED, detail)
             .challenge(r#"Bearer realm="svc", error="invalid_token""#)
     }
 
@@ -77,18 +57,12 @@ impl ApiError {
     }
 
     pub fn rate_limited(detail: impl Into<String>, retry_after: Duration) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-            .retry_after(retry_after.as_secs() + 1)
+        Self::new(failures::RATE_LIMITED, detail).retry_after(retry_after.as_secs() + 1)
     }
 
     pub fn too_many_calls(over: &OverLimit) -> Self {
         let detail = "you make more calls per second than this server allows";
         Self::rate_limited(detail, over.retry_after)
-    }
-
-    /// For a state that ends soon. The client may retry after a second.
-    pub fn unavailable(code: &str, detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(1)
     }
 
     /// Adds `WWW-Authenticate`.
@@ -124,11 +98,15 @@ impl ApiError {
     pub fn internal(error: &dyn std::error::Error) -> Self {
         tracing::error!("request failed: {error}");
         Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal",
+            failures::INTERNAL,
             "internal error; see the log of the server",
         )
     }
+}
+
+/// The usual words for a status.
+pub fn reason_of(status: u16) -> Option<&'static str> {
+    StatusCode::from_u16(status).ok()?.canonical_reason()
 }
 
 /// Sets the headers of every answer of the API: browsers must not guess the type of the answer, and
@@ -185,30 +163,21 @@ impl From<RecordError> for ApiError {
         let (code, detail) = (error.code(), error.to_string());
         match error {
             RecordError::Unauthorized { .. } if code == UNAUTHORIZED => Self::unauthorized(detail),
-            RecordError::Unauthorized { .. } => Self::new(StatusCode::UNAUTHORIZED, code, detail),
-            RecordError::NotFound(_) => Self::new(StatusCode::NOT_FOUND, code, detail),
-            RecordError::Conflict { .. } => Self::conflict(code, detail),
-            RecordError::Invalid { .. } => Self::bad_request(code, detail),
-            RecordError::Forbidden { .. } => Self::forbidden(code, detail),
-            RecordError::TooLarge { .. } => Self::new(StatusCode::PAYLOAD_TOO_LARGE, code, detail),
-            RecordError::Unprocessable { .. } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, detail)
-            }
-            RecordError::Unavailable { .. } => Self::unavailable(code, detail),
             RecordError::RateLimited { retry_after, .. } => Self::rate_limited(detail, retry_after),
             RecordError::TooManyAttempts { retry_after } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail)
+                Self::new(failures::TOO_MANY_ATTEMPTS, detail)
                     .retry_after(whole_seconds(retry_after))
             }
             RecordError::Busy(PoolError::UserFull { .. }) => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, code, detail).retry_after(1)
+                Self::new(failures::BUSY, detail).retry_after(1)
             }
-            RecordError::Busy(PoolError::Full) => Self::unavailable(code, detail),
+            RecordError::Busy(PoolError::Full) => Self::new(failures::SERVER_BUSY, detail),
             RecordError::Quota(exceeded) => exceeded.into(),
             RecordError::Store(error) => error.into(),
             RecordError::Busy(PoolError::Failed) | RecordError::Internal(_) => {
                 Self::internal(&error)
             }
+            _ => Self::new(failures::of_code(code), detail),
         }
     }
 }
@@ -226,7 +195,7 @@ as_record_error! { EmitServiceError, SourceRejected, Unavailable, PoolError, Pat
 
 impl From<BudgetFull> for ApiError {
     fn from(error: BudgetFull) -> Self {
-        Self::unavailable(error.code(), error.to_string())
+        Self::new(failures::of_code(error.code()), error.to_string())
     }
 }
 
@@ -234,10 +203,8 @@ impl From<OidcError> for ApiError {
     fn from(error: OidcError) -> Self {
         let detail = error.to_string();
         match error {
-            OidcError::Refused(_) => Self::conflict("conflict", detail),
-            OidcError::Provider { .. } => {
-                Self::new(StatusCode::BAD_GATEWAY, "provider_unusable", detail)
-            }
+            OidcError::Refused(_) => Self::new(failures::CONFLICT, detail),
+            OidcError::Provider { .. } => Self::new(failures::PROVIDER_UNUSABLE, detail),
             OidcError::TooMany { retry_after } => {
                 RecordError::TooManyAttempts { retry_after }.into()
             }
@@ -248,7 +215,7 @@ impl From<OidcError> for ApiError {
 
 impl From<InvalidPage> for ApiError {
     fn from(error: InvalidPage) -> Self {
-        Self::bad_request("invalid_page", error.to_string())
+        Self::new(failures::INVALID_PAGE, error.to_string())
     }
 }
 
@@ -256,19 +223,19 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             // Either nothing was changed or the outcome is unknown: the client may retry.
-            StoreError::Unavailable(_) => Self::unavailable(
-                DATABASE_UNAVAILABLE,
+            StoreError::Unavailable(_) => Self::new(
+                failures::DATABASE_UNAVAILABLE,
                 "the database cannot be reached at the moment; try again, with the same `Idempotency-Key` if the request had one",
             ),
-            StoreError::Disk(_) => Self::unavailable(
-                DATABASE_UNAVAILABLE,
+            StoreError::Disk(_) => Self::new(
+                failures::DATABASE_UNAVAILABLE,
                 "the disk of the server's database fails or cannot be written at the moment; try again, with the same `Idempotency-Key` if the request had one. Administrators: see the log of the server",
             ),
-            StoreError::DiskFull(_) => Self::unavailable(
-                DISK_FULL,
+            StoreError::DiskFull(_) => Self::new(
+                failures::DISK_FULL,
                 "the disk of the server is full, so nothing was stored; try again when an administrator has freed space",
             ),
-            StoreError::ZeroCharacter { .. } => Self::bad_request("invalid", error.to_string()),
+            StoreError::ZeroCharacter { .. } => Self::new(failures::INVALID, error.to_string()),
             error => Self::internal(&error),
         }
     }

@@ -27,6 +27,7 @@ use super::{
     auth::Admission,
     connections::Slot,
     error::{ApiError, protect},
+    failures,
 };
 use crate::{
     app::App,
@@ -162,17 +163,17 @@ async fn parse<T: DeserializeOwned + Send + 'static>(
 fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     // Types that are not structs, such as merge patches, would accept other values.
     if body.trim_ascii_start().first() != Some(&b'{') {
-        return Err(ApiError::bad_request(
-            "invalid_body",
+        return Err(ApiError::new(
+            failures::INVALID_BODY,
             "the body must be a JSON object",
         ));
     }
     document::read_record(body).map_err(|error| {
         if error.is_too_deep {
             let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
-            return ApiError::bad_request("too_deep", detail);
+            return ApiError::new(failures::TOO_DEEP, detail);
         }
-        ApiError::bad_request("invalid_body", format!("in the body: {error}"))
+        ApiError::new(failures::INVALID_BODY, format!("in the body: {error}"))
     })
 }
 
@@ -288,7 +289,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Query<T> {
                 let pairs = axum::extract::Query::try_from_uri(&parts.uri);
                 let pairs = pairs.map_or_else(|_| Vec::new(), |axum::extract::Query(pairs)| pairs);
                 let error = document::explain_query::<T>(pairs);
-                ApiError::bad_request("invalid_query", format!("in the query: {error}"))
+                ApiError::new(failures::INVALID_QUERY, format!("in the query: {error}"))
             })
     }
 }
@@ -369,9 +370,5 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
         Some(other) => format!("the content type is `{other}`; send `application/json`"),
         None => "there is no content type; send `Content-Type: application/json`".to_owned(),
     };
-    Err(ApiError::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported_media_type",
-        detail,
-    ))
+    Err(ApiError::new(failures::UNSUPPORTED_MEDIA_TYPE, detail))
 }

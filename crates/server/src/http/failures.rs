@@ -1,4 +1,5 @@
-//! Every `code` that an `ApiError` may have, with its status and meaning, for the OpenAPI document.
+//! Every `code` that an `ApiError` may have, with its status and its meaning: the only place that
+//! says which status an error has. The OpenAPI document shows the table.
 
 /// Status, code and meaning.
 pub type Failure = (u16, &'static str, &'static str);
@@ -7,12 +8,6 @@ macro_rules! failures {
     ($($name:ident = $status:literal $code:literal, $meaning:literal;)*) => {
         $(pub const $name: Failure = ($status, $code, $meaning);)*
 
-        /// Whether the list below contains this code with this status.
-        pub fn is_known(status: u16, code: &str) -> bool {
-            [$(($status, $code)),*].contains(&(status, code))
-        }
-
-        #[cfg(test)]
         pub const ALL: &[Failure] = &[$($name),*];
     };
 }
@@ -154,6 +149,16 @@ failures! {
     UNSUPPORTED_LINK = 400 "unsupported_link", "The agent uses another version of the link protocol";
     UPGRADE_REQUIRED = 426 "upgrade_required", "The request is not a WebSocket handshake";
     DRAINING = 503 "draining", "The server is stopping";
+}
+
+/// The first failure with this code. Only `busy` and `quota_exceeded` have several.
+pub fn of_code(code: &str) -> Failure {
+    let found = ALL.iter().find(|(_, known, _)| *known == code);
+    debug_assert!(
+        found.is_some(),
+        "`{code}` is not in `failures.rs`, so the OpenAPI document lacks it"
+    );
+    found.copied().unwrap_or(INTERNAL)
 }
 
 /// Failures of every request.

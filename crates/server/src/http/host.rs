@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use http::{HeaderMap, Request, Version, header};
 use svc_core::host::is_loopback_authority;
 
-use super::error::ApiError;
+use super::{error::ApiError, failures};
 use crate::host_names::{AllowedHosts, split_port};
 
 /// The `Host` rule of one listener.
@@ -45,8 +45,8 @@ impl HostRule {
             }
             // HTTP/1.0 requests may lack a host. Browsers always send one.
             None => Ok(()),
-            Some(host) => Err(ApiError::forbidden(
-                "foreign_host",
+            Some(host) => Err(ApiError::new(
+                failures::FOREIGN_HOST,
                 format!(
                     "`{host}` is not a name of this server, which listens on this machine only; to allow the name, set `public_url` or add it to `allowed_hosts`"
                 ),
@@ -58,7 +58,7 @@ impl HostRule {
 /// The host that a request names. Returns an error if the request names several hosts, or if an
 /// HTTP/1.1 request names none.
 fn host_of<B>(request: &Request<B>) -> Result<Option<&str>, ApiError> {
-    let invalid = |detail: &str| Err(ApiError::bad_request("invalid_host", detail));
+    let invalid = |detail: &str| Err(ApiError::new(failures::INVALID_HOST, detail));
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let host = match hosts.next().map(|host| host.to_str()) {
         Some(Ok(host)) => Some(host),

@@ -29,6 +29,7 @@ use super::{
     extract::{
         PAYLOAD_TIME_MAX, Query, RawRequest, read_body, readmit_after, require_json, trace_of,
     },
+    failures,
     listen::Peer,
 };
 use crate::{
@@ -50,8 +51,8 @@ impl ToolsQuery {
         match self.tools.as_deref() {
             None | Some("all") => Ok(Mode::All),
             Some("search") => Ok(Mode::Search),
-            Some(other) => Err(ApiError::bad_request(
-                "invalid_query",
+            Some(other) => Err(ApiError::new(
+                failures::INVALID_QUERY,
                 format!("`tools={other}` is invalid; use `all` or `search`"),
             )),
         }
@@ -129,15 +130,13 @@ pub async fn get(
     check_origin(&app, &parts)?;
     if Era::of_headers(&parts.headers) == Era::Modern {
         return Err(ApiError::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method_not_allowed",
+            failures::METHOD_NOT_ALLOWED,
             "this version of MCP has no stream over GET; POST `subscriptions/listen` instead",
         ));
     }
     if !accepts_event_stream(&parts.headers) {
         return Err(ApiError::new(
-            StatusCode::NOT_ACCEPTABLE,
-            "not_acceptable",
+            failures::NOT_ACCEPTABLE,
             "this is a stream; send `Accept: text/event-stream`",
         ));
     }
@@ -218,8 +217,8 @@ fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     if origins.all(is_own) {
         Ok(())
     } else {
-        Err(ApiError::forbidden(
-            "foreign_origin",
+        Err(ApiError::new(
+            failures::FOREIGN_ORIGIN,
             "the header `Origin` names an address that this server does not know as its own; if it is this server's address, set `public_url` to it",
         ))
     }

@@ -22,6 +22,7 @@ use super::{
         CompleteBody, JsonBytes, PAYLOAD_TIME_MAX, Query, RawRequest, read_body, require_json,
         trace_of,
     },
+    failures,
 };
 use crate::{
     app::App,
@@ -40,7 +41,7 @@ pub async fn list(
 ) -> ApiResult<JsonBytes<Methods>> {
     let page = MethodPage::parse(query.cursor, query.limit)?;
     let mut filter = Filter::new(query.name, query.q.as_deref())
-        .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
+        .map_err(|error| ApiError::new(failures::TOO_MANY_WORDS, error.to_string()))?;
     filter.owner = query.owner;
     filter.scope = query.scope;
     filter.space = query.space;

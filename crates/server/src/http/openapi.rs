@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::Method;
 use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 use svc_core::{Scope, Scopes};
@@ -22,6 +22,7 @@ use super::{
     auth::is_limited,
     cookies,
     describe::{Content, JSON, Operation, name_of},
+    error::reason_of,
     extract::JsonBytes,
     failures::{self, Failure},
     router::{Agents, Needs, Route, routes},
@@ -107,9 +108,9 @@ impl Document {
         let mut failures = described.failures.clone();
         failures.extend(failures::OF_ANY);
         failures.extend(own);
-        if !matches!(route.needs, Needs::Nothing) {
+        if !matches!(route.rule.needs, Needs::Nothing) {
             failures.extend(failures::OF_CALLER);
-            if is_limited(&route.method, route.needs, route.reply, route.path) {
+            if is_limited(&route.method, route.rule) {
                 failures.extend(failures::OF_CHANGE);
             }
         } else if route.method == Method::POST {
@@ -129,7 +130,7 @@ impl Document {
             "summary": summary,
             "description": access(route, &scopes),
             "security": security(route),
-            "x-permissions": permissions(route.needs),
+            "x-permissions": permissions(route.rule.needs),
             "x-scopes": scopes,
             "x-agent-token": agent_rule(route),
             "parameters": parameters,
@@ -203,10 +204,7 @@ impl Document {
 }
 
 fn describe_codes(status: u16, codes: &[(&str, &str)]) -> String {
-    let reason = StatusCode::from_u16(status)
-        .ok()
-        .and_then(|status| status.canonical_reason())
-        .unwrap_or("Error");
+    let reason = reason_of(status).unwrap_or("Error");
     let lines = codes
         .iter()
         .map(|(code, meaning)| format!("\n- `{code}`: {meaning}"));
@@ -257,14 +255,14 @@ fn path_parameters(path: &str) -> Vec<Value> {
 }
 
 fn security(route: &Route) -> Value {
-    let credentials = match route.agents {
+    let credentials = match route.rule.agents {
         Agents::Never => vec!["token", "session"],
         Agents::AsOwner | Agents::OwnRecords | Agents::OwnSpace => {
             vec!["token", "session", "agent"]
         }
     };
     let alternatives = credentials.iter().map(|name| json!({*name: []}));
-    match route.needs {
+    match route.rule.needs {
         Needs::Nothing | Needs::AnySite | Needs::Loopback => json!([]),
         Needs::Agent => json!([{"agent": []}]),
         Needs::LoopbackOrAudit => alternatives.chain([json!({})]).collect(),
@@ -273,16 +271,7 @@ fn security(route: &Route) -> Value {
 }
 
 fn permissions(needs: Needs) -> Vec<&'static str> {
-    match needs {
-        Needs::Any(permissions) => permissions.iter().map(|p| p.as_str()).collect(),
-        Needs::LoopbackOrAudit => vec![svc_core::Permission::ViewAudit.as_str()],
-        Needs::Nothing
-        | Needs::AnySite
-        | Needs::Loopback
-        | Needs::Caller
-        | Needs::Enrolling
-        | Needs::Agent => vec![],
-    }
+    needs.permissions().iter().map(|p| p.as_str()).collect()
 }
 
 /// The scopes that allow a token to use a route.
@@ -300,7 +289,7 @@ fn scopes_of(route: &Route) -> Vec<&'static str> {
 }
 
 fn agent_rule(route: &Route) -> &'static str {
-    match route.agents {
+    match route.rule.agents {
         Agents::AsOwner => "as_owner",
         Agents::OwnRecords => "own_records",
         Agents::OwnSpace => "own_space",
@@ -310,7 +299,7 @@ fn agent_rule(route: &Route) -> &'static str {
 
 /// The access rule of a route in words.
 fn access(route: &Route, scopes: &[&str]) -> String {
-    let who = match route.needs {
+    let who = match route.rule.needs {
         Needs::Nothing | Needs::AnySite => "Needs no credential.".to_owned(),
         Needs::Loopback => "Needs a request from the server's own machine.".to_owned(),
         Needs::Caller => "Needs any credential.".to_owned(),
@@ -319,7 +308,7 @@ fn access(route: &Route, scopes: &[&str]) -> String {
                 .to_owned()
         }
         Needs::Any(_) => {
-            let names = permissions(route.needs).join("` or `");
+            let names = permissions(route.rule.needs).join("` or `");
             format!("Needs the permission `{names}`.")
         }
         Needs::Agent => "Needs an agent token.".to_owned(),
@@ -335,7 +324,7 @@ fn access(route: &Route, scopes: &[&str]) -> String {
             scopes.join("` or `")
         ),
     };
-    let agents = match route.agents {
+    let agents = match route.rule.agents {
         Agents::AsOwner => "An agent token acts as the owner of its space.",
         Agents::OwnRecords => {
             "An agent token acts as the owner of its space, except on records that other spaces execute or that act for other users."

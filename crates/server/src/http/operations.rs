@@ -13,6 +13,7 @@ use super::{
     describe::{Answer, Operation, schema_of},
     error::{ApiError, ApiResult},
     extract::Json,
+    failures,
     sources::INBOUND_PATH,
     web::ANY_PATH,
 };
@@ -152,5 +153,5 @@ pub async fn unknown_method(
         return path_not_found(&uri);
     }
     let detail = format!("`{}` does not support {method}", uri.path());
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+    ApiError::new(failures::METHOD_NOT_ALLOWED, detail)
 }

@@ -44,9 +44,25 @@ pub enum Needs {
     LoopbackOrAudit,
 }
 
+impl Needs {
+    /// The permissions that open a route. A caller needs only one of them.
+    pub fn permissions(self) -> &'static [Permission] {
+        match self {
+            Self::Any(permissions) => permissions,
+            Self::LoopbackOrAudit => &[ViewAudit],
+            Self::Nothing
+            | Self::AnySite
+            | Self::Loopback
+            | Self::Caller
+            | Self::Enrolling
+            | Self::Agent => &[],
+        }
+    }
+}
+
 /// What code may cause on a route: an agent token, which acts as the owner of its space, or a script
-/// on the server, which acts as its user. A script may use a route only if the value is `AsOwner` or
-/// `OwnRecords`.
+/// on the server, which acts as its user. Rows that end with `without_scripts` are closed to
+/// scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agents {
     /// Everything that the owner may do: reads, and requests that change no record that other
@@ -58,6 +74,23 @@ pub enum Agents {
     /// Only if the path names the agent's own space.
     OwnSpace,
     Never,
+}
+
+/// Whether a script on the server may use a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scripts {
+    AsUser,
+    Never,
+}
+
+impl Agents {
+    /// The rule for scripts, unless the row has another one.
+    fn for_scripts(self) -> Scripts {
+        match self {
+            Self::AsOwner | Self::OwnRecords => Scripts::AsUser,
+            Self::OwnSpace | Self::Never => Scripts::Never,
+        }
+    }
 }
 
 /// What the answer of a route is.
@@ -82,16 +115,39 @@ impl Reply {
     }
 }
 
+/// Who may use a route, and how its requests run.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    pub needs: Needs,
+    pub agents: Agents,
+    pub scripts: Scripts,
+    pub reply: Reply,
+    /// The service limits its requests, so they do not count as changes (`auth::changes`).
+    pub has_own_limit: bool,
+}
+
 pub struct Route {
     pub method: Method,
     pub path: &'static str,
-    pub needs: Needs,
-    pub agents: Agents,
-    pub reply: Reply,
+    pub rule: Rule,
     /// Describes the inputs and answers of the handler. `None` for the routes of `page` and
     /// `any_site`.
     pub describe: Option<fn(&mut Operation)>,
     handler: MethodRouter<App>,
+}
+
+impl Route {
+    /// Closes the route to scripts: they could start each other, or themselves, without end, and
+    /// each would hold a worker while it waits for the next one.
+    fn without_scripts(mut self) -> Self {
+        self.rule.scripts = Scripts::Never;
+        self
+    }
+
+    fn with_own_limit(mut self) -> Self {
+        self.rule.has_own_limit = true;
+        self
+    }
 }
 
 const SPACES: Needs = Needs::Any(&[UseSpaces, ManageSpaces]);
@@ -204,12 +260,12 @@ pub fn routes() -> Vec<Route> {
         delete("/api/templates/{id}",           TEMPLATES, Never,    templates::delete),
         get("/api/scripts",                     Caller,    AsOwner,  scripts::list),
         post("/api/scripts",                    Caller,    OwnRecords, scripts::create),
-        trial("/api/scripts/check",             Caller,    AsOwner,  scripts::check),
-        trial("/api/scripts/run",               Caller,    AsOwner,  scripts::run_new),
+        trial("/api/scripts/check",             Caller,    AsOwner,  scripts::check).without_scripts(),
+        trial("/api/scripts/run",               Caller,    AsOwner,  scripts::run_new).without_scripts(),
         get("/api/scripts/{id}",                Caller,    AsOwner,  scripts::get),
         patch("/api/scripts/{id}",              Caller,    OwnRecords, scripts::patch),
         delete("/api/scripts/{id}",             Caller,    OwnRecords, scripts::delete),
-        trial("/api/scripts/{id}/run",          Caller,    AsOwner,  scripts::run),
+        trial("/api/scripts/{id}/run",          Caller,    AsOwner,  scripts::run).without_scripts(),
         get("/api/servers",                     AUDIT,     AsOwner,  servers::list),
         get("/api/diagnostics",                 AUDIT,     AsOwner,  diagnostics::get),
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
@@ -226,7 +282,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
         query("/mcp",                           MCP,       AsOwner,  mcp::post),
         get("/mcp",                             MCP,       AsOwner,  mcp::get),
-        post("/api/events/emit",                SPACES,    AsOwner,  events::emit),
+        post("/api/events/emit",                SPACES,    AsOwner,  events::emit).with_own_limit(),
         get("/api/events",                      Caller,    AsOwner,  events::list),
         get("/api/events/stream",               Caller,    AsOwner,  events::stream),
         get("/api/events/histogram",            Caller,    AsOwner,  events::histogram),
@@ -240,12 +296,12 @@ pub fn routes() -> Vec<Route> {
         delete("/api/event-sinks/{id}",         SINKS,     OwnRecords, event_sinks::delete),
         trial("/api/event-sinks/{id}/test",     SINKS,     OwnRecords, event_sinks::test),
         post("/api/event-sinks/{id}/rotate-secret", SINKS, OwnRecords, event_sinks::rotate_secret),
-        post("/api/event-sinks/{id}/replay",    SINKS,     OwnRecords, event_sinks::replay),
+        post("/api/event-sinks/{id}/replay",    SINKS,     OwnRecords, event_sinks::replay).without_scripts(),
         trial("/api/event-sinks/{id}/backtest", SINKS,     OwnRecords, event_sinks::backtest),
-        post("/api/event-sinks/{id}/resend",    SINKS,     OwnRecords, event_sinks::resend_many),
+        post("/api/event-sinks/{id}/resend",    SINKS,     OwnRecords, event_sinks::resend_many).without_scripts(),
         get("/api/event-sinks/{id}/stats",      SINKS,     AsOwner,  stats::sink),
         get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
-        post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, OwnRecords, event_sinks::resend),
+        post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, OwnRecords, event_sinks::resend).without_scripts(),
         get("/api/sources",                     SPACES,    Never,    sources::list),
         post("/api/sources",                    SPACES,    Never,    sources::create),
         get("/api/sources/{id}",                SPACES,    Never,    sources::get),
@@ -314,7 +370,7 @@ pub fn route_table() -> Vec<RouteRow> {
         .map(|route| RouteRow {
             method: route.method.to_string(),
             path: route.path.to_owned(),
-            needs: route.needs.to_string(),
+            needs: route.rule.needs.to_string(),
         })
         .collect()
 }
@@ -346,13 +402,8 @@ macro_rules! verbs {
             handler: H,
         ) -> Route {
             Route {
-                method: Method::$method,
-                path,
-                needs,
-                agents,
-                reply: Reply::$reply,
                 describe: Some(H::describe),
-                handler: on(MethodFilter::$method, handler),
+                ..row(Method::$method, path, (needs, agents), Reply::$reply, handler)
             }
         }
     )*};
@@ -361,15 +412,8 @@ macro_rules! verbs {
 /// A route that browsers open: a page or a file of the web interface, or a step of a sign-in or of
 /// the consent for an app.
 fn page<H: Handler<T, App>, T: 'static>(path: &'static str, handler: H) -> Route {
-    Route {
-        method: Method::GET,
-        path,
-        needs: Needs::Nothing,
-        agents: Agents::AsOwner,
-        reply: Reply::Data,
-        describe: None,
-        handler: on(MethodFilter::GET, handler),
-    }
+    let rule = (Needs::Nothing, Agents::AsOwner);
+    row(Method::GET, path, rule, Reply::Data, handler)
 }
 
 /// An endpoint of OAuth, of OpenID Connect or of sources. The OpenAPI document does not describe
@@ -380,17 +424,33 @@ fn any_site<H: Handler<T, App>, T: 'static>(
     path: &'static str,
     handler: H,
 ) -> Route {
-    let (filter, reply) = match method {
-        Method::GET => (MethodFilter::GET, Reply::Data),
-        Method::OPTIONS => (MethodFilter::OPTIONS, Reply::Change),
-        _ => (MethodFilter::POST, Reply::Change),
+    let reply = match method {
+        Method::GET => Reply::Data,
+        _ => Reply::Change,
     };
+    let rule = (Needs::AnySite, Agents::AsOwner);
+    row(method, path, rule, reply, handler)
+}
+
+/// A row that the OpenAPI document does not describe.
+fn row<H: Handler<T, App>, T: 'static>(
+    method: Method,
+    path: &'static str,
+    (needs, agents): (Needs, Agents),
+    reply: Reply,
+    handler: H,
+) -> Route {
+    let filter = MethodFilter::try_from(method.clone()).expect("a method that axum knows");
     Route {
         method,
         path,
-        needs: Needs::AnySite,
-        agents: Agents::AsOwner,
-        reply,
+        rule: Rule {
+            needs,
+            agents,
+            scripts: agents.for_scripts(),
+            reply,
+            has_own_limit: false,
+        },
         describe: None,
         handler: on(filter, handler),
     }

@@ -9,6 +9,7 @@ use svc_store::PageRequest;
 use super::{
     error::{ApiError, ApiResult},
     extract::{Created, Json, NoContent, PathId, Query},
+    failures,
 };
 use crate::{app::App, identity::Caller};
 
@@ -75,7 +76,7 @@ pub async fn logs(
         .is_some_and(|text| text.len() > LOG_SEARCH_MAX)
     {
         let detail = format!("`search` is too long; at most {LOG_SEARCH_MAX} bytes are allowed");
-        return Err(ApiError::bad_request("invalid_query", detail));
+        return Err(ApiError::new(failures::INVALID_QUERY, detail));
     }
     let limit = query.limit.unwrap_or(100).clamp(1, LOG_LINES_MAX) as usize;
     // A log has fewer lines than `LOG_LINES_MAX`, so a filter is applied to all its lines.

@@ -295,7 +295,7 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
 
 /// Whether the transaction of the route must check the caller.
 fn checks_caller(route: &Route) -> bool {
-    let ignores_credentials = matches!(route.needs, Needs::AnySite);
+    let ignores_credentials = matches!(route.rule.needs, Needs::AnySite);
     let key = (route.method.as_str(), route.path);
     route.method != Method::GET && !ignores_credentials && !EXEMPT.contains(&key)
 }
@@ -311,13 +311,13 @@ async fn wrong_answers(
     let mut wrong = Vec::new();
     for route in routes() {
         let key = (route.method.as_str(), route.path);
-        let Some(expected) = expected(route.needs) else {
+        let Some(expected) = expected(route.rule.needs) else {
             continue;
         };
         if !checks_caller(&route) {
             continue;
         }
-        let caller = fixture.mallory(route.needs);
+        let caller = fixture.mallory(route.rule.needs);
         revoke(fixture).await;
         let before = fixture.last_change().await;
         let (status, answer) = fixture
@@ -384,7 +384,7 @@ async fn a_change_with_a_token_that_was_revoked_meanwhile_is_refused() {
     let mut wrong = Vec::new();
     let callers: Vec<_> = routes()
         .iter()
-        .map(|route| fixture.mallory(route.needs))
+        .map(|route| fixture.mallory(route.rule.needs))
         .collect();
     let identity = &fixture.app.identity;
     let revoked = identity.delete_token(&fixture.process("mallory"), id).await;

@@ -4,6 +4,9 @@
 //! their owner. The other spaces of the owner, and other users, must not depend on this code. So
 //! code never changes a record that other spaces execute, or that acts for other users.
 //!
+//! Routes that start scripts or send events again are closed to all scripts: the row in the table ends
+//! with `without_scripts`.
+//!
 //! The rule has two halves. The table in `http::router` closes routes whose records are all of this
 //! kind (`Agents::Never`, `Agents::OwnSpace`). On routes with `Agents::OwnRecords`, the service that
 //! owns the records calls [`Caller::reject_code`] for each record of this kind, in the transaction.

@@ -1,8 +1,6 @@
 //! Limits the actions of one user per minute:
 //!
-//! - tests, backtests and replays of sinks, because they may send to any address or read much of
-//!   the history;
-//! - runs of scripts by hand, because each run occupies a worker;
+//! - trials, through [`TrialLimits`](super::TrialLimits);
 //! - registrations of a user's spaces, through [`RegistrationLimit`](super::RegistrationLimit);
 //! - codes of devices, because a user could guess them.
 

@@ -11,7 +11,10 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use svc_protocol::mcp::Message;
 
-use super::refusal::{Refusal, echo};
+use super::{
+    legacy,
+    refusal::{Refusal, echo},
+};
 
 pub const MODERN: &str = "2026-07-28";
 /// Every supported version, newest first.
@@ -22,12 +25,8 @@ pub const SUPPORTED: &[&str] = &[
     "2025-03-26",
     "2024-11-05",
 ];
-/// All but the modern version.
-pub const LEGACY: &[&str] = SUPPORTED.split_at(1).1;
-/// The version of a request without a version header. It is also the only version with batches.
-const WITHOUT_HEADER: &str = "2025-03-26";
 
-const VERSION_HEADER: &str = "mcp-protocol-version";
+pub const VERSION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
@@ -74,18 +73,10 @@ impl Era {
     pub fn of_headers(headers: &HeaderMap) -> Self {
         match Header::find(headers, VERSION_HEADER) {
             Header::Absent => Self::Legacy,
-            Header::One(version) if LEGACY.contains(&version) => Self::Legacy,
+            Header::One(version) if legacy::VERSIONS.contains(&version) => Self::Legacy,
             Header::One(_) | Header::Malformed => Self::Modern,
         }
     }
-}
-
-/// Whether a body may be a batch.
-pub fn allows_batches(headers: &HeaderMap) -> bool {
-    matches!(
-        Header::find(headers, VERSION_HEADER),
-        Header::Absent | Header::One(WITHOUT_HEADER)
-    )
 }
 
 /// Checks version, `_meta` and headers of a modern request.

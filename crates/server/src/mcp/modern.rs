@@ -10,9 +10,9 @@ use svc_protocol::mcp::{Message, Params};
 use super::{
     Chunks, Era, Exchange, Mcp, McpResponse, Mode, SERVER_NAME,
     era::{SUPPORTED, check_modern},
-    legacy::SEARCH_INSTRUCTIONS,
     refusal::Refusal,
     results::{ToolResult, merge_meta},
+    search,
     stream::StreamRequest,
     view::Page,
 };
@@ -118,7 +118,7 @@ fn discover(id: &str, mode: Mode) -> Chunks {
         "_meta": {SERVER_INFO: server_info()},
     });
     if mode == Mode::Search {
-        result["instructions"] = json!(SEARCH_INSTRUCTIONS);
+        result["instructions"] = json!(search::INSTRUCTIONS);
     }
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
         .into_bytes()

@@ -217,26 +217,9 @@ fn notification(token: &str, progress: &Progress) -> String {
 mod tests {
     use http::StatusCode;
     use serde_json::{Value, json};
-    use svc_core::{Permissions, Timestamp, UserId, UserName};
 
     use super::*;
-    use crate::identity::User;
-
-    /// A caller that is never revoked: the server process.
-    fn caller() -> Caller {
-        Caller::process(Arc::new(User {
-            id: UserId(uuid::Uuid::now_v7()),
-            name: UserName::parse("ada").expect("valid"),
-            active: true,
-            created_at: Timestamp(0),
-            permissions: Permissions::default(),
-            role_names: Vec::new(),
-            groups: Vec::new(),
-            group_names: Vec::new(),
-            quota_overrides: Default::default(),
-            has_second_factor: false,
-        }))
-    }
+    use crate::mcp::testing::caller;
 
     fn progress_stream(reports: &[&'static str], result: &'static str) -> ProgressStream {
         let (sender, listener) = Reports::new();
@@ -249,7 +232,7 @@ mod tests {
                 let _sender = sender;
                 McpResponse::Json(StatusCode::OK, result.as_bytes().to_vec().into())
             }),
-            caller_watch: CallerWatch::new(Arc::new(Directory::empty()), caller()),
+            caller_watch: CallerWatch::new(Arc::new(Directory::empty()), caller("ada")),
             reports: listener,
             token: r#""t""#.to_owned(),
             last: None,

@@ -15,6 +15,8 @@ use super::{era::Era, results::ToolResult, view::View};
 
 pub const SEARCH: &str = "tool_search";
 pub const EXECUTE: &str = "execute_tool";
+/// Instructions for clients in search mode.
+pub const INSTRUCTIONS: &str = "Find tools with tool_search and run them with execute_tool.";
 
 /// Tools in the answer to a search: by default, and at most.
 const LIMIT_DEFAULT: usize = 10;

@@ -1,7 +1,8 @@
 //! [`RecordError`]: why a request about a record is refused, with a stable code for programs.
 //!
-//! All kinds of records return this error. The status follows from the variant. A kind adds no
-//! variants: it has functions that make an error, where several places need the same one.
+//! All kinds of records return this error. The table in `http::failures` has the status of each code.
+//! A kind adds no variants: it has functions that make an error, where several places need the same
+//! one.
 
 use std::time::Duration;
 
@@ -36,11 +37,9 @@ pub enum RecordError {
     NotFound(String),
     #[error("{message}")]
     Conflict { code: &'static str, message: String },
+    /// Any other refusal.
     #[error("{message}")]
-    TooLarge { code: &'static str, message: String },
-    /// The request is valid, but not for this record or with this content.
-    #[error("{message}")]
-    Unprocessable { code: &'static str, message: String },
+    Refused { code: &'static str, message: String },
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error("too many attempts; try again in {}", in_words(*retry_after))]
@@ -53,9 +52,6 @@ pub enum RecordError {
     },
     #[error(transparent)]
     Busy(#[from] PoolError),
-    /// A part of the server cannot be used now. The client may retry soon.
-    #[error("{message}")]
-    Unavailable { code: &'static str, message: String },
     #[error(transparent)]
     Store(StoreError),
     #[error("{0}")]
@@ -93,9 +89,7 @@ impl RecordError {
             | Self::Unauthorized { code, .. }
             | Self::Forbidden { code, .. }
             | Self::Conflict { code, .. }
-            | Self::TooLarge { code, .. }
-            | Self::Unprocessable { code, .. }
-            | Self::Unavailable { code, .. } => code,
+            | Self::Refused { code, .. } => code,
             Self::Quota(_) => QuotaExceeded::CODE,
             Self::NotFound(_) => "not_found",
             Self::TooManyAttempts { .. } => "too_many_attempts",
@@ -153,8 +147,8 @@ impl RecordError {
         Self::NotFound(format!("{kind} `{}` does not exist", id.to_string()))
     }
 
-    pub fn unprocessable(code: &'static str, message: impl Into<String>) -> Self {
-        Self::Unprocessable {
+    pub fn refused(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Refused {
             code,
             message: message.into(),
         }

@@ -118,7 +118,7 @@ pub enum SourceRejected {
 impl From<SourceRejected> for RecordError {
     fn from(error: SourceRejected) -> Self {
         match error {
-            SourceRejected::Source(message) => Self::unprocessable("invalid_script", message),
+            SourceRejected::Source(message) => Self::refused("invalid_script", message),
             SourceRejected::FromScript => Self::forbidden("script_denied", error.to_string()),
             SourceRejected::Unavailable(error) => error.into(),
         }
@@ -127,10 +127,7 @@ impl From<SourceRejected> for RecordError {
 
 impl From<Unavailable> for RecordError {
     fn from(error: Unavailable) -> Self {
-        Self::Unavailable {
-            code: "scripts_unavailable",
-            message: error.to_string(),
-        }
+        Self::refused("scripts_unavailable", error.to_string())
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     host::{RunHost, find_active},
     options::ScriptOptions,
     report::{OUTPUT_BYTES_MAX, cut},
-    sandbox_test::SandboxTest,
+    sandbox_check::SandboxCheck,
     slots::{ScriptSlot, ScriptSlots, WaitingDelivery},
 };
 use crate::{identity::Directory, metrics::Metrics};
@@ -84,7 +84,7 @@ pub enum Unavailable {
 pub struct ScriptRunner {
     pool: Pool,
     /// Whether the limits of a worker are effective. No script runs before the self-test succeeds.
-    sandbox: SandboxTest,
+    sandbox: SandboxCheck,
     slots: ScriptSlots,
     store: Store,
     directory: Arc<Directory>,
@@ -123,7 +123,7 @@ impl ScriptRunner {
         });
         Self {
             pool,
-            sandbox: SandboxTest::default(),
+            sandbox: SandboxCheck::default(),
             slots: ScriptSlots::new(options.workers, wake),
             store,
             directory,
@@ -137,7 +137,7 @@ impl ScriptRunner {
     /// test, a later script repeats it. No script runs before a test succeeds.
     pub async fn test_sandbox(&self) -> Result<(), Unavailable> {
         let test = async || {
-            let tested = self.pool.self_test().await;
+            let tested = self.pool.self_check().await;
             match &tested {
                 Ok(()) => info!("the sandbox for scripts of users passed its self-test"),
                 Err(reason) => error!(

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     identity::{Actor, Caller, Change, Credential, Writer, check_one_more, name_uses},
-    limits::MinuteLimit,
+    limits::TrialLimits,
     records::{RecordError, check_description, check_name_free, settings_of},
 };
 
@@ -35,8 +35,7 @@ pub struct Scripts {
     pub compute: FairPool,
     /// The list of tools, refreshed after every change.
     pub tools: Arc<StoredTools>,
-    /// Limits test runs, because each occupies a worker.
-    pub runs: Arc<MinuteLimit>,
+    pub trials: Arc<TrialLimits>,
     pub quotas: Quotas,
 }
 

@@ -89,12 +89,10 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 owner.active && owner.permissions.contains(Permission::ManageSpaces)
             };
             if !owner.as_ref().is_some_and(may_run) {
-                return Err(RecordError::Forbidden {
-                    code: "permission_denied",
-                    message:
-                        "the owner of this space is not active or does not hold `manage_spaces`"
-                            .to_owned(),
-                });
+                return Err(RecordError::forbidden(
+                    "permission_denied",
+                    "the owner of this space is not active or does not hold `manage_spaces`",
+                ));
             }
             agent_tokens::replace(tx, &row)?;
             tx.affects(ZoneChange::Space(space));

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::DEAD_AFTER;
 use crate::{
-    limits::{CountUse, MinuteLimit, RateLimit, RateUse},
+    limits::{CountUse, RateLimit, RateUse, TrialLimits},
     streams::Streams,
 };
 
@@ -33,8 +33,7 @@ pub struct ZoneLimits {
     pub calls: Arc<RateLimit>,
     pub emits: Arc<RateLimit>,
     pub changes: Arc<RateLimit>,
-    pub sink_tests: Arc<MinuteLimit>,
-    pub script_runs: Arc<MinuteLimit>,
+    pub trials: Arc<TrialLimits>,
     pub streams: Streams,
 }
 
@@ -158,8 +157,8 @@ impl ZoneLimits {
             calls: self.calls.report(elapsed, servers),
             emits: self.emits.report(elapsed, servers),
             changes: self.changes.report(elapsed, servers),
-            sink_tests: self.sink_tests.report(now),
-            script_runs: self.script_runs.report(now),
+            sink_tests: self.trials.sinks.report(now),
+            script_runs: self.trials.scripts.report(now),
             streams: self.streams.report(),
         }
     }
@@ -179,8 +178,11 @@ impl ZoneLimits {
         let counts = |of: fn(&Report) -> &Vec<CountUse>| {
             CountUse::sum(reports.iter().flat_map(|(_, report)| of(report)))
         };
-        self.sink_tests.follow(counts(|report| &report.sink_tests));
-        self.script_runs
+        self.trials
+            .sinks
+            .follow(counts(|report| &report.sink_tests));
+        self.trials
+            .scripts
             .follow(counts(|report| &report.script_runs));
         self.streams.follow(counts(|report| &report.streams));
     }

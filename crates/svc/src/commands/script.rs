@@ -2,7 +2,7 @@
 
 mod change;
 mod find;
-mod trying;
+mod trial;
 
 pub use find::{find_id, find_startup};
 
@@ -54,7 +54,7 @@ pub enum Command {
         #[arg(long, value_enum)]
         kind: Option<Kind>,
     },
-    Run(trying::Args),
+    Run(trial::Args),
 }
 
 /// Selects a script.
@@ -103,7 +103,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
         Command::Delete { scripts, kind } => delete(shell, &scripts, kind.map(Into::into)).await,
-        Command::Run(args) => trying::run(shell, args).await,
+        Command::Run(args) => trial::run(shell, args).await,
     }
 }
 

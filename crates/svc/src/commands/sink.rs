@@ -7,7 +7,7 @@ mod deliveries;
 mod exchange;
 mod policy;
 mod recovery;
-mod trying;
+mod trial;
 
 pub use content::read_text;
 
@@ -50,7 +50,7 @@ pub enum Command {
     /// Disable sinks: new events no longer match, and queued events stay queued
     #[command(before_help = "  svc sink disable builds")]
     Disable(NameArgs),
-    Test(trying::Args),
+    Test(trial::Args),
     Deliveries(deliveries::Args),
     Resend(recovery::ResendArgs),
     Replay(recovery::ReplayArgs),
@@ -86,7 +86,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Rm(which) => remove(shell, &which).await,
         Command::Enable(which) => switch(shell, &which, true).await,
         Command::Disable(which) => switch(shell, &which, false).await,
-        Command::Test(args) => trying::run(shell, args).await,
+        Command::Test(args) => trial::run(shell, args).await,
         Command::Deliveries(args) => deliveries::run(shell, args).await,
         Command::Resend(args) => recovery::resend(shell, args).await,
         Command::Replay(args) => recovery::replay(shell, args).await,

@@ -3,7 +3,7 @@
 //! A *feed* is a request to send past events. The events are queued step by step as the queue
 //! drains (see `lanes::refill`). A replay without a feed fills the queue once and stops.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use svc_core::{EventId, LaneId, SinkId, Timestamp, event::Event, lane::QUEUE_CAPACITY};
@@ -14,10 +14,7 @@ use svc_store::{
     sinks::{self, SinkRow},
 };
 
-use super::{
-    SinksService, audit, managed,
-    queue::{check_no_script, lane_of},
-};
+use super::{SinksService, audit, managed, queue::lane_of};
 use crate::{
     events::{dispatch::is_about, lanes::Deliver},
     identity::Caller,
@@ -42,7 +39,6 @@ impl SinksService {
         id: SinkId,
         request: Replay,
     ) -> Result<ReplayResult, RecordError> {
-        check_no_script(caller)?;
         let now = svc_clock::now();
         let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = request.until.unwrap_or(now);
@@ -63,9 +59,7 @@ impl SinksService {
         let (lane, status, row) = found.await??;
         // Every replay reads the whole history of its span, also a dry run, so the limit of tests
         // with past events applies.
-        self.tests
-            .take(caller.user.id, Instant::now())
-            .map_err(|over| RecordError::over_limit("test requests", over))?;
+        self.count_trial(caller)?;
         let only_undelivered = request.only == Some(ReplayOnly::Undelivered);
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),

@@ -1,9 +1,9 @@
 //! Managing sinks, on a real store and with a real receiver.
 
-mod preview;
 mod queue;
 mod recovery;
 mod script;
+mod trial;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -25,6 +25,7 @@ use crate::{
     },
     identity::{Directory, Memory, User},
     journal::{Journal, JournalOptions},
+    limits::MinuteLimit,
     metrics::{Metrics, MetricsOptions},
     options::Limits,
     scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
@@ -94,7 +95,10 @@ impl Fixture {
             store,
             hub: Hub::default(),
             deliverers: Arc::new(deliverers),
-            tests: Arc::new(MinuteLimit::new(TESTS_PER_MINUTE)),
+            trials: Arc::new(TrialLimits {
+                sinks: MinuteLimit::new(TESTS_PER_MINUTE),
+                ..TrialLimits::default()
+            }),
             quotas: Quotas::default(),
         };
         Self { service, folder }

@@ -2,13 +2,14 @@
 //! scripts, permissions.
 
 use http::Method;
-use svc_core::{Permission, Scopes};
+use svc_core::Scopes;
 
 use super::{Gate, Head, Rule, challenge};
 use crate::{
     http::{
         error::ApiError,
-        router::{Agents, Needs},
+        failures,
+        router::{Agents, Needs, Scripts},
     },
     identity::{Caller, Credential},
 };
@@ -21,15 +22,12 @@ pub(super) fn admit(
     head: Head<'_>,
 ) -> Result<Caller, ApiError> {
     let path = head.uri.path();
-    let (needs, agents) = match rule {
-        Some(rule) => (Some(rule.needs), rule.agents),
-        None => (None, Agents::AsOwner),
-    };
+    let needs = rule.map(|rule| rule.needs);
     check_scopes(&caller, head.method, path)
         .map_err(|error| challenge(gate, head, error, Some("insufficient_scope")))?;
     check_enrolment(&caller, needs)?;
-    check_agent(&caller, needs, agents, path)?;
-    let caller = caller.with_needs(permissions_of(needs));
+    check_code(&caller, rule, path)?;
+    let caller = caller.with_needs(needs.map(Needs::permissions).unwrap_or_default());
     // The agent of a stopped space may open its link. The link is then refused with a reason, so
     // that the agent waits.
     if !matches!(needs, Some(Needs::Agent)) {
@@ -47,8 +45,8 @@ fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiE
         return Ok(());
     }
     let held = join_scopes(scopes);
-    Err(ApiError::forbidden(
-        "scope_denied",
+    Err(ApiError::new(
+        failures::SCOPE_DENIED,
         format!("this token is limited to {held} and does not reach {method} {path}"),
     ))
 }
@@ -64,8 +62,8 @@ fn check_enrolment(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError
     {
         return Ok(());
     }
-    Err(ApiError::forbidden(
-        "second_factor_required",
+    Err(ApiError::new(
+        failures::SECOND_FACTOR_REQUIRED,
         "a role of yours requires a second factor; sign in with a browser and set one up first",
     ))
 }
@@ -79,48 +77,29 @@ fn join_scopes(scopes: &Scopes) -> String {
         .join(" and ")
 }
 
-fn check_agent(
-    caller: &Caller,
-    needs: Option<Needs>,
-    agents: Agents,
-    path: &str,
-) -> Result<(), ApiError> {
-    let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
-    if caller.credential == Credential::Script
-        && !matches!(agents, Agents::AsOwner | Agents::OwnRecords)
-    {
-        return Err(ApiError::forbidden(
-            "script_denied",
+/// Decides whether an agent or a script may use a route.
+fn check_code(caller: &Caller, rule: Option<Rule>, path: &str) -> Result<(), ApiError> {
+    // An unknown path changes nothing.
+    let Some(rule) = rule else {
+        return Ok(());
+    };
+    let denied = |detail: &str| Err(ApiError::new(failures::AGENT_DENIED, detail));
+    if caller.credential == Credential::Script && rule.scripts == Scripts::Never {
+        return Err(ApiError::new(
+            failures::SCRIPT_DENIED,
             "a script on the server may not use this route; use an API token",
         ));
     }
-    match (&caller.credential, needs) {
-        (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
-        (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
-        (Credential::Agent { space_id, .. }, _) => match agents {
+    match (&caller.credential, rule.needs) {
+        (Credential::Agent { .. }, Needs::Agent) => Ok(()),
+        (_, Needs::Agent) => denied("only an agent token opens a link"),
+        (Credential::Agent { space_id, .. }, _) => match rule.agents {
             Agents::AsOwner | Agents::OwnRecords => Ok(()),
             Agents::Never => denied("an agent token may not use this route; use an API token"),
             Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),
             Agents::OwnSpace => denied("an agent token manages its own space only"),
         },
         _ => Ok(()),
-    }
-}
-
-/// The permissions of a route. A caller needs only one of them.
-fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
-    match needs {
-        Some(Needs::Any(permissions)) => permissions,
-        Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
-        Some(
-            Needs::Nothing
-            | Needs::AnySite
-            | Needs::Loopback
-            | Needs::Caller
-            | Needs::Enrolling
-            | Needs::Agent,
-        )
-        | None => &[],
     }
 }
 

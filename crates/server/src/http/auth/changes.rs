@@ -5,7 +5,6 @@
 
 use std::time::Instant;
 
-use axum::extract::{MatchedPath, Request};
 use http::Method;
 use svc_core::Permission;
 use svc_protocol::problem::CHANGES_SETTING;
@@ -19,8 +18,6 @@ use crate::{
     identity::Caller,
 };
 
-/// Emits have a limit of their own.
-const EMIT_PATH: &str = "/api/events/emit";
 /// Routes that need one of these permissions only are for administrators, who may import thousands
 /// of users. No other user can call them.
 const ADMINISTRATIVE: [Permission; 4] = [
@@ -35,11 +32,9 @@ pub(super) fn count(
     gate: &Gate,
     caller: &Caller,
     rule: Rule,
-    request: &Request,
+    method: &Method,
 ) -> Result<(), ApiError> {
-    let path = request.extensions().get::<MatchedPath>();
-    let path = path.map_or("", MatchedPath::as_str);
-    if !is_limited(request.method(), rule.needs, rule.reply, path) {
+    if !is_limited(method, rule) {
         return Ok(());
     }
     let changes = match caller.session_id() {
@@ -58,8 +53,8 @@ pub(super) fn count(
 }
 
 /// Whether a request of this route counts as a change of the caller's own records.
-pub fn is_limited(method: &Method, needs: Needs, reply: Reply, path: &str) -> bool {
-    let is_for_callers = match needs {
+pub fn is_limited(method: &Method, rule: Rule) -> bool {
+    let is_for_callers = match rule.needs {
         Needs::Any(permissions) => {
             let mut permissions = permissions.iter();
             !permissions.all(|permission| ADMINISTRATIVE.contains(permission))
@@ -67,8 +62,8 @@ pub fn is_limited(method: &Method, needs: Needs, reply: Reply, path: &str) -> bo
         Needs::Caller | Needs::Enrolling => true,
         _ => false,
     };
-    let is_change = reply == Reply::Change && *method != Method::DELETE;
-    is_change && is_for_callers && path != EMIT_PATH
+    let is_change = rule.reply == Reply::Change && *method != Method::DELETE;
+    is_change && is_for_callers && !rule.has_own_limit
 }
 
 #[cfg(test)]
@@ -82,10 +77,9 @@ mod tests {
         let is_change =
             |method: &Method| !matches!(*method, Method::GET | Method::OPTIONS | Method::DELETE);
         let routes = routes();
-        let free = routes.iter().filter(|route| {
-            is_change(&route.method)
-                && !is_limited(&route.method, route.needs, route.reply, route.path)
-        });
+        let free = routes
+            .iter()
+            .filter(|route| is_change(&route.method) && !is_limited(&route.method, route.rule));
         let free: Vec<_> = free
             .map(|route| route.path)
             .filter(|path| !path.starts_with("/api/users") && !path.starts_with("/api/groups"))

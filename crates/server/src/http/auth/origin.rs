@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use super::{Gate, Head};
 use crate::{
     app::App,
-    http::{error::ApiError, host::names_this_machine, listen::Peer},
+    http::{error::ApiError, failures, host::names_this_machine, listen::Peer},
 };
 
 /// Rejects a request that a browser sent for a page of another origin, unless its method is GET,
@@ -34,8 +34,8 @@ pub(super) fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), Ap
         })
     });
     if site_is_foreign || origin_is_foreign {
-        return Err(ApiError::forbidden(
-            "foreign_origin",
+        return Err(ApiError::new(
+            failures::FOREIGN_ORIGIN,
             "a browser sent this request for another site; use the pages of this server or an API token",
         ));
     }

@@ -11,6 +11,7 @@ use svc_protocol::document;
 use super::super::{
     describe::Operation,
     error::{ApiError, ApiResult},
+    failures,
     router::routes,
 };
 
@@ -49,7 +50,7 @@ impl Parameters {
             let bytes = query.len();
             let detail =
                 format!("the query has {bytes} bytes; at most {QUERY_BYTES_MAX} are allowed");
-            return Err(ApiError::bad_request("query_too_long", detail));
+            return Err(ApiError::new(failures::QUERY_TOO_LONG, detail));
         }
         let Some(known) = self.of(request) else {
             return Ok(());
@@ -63,7 +64,7 @@ impl Parameters {
             let shown: String = name.chars().take(100).collect();
             let why = document::explain_parameter(&shown, &known);
             let detail = format!("in the query: {why}");
-            Err(ApiError::bad_request("invalid_query", detail))
+            Err(ApiError::new(failures::INVALID_QUERY, detail))
         })
     }
 

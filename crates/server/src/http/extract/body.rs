@@ -10,12 +10,12 @@ use std::{
 
 use axum::{BoxError, body::HttpBody};
 use bytes::Bytes;
-use http::{Extensions, StatusCode};
+use http::Extensions;
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 
 use crate::{
-    http::error::ApiError,
+    http::{error::ApiError, failures},
     limits::{ByteBudget, ChargedBytes, OwnedReservation, Reservation},
 };
 
@@ -94,8 +94,7 @@ where
     let read = reading.await.unwrap_or_else(|_| {
         let seconds = time_max.as_secs();
         Err(ApiError::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "body_too_slow",
+            failures::BODY_TOO_SLOW,
             format!("the body did not arrive within {seconds} seconds"),
         ))
     });
@@ -133,8 +132,7 @@ where
         };
         if data.len() > max - whole.len() {
             return Err(ApiError::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body_too_large",
+                failures::BODY_TOO_LARGE,
                 format!("the body has more than {max} bytes"),
             ));
         }
@@ -153,7 +151,7 @@ fn unreadable(error: impl Into<BoxError>) -> ApiError {
     let error = error.into();
     tracing::debug!("the body of a request could not be read: {error}");
     let detail = "the body did not arrive completely; send the request again";
-    ApiError::bad_request("invalid_body", detail)
+    ApiError::new(failures::INVALID_BODY, detail)
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ async fn no_small_read_of_any_request_depends_on_the_length_of_the_history() {
     fixture.ids.insert("/api/calls", event);
     let mut failed = Vec::new();
     for route in routes().iter().filter(|route| is_read(route)) {
-        let caller = fixture.mallory(route.needs);
+        let caller = fixture.mallory(route.rule.needs);
         let (status, answer) = fixture.send(caller, &Method::GET, route.path, "x").await;
         if status == StatusCode::INTERNAL_SERVER_ERROR {
             failed.push(format!("GET {}: {answer}", route.path));

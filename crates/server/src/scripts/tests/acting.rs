@@ -273,7 +273,16 @@ async fn the_order_of_keys_is_kept_and_a_script_cannot_start_another() {
     let tool = fixture.create(&ann, body).await.expect("created");
     let path = format!("/api/scripts/{}/run", tool.id);
     let new = json!({"kind": "tool", "source": "def main(params):\n    return 1\n"});
-    for (path, body) in [(path.as_str(), json!({})), ("/api/scripts/run", new)] {
+    let sink = "/api/event-sinks/01890000-0000-7000-8000-000000000000";
+    let again = ["replay", "resend", "deliveries/1/resend"].map(|verb| format!("{sink}/{verb}"));
+    // A script sink that replays or resends its own event would run for ever.
+    let again = again.iter().map(|path| (path.as_str(), json!({})));
+    let runs = [
+        (path.as_str(), json!({})),
+        ("/api/scripts/run", new),
+        ("/api/scripts/check", json!({"source": "x = 1\n"})),
+    ];
+    for (path, body) in runs.into_iter().chain(again) {
         let (status, problem) = api(&host, "POST", path, Some(body)).await;
         let code = &problem["code"];
         assert_eq!((status, code), (403, &json!("script_denied")), "{path}");

@@ -12,7 +12,6 @@ use crate::{
         lanes::{Engine, LanePolicy, Retention, Slots},
         sinks::SinksService,
     },
-    limits::{MinuteLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE},
     options::Options,
     scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, WaitingDelivery},
 };
@@ -27,7 +26,7 @@ pub(super) fn event_sinks(
         writer: base.identity.writer.clone(),
         hub: base.hub.clone(),
         deliverers,
-        tests: Arc::new(MinuteLimit::new(SINK_TESTS_PER_MINUTE)),
+        trials: base.trials.clone(),
         quotas: options.quotas,
     }
 }
@@ -43,7 +42,7 @@ pub(super) fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>)
         )),
         runner,
         compute: base.compute.clone(),
-        runs: Arc::new(MinuteLimit::new(SCRIPT_RUNS_PER_MINUTE)),
+        trials: base.trials.clone(),
         quotas: options.quotas,
     }
 }

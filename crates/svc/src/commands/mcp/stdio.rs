@@ -5,10 +5,12 @@
 //! - `message` reads the lines of the client.
 //! - `relay` sends a message to the server and writes the answer.
 //! - `listen` keeps the streams of list changes open.
+//! - `legacy` has what only clients of earlier versions need.
 //!
 //! Only messages of the protocol go to stdout, one per line; all else goes to stderr. A
 //! `tools/call` is never sent a second time, even if its connection is lost.
 
+mod legacy;
 mod listen;
 mod message;
 mod relay;

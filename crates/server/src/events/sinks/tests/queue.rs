@@ -54,25 +54,3 @@ async fn a_replay_fills_the_queue_oldest_first_with_the_owners_events() {
     let off = fixture.service.replay(&ann, id, Replay::default()).await;
     assert!(matches!(&off, Err(error) if error.code() == "conflict"));
 }
-
-/// A script sink that replays its own event would run for ever.
-#[tokio::test]
-async fn a_script_cannot_resend_or_replay() {
-    let (fixture, ann) = (Fixture::new(), user("ann"));
-    let id = fixture.webhook(&ann, "deploys").await.id;
-    fixture.emit(&ann, "custom.x", 1).await;
-    fixture.finish(id, DeliveryState::Delivered).await;
-    let script = Caller::script(ann.user.clone());
-    let resent = fixture.service.resend(&script, id, 1).await;
-    assert!(
-        matches!(&resent, Err(error) if error.code() == "script_denied"),
-        "{resent:?}"
-    );
-    let replayed = fixture.service.replay(&script, id, Replay::default()).await;
-    assert!(
-        matches!(&replayed, Err(error) if error.code() == "script_denied"),
-        "{replayed:?}"
-    );
-    let sink = fixture.service.get(&ann, id).await.expect("found");
-    assert_eq!(sink.queue_depth, 0);
-}

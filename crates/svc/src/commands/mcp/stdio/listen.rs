@@ -1,11 +1,11 @@
-//! Streams of list changes: `GET /mcp` for a legacy client, `subscriptions/listen` for a modern
-//! client. A lost stream is opened again. The list may have changed in between, so the client then
-//! gets a list-changed notification.
+//! Streams of list changes: `subscriptions/listen`, and the parts that `legacy` also uses. A lost
+//! stream is opened again. The list may have changed in between, so the client then gets a
+//! list-changed notification.
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Method, StatusCode};
-use svc_client::{Answer, EventStream, Received, Reply};
+use http::StatusCode;
+use svc_client::{EventStream, Received, Reply};
 use tokio::time::{sleep, timeout};
 
 use super::{
@@ -20,46 +20,10 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const SILENCE_MAX: Duration = Duration::from_secs(45);
 
 /// How a stream ended.
-enum End {
+pub enum End {
     Lost(String),
     /// The server's last message: the response to the subscription.
     Response(String),
-}
-
-/// Sends list changes to a legacy client, until the task is aborted or the server answers that it
-/// has no such stream.
-pub async fn follow(bridge: Arc<Bridge>) {
-    let changed = format!(r#"{{"jsonrpc":"2.0","method":"{LIST_CHANGED}"}}"#);
-    let mut delays = BACKOFF.delays();
-    let mut was_interrupted = false;
-    loop {
-        let headers = bridge.stream_headers().await;
-        let client = bridge.client.http();
-        let within = client.policy().answer_timeout;
-        let opened = client
-            .send_for_reply(Method::GET, bridge.path, headers, None, within)
-            .await;
-        let why = match opened {
-            Ok(Reply::Stream(stream)) => {
-                delays = BACKOFF.delays();
-                if was_interrupted {
-                    notify(&bridge, &changed).await;
-                }
-                match relay(&bridge, stream, true).await {
-                    End::Lost(why) => why,
-                    End::Response(_) => "the server sent a response without a request".to_owned(),
-                }
-            }
-            Ok(Reply::Whole(answer)) if is_unsupported(&answer) => {
-                return log("the server sends no list changes");
-            }
-            Ok(Reply::Whole(answer)) => client.problem(answer.status, &answer.body).to_string(),
-            Err(error) => error.to_string(),
-        };
-        log(&format!("list changes are interrupted: {why}"));
-        was_interrupted = true;
-        sleep(delays.next_jittered()).await;
-    }
 }
 
 /// Keeps a subscription of a modern client open, until the server refuses to open or to reopen it.
@@ -115,7 +79,7 @@ pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
 
 /// Relays a stream to its end. With `is_again`, the acknowledgement of the subscription is not
 /// relayed: the client already has it.
-async fn relay(bridge: &Bridge, mut stream: EventStream, is_again: bool) -> End {
+pub async fn relay(bridge: &Bridge, mut stream: EventStream, is_again: bool) -> End {
     loop {
         let message = match timeout(SILENCE_MAX, stream.next()).await {
             Err(_) => return End::Lost(format!("no heartbeat for {SILENCE_MAX:?}")),
@@ -138,17 +102,9 @@ async fn relay(bridge: &Bridge, mut stream: EventStream, is_again: bool) -> End 
     }
 }
 
-async fn notify(bridge: &Bridge, changed: &str) {
+pub async fn notify(bridge: &Bridge, changed: &str) {
     bridge.forget_schemas().await;
     bridge.write(changed.as_bytes()).await;
-}
-
-/// Whether the server does not offer this stream.
-fn is_unsupported(answer: &Answer) -> bool {
-    matches!(
-        answer.status,
-        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_ACCEPTABLE
-    )
 }
 
 /// Whether a later attempt may succeed: the server is busy, restarting or behind a failing proxy.

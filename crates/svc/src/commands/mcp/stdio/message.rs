@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
+use svc_protocol::mcp::Params;
 
 use crate::commands::mcp::param_headers;
 
@@ -31,7 +32,7 @@ pub struct Message {
     pub version: Option<String>,
     /// The tool of a `tools/call`.
     pub tool: Option<String>,
-    /// The arguments of a `tools/call`, as JSON.
+    /// The arguments of a `tools/call`, as JSON; `None` if there are none.
     pub arguments: Option<String>,
     /// The id of the request that a cancellation names, as JSON.
     pub cancels: Option<String>,
@@ -57,24 +58,6 @@ impl Envelope<'_> {
     }
 }
 
-#[derive(Deserialize, Default)]
-struct Params<'a> {
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestId")]
-    request_id: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-struct Meta {
-    #[serde(default, rename = "io.modelcontextprotocol/protocolVersion")]
-    version: Option<Value>,
-}
-
 impl Message {
     /// Reads a line; `None` for a response. The error is the line to send as the answer.
     pub fn read(line: Bytes) -> Result<Option<Self>, Vec<u8>> {
@@ -97,21 +80,17 @@ impl Message {
             let why = "the message has no method";
             return Err(error_line(id.as_deref(), INVALID_REQUEST, why));
         };
-        let params = envelope.params.map(RawValue::get).unwrap_or_default();
-        let params: Params<'_> = serde_json::from_str(params).unwrap_or_default();
-        let meta = params.meta.map(RawValue::get).unwrap_or_default();
-        let meta: Meta = serde_json::from_str(meta).unwrap_or_default();
+        let params = Params::read(envelope.params.map(RawValue::get)).unwrap_or_default();
+        let meta = params.meta();
         let method = method.into_owned();
         let is_call = method == CALL;
-        let owned = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_owned());
-        let tool = params.name.filter(|_| is_call);
-        let (arguments, cancels) = (
-            owned(params.arguments.filter(|_| is_call)),
-            owned(params.request_id.filter(|_| method == CANCELLED)),
-        );
-        let tool = tool.and_then(|name| serde_json::from_str(name.get()).ok());
-        let version = meta.version.as_ref().and_then(Value::as_str);
-        let version = version.map(str::to_owned);
+        let version = meta.version().map(Cow::into_owned);
+        let tool = params.name().filter(|_| is_call).map(Cow::into_owned);
+        let arguments = params.arguments().ok().filter(|_| is_call);
+        // Without arguments, no schema is needed.
+        let arguments = arguments.filter(|text| *text != "{}").map(str::to_owned);
+        let cancels = params.request_id().filter(|_| method == CANCELLED);
+        let cancels = cancels.map(|id| id.get().to_owned());
         Ok(Some(Self {
             version,
             tool,

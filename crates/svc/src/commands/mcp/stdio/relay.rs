@@ -2,8 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, Method};
-use serde::Deserialize;
+use http::{HeaderMap, Method};
 use serde_json::Value;
 use svc_agent::Backoff;
 use svc_client::{Answer, Client, Error, EventStream, Received, Reply};
@@ -16,6 +15,7 @@ use tokio::{
 use tokio_util::task::TaskTracker;
 
 use super::{
+    legacy::LegacyClient,
     listen, log,
     message::{
         CALL, CANCELLED, FromServer, INVALID_REQUEST, LISTEN, Message, UNAVAILABLE, error_line,
@@ -46,10 +46,7 @@ pub struct Bridge {
 
 #[derive(Default)]
 struct State {
-    /// The legacy version that `initialize` agreed on.
-    legacy: Option<String>,
-    /// The stream of list changes of a legacy client.
-    listener: Option<AbortHandle>,
+    legacy: LegacyClient,
     /// Requests in flight, by id. The id is JSON text.
     in_flight: HashMap<String, InFlight>,
     /// Input schemas by tool, for headers of modern calls; `None` until they are needed.
@@ -60,17 +57,6 @@ struct InFlight {
     task: AbortHandle,
     /// A subscription never ends by itself, so [`Bridge::finish`] aborts it.
     is_subscription: bool,
-}
-
-#[derive(Deserialize)]
-struct Initialized {
-    result: InitializeResult,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct InitializeResult {
-    protocol_version: String,
 }
 
 impl Bridge {
@@ -144,9 +130,7 @@ impl Bridge {
     /// that have no answer after `within` are cancelled.
     pub async fn finish(&self, within: Duration) {
         let mut state = self.state.lock().await;
-        if let Some(listener) = state.listener.take() {
-            listener.abort();
-        }
+        state.legacy.end();
         for request in state.in_flight.values().filter(|r| r.is_subscription) {
             request.task.abort();
         }
@@ -233,7 +217,7 @@ impl Bridge {
 
     /// The headers of a message, with the arguments that the schema of a tool requires in headers.
     pub async fn headers(&self, message: &Message) -> HeaderMap {
-        let legacy = self.state.lock().await.legacy.clone();
+        let legacy = self.state.lock().await.legacy.version.clone();
         let mut headers = message.headers(legacy.as_deref());
         if message.method == "tools/list" {
             self.forget_schemas().await;
@@ -250,14 +234,7 @@ impl Bridge {
 
     /// The headers of the stream of a legacy client.
     pub async fn stream_headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert("accept", HeaderValue::from_static("text/event-stream"));
-        let state = self.state.lock().await;
-        let version = state.legacy.as_deref().map(HeaderValue::from_str);
-        if let Some(Ok(version)) = version {
-            headers.insert("mcp-protocol-version", version);
-        }
-        headers
+        self.state.lock().await.legacy.stream_headers()
     }
 
     /// The schemas of the tools, cached until the client or the server indicates that the list may
@@ -295,7 +272,7 @@ impl Bridge {
                 self.forget_schemas().await;
             }
             if message.method == "initialize" {
-                self.note_version(body).await;
+                self.state.lock().await.legacy.begin(body, self);
             }
             return self.write(&answer.body).await;
         }
@@ -310,19 +287,6 @@ impl Bridge {
         let problem = self.client.http().problem(answer.status, &answer.body);
         self.refuse(message, UNAVAILABLE, &problem.to_string())
             .await;
-    }
-
-    /// Remembers the version, then opens the stream of list changes.
-    async fn note_version(self: &Arc<Self>, body: &str) {
-        let Ok(initialized) = serde_json::from_str::<Initialized>(body) else {
-            return;
-        };
-        let mut state = self.state.lock().await;
-        state.legacy = Some(initialized.result.protocol_version);
-        let listening = tokio::spawn(listen::follow(Arc::clone(self)));
-        if let Some(before) = state.listener.replace(listening.abort_handle()) {
-            before.abort();
-        }
     }
 
     async fn relay_stream(&self, message: &Message, mut stream: EventStream) {

@@ -1,13 +1,12 @@
-//! Previews and tests of sinks: renders a template for an event, or sends the event to the receiver.
+//! Trials of sinks: renders a template for an event (a preview), sends the event to the receiver (a
+//! test), or evaluates a changed sink for past events (a backtest, in `past_events`).
+
+mod past_events;
 
 use std::{collections::BTreeMap, time::Instant};
 
-use serde_json::{json, value::RawValue};
-use svc_core::{
-    EventId, Permission, SinkId,
-    delivery_policy::DeliveryPolicy,
-    event::{Event, sample},
-};
+use serde_json::json;
+use svc_core::{EventId, Permission, SinkId, delivery_policy::DeliveryPolicy, event::Event};
 use svc_pool::Cancelled;
 use svc_protocol::api::{
     Attempt, EventKey, FilterDecision, Preview, PreviewResult, SinkType, WebhookFormat,
@@ -17,19 +16,16 @@ use svc_store::{
     sinks::{SinkConfig, SinkRow},
 };
 use svc_template::expression::ExpressionError;
-use uuid::Uuid;
 
-use super::{
-    SinksService, check, programs,
-    queue::{check_no_script, no_event},
-};
+use super::{SinksService, check, programs, queue::no_event};
 use crate::{
     events::{
         deliver::{RenderPurpose, webhook},
         lanes::{AttemptDetail, AttemptResult},
     },
-    identity::Caller,
+    identity::{Caller, Credential},
     records::RecordError,
+    scripts::sample_event,
 };
 
 impl SinksService {
@@ -229,13 +225,14 @@ impl SinksService {
         body: &str,
         event: &Event,
     ) -> Result<Attempt, RecordError> {
-        if row.kind == SinkType::Script {
-            check_no_script(caller)?;
+        // The routes that always start a script are closed to scripts. Here the sink decides.
+        if row.kind == SinkType::Script && caller.credential == Credential::Script {
+            return Err(RecordError::forbidden(
+                "script_denied",
+                "a script cannot start another script, resend deliveries or replay events",
+            ));
         }
-        let user = caller.user.id;
-        self.tests
-            .take(user, Instant::now())
-            .map_err(|over| RecordError::over_limit("test requests", over))?;
+        self.count_trial(caller)?;
         let at = svc_clock::now();
         let result = match &row.config {
             SinkConfig::Webhook(_) => {
@@ -243,7 +240,7 @@ impl SinksService {
                     Some(why) => AttemptResult::Withheld(why),
                     None => self
                         .deliverers
-                        .send(row, (user, None), body.to_owned(), event)
+                        .send(row, (caller.user.id, None), body.to_owned(), event)
                         .await
                         .map_err(RecordError::Internal)?
                         .into(),
@@ -279,6 +276,12 @@ impl SinksService {
         Ok(attempt)
     }
 
+    /// Counts a trial, or a replay, against the caller's trials per minute.
+    pub(super) fn count_trial(&self, caller: &Caller) -> Result<(), RecordError> {
+        let taken = self.trials.sinks.take(caller.user.id, Instant::now());
+        taken.map_err(|over| RecordError::over_limit("test requests", over))
+    }
+
     /// The stored event with this id, if `visible` accepts it.
     async fn find_event(
         &self,
@@ -304,21 +307,4 @@ fn event_key(result: Result<String, ExpressionError>) -> EventKey {
         Err(error) => (String::new(), Some(error.to_string())),
     };
     EventKey { value, error }
-}
-
-fn sample_event(
-    caller: &Caller,
-    event_type: Option<String>,
-    data: Option<&RawValue>,
-) -> Result<Event, RecordError> {
-    let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
-    sample::event_by(
-        user.id,
-        user.name.as_str(),
-        event_type,
-        data,
-        id,
-        svc_clock::now(),
-    )
-    .map_err(|error| RecordError::invalid("invalid_event", error.to_string()))
 }

@@ -8,12 +8,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use svc_core::UserId;
 use svc_protocol::{
     jsonrpc::Request,
-    mcp::{is_object, text},
+    mcp::{Params, text},
 };
 use svc_store::Hash;
 use tokio::sync::Notify;
@@ -49,12 +48,6 @@ pub struct CancellableCall<'a> {
     calls: &'a CancellableCalls,
     key: Key,
     cancel: Arc<Notify>,
-}
-
-#[derive(Deserialize)]
-struct CancelledParams<'a> {
-    #[serde(borrow, rename = "requestId")]
-    request_id: &'a RawValue,
 }
 
 impl Key {
@@ -98,9 +91,8 @@ impl CancellableCalls {
     /// Cancels the call that a notification names, if it is the only call in flight with this id
     /// and credential.
     pub fn cancel(&self, caller: &Caller, notification: &Request<'_>) {
-        let params = notification.params.filter(|params| is_object(params));
-        let params = params.and_then(|params| serde_json::from_str::<CancelledParams>(params).ok());
-        let Some(key) = params.and_then(|params| Key::new(caller, params.request_id)) else {
+        let params = Params::read(notification.params).unwrap_or_default();
+        let Some(key) = params.request_id().and_then(|id| Key::new(caller, id)) else {
             return;
         };
         let mut calls = self.calls.lock();
@@ -137,25 +129,12 @@ impl Drop for CancellableCall<'_> {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
-    use svc_core::{Permissions, Timestamp, UserName};
 
     use super::*;
-    use crate::identity::User;
+    use crate::mcp::testing;
 
     fn caller(name: &str, credential: u8) -> Caller {
-        let user = User {
-            id: UserId(uuid::Uuid::from_u128(name.len() as u128)),
-            name: UserName::parse(name).expect("valid"),
-            active: true,
-            created_at: Timestamp(0),
-            permissions: Permissions::default(),
-            role_names: Vec::new(),
-            groups: Vec::new(),
-            group_names: Vec::new(),
-            quota_overrides: Default::default(),
-            has_second_factor: false,
-        };
-        let mut caller = Caller::process(Arc::new(user));
+        let mut caller = testing::caller(name);
         caller.key = [credential; 32];
         caller
     }

@@ -13,7 +13,7 @@ use svc_protocol::api::{
 use svc_store::{Tx, events, sinks::SinkRow};
 use svc_template::{self as template, Scope, Template, expression::Expression};
 
-use super::{
+use super::super::{
     SinksService, check,
     programs::{self, Programs},
 };
@@ -94,9 +94,7 @@ impl SinksService {
             until: Some(until),
             ..events::Filter::default()
         };
-        self.tests
-            .take(caller.user.id, Instant::now())
-            .map_err(|over| RecordError::over_limit("test requests", over))?;
+        self.count_trial(caller)?;
         self.compare(caller, (before, after), filter).await
     }
 

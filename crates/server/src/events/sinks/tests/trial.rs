@@ -1,4 +1,4 @@
-//! Test deliveries and previews of sinks.
+//! Trials of sinks: test deliveries and previews.
 
 use std::{
     io::{Read, Write},

@@ -1,4 +1,4 @@
-//! Test runs of scripts, with the permissions of the caller.
+//! Trials of scripts: runs a script once, with the permissions of the caller.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -13,12 +13,11 @@ use svc_protocol::api::{
     NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptKind, ScriptRunResult,
 };
 use svc_store::{Tx, events, records, spaces::SpaceRow};
-use uuid::Uuid;
 
 use super::{
     Run, RunInput, Scripts,
     check::{self, SourceRejected},
-    event::event_json,
+    event::{event_json, sample_event},
     libraries_of,
     power::withheld_from,
     report::{fault, kind_name},
@@ -26,7 +25,7 @@ use super::{
     source_of,
 };
 use crate::{
-    identity::{Actor, Caller, Credential},
+    identity::{Actor, Caller},
     records::RecordError,
 };
 
@@ -43,7 +42,6 @@ impl Scripts {
         id: ScriptId,
         mut request: RunScript,
     ) -> Result<ScriptRunResult, RecordError> {
-        check_not_nested(caller)?;
         let mut script = self.get(caller, id).await?;
         let draft = request.source.take();
         let input = self.read_input(caller, script.kind, request).await?;
@@ -66,7 +64,6 @@ impl Scripts {
         caller: &Caller,
         new: RunNewScript,
     ) -> Result<ScriptRunResult, RecordError> {
-        check_not_nested(caller)?;
         check_may_own(caller.user.permissions, new.owner)?;
         let (script, request) = unstored(caller, new);
         check::name(script.kind, &script.name)?;
@@ -79,7 +76,7 @@ impl Scripts {
 
     /// Counts a run against the caller's runs per minute.
     fn count_run(&self, caller: &Caller) -> Result<(), RecordError> {
-        let taken = self.runs.take(caller.user.id, Instant::now());
+        let taken = self.trials.scripts.take(caller.user.id, Instant::now());
         taken.map_err(|over| RecordError::over_limit("runs", over))
     }
 
@@ -185,18 +182,6 @@ impl Scripts {
     }
 }
 
-/// A script may not run another script: each would hold a worker while it waits for the script that
-/// it started.
-fn check_not_nested(caller: &Caller) -> Result<(), RecordError> {
-    match caller.credential {
-        Credential::Script => Err(RecordError::forbidden(
-            "script_denied",
-            "a script cannot start another one; import shared code from a library",
-        )),
-        _ => Ok(()),
-    }
-}
-
 /// The script and the run that a request describes.
 fn unstored(caller: &Caller, new: RunNewScript) -> (Script, RunScript) {
     let script = NewScript {
@@ -245,17 +230,7 @@ fn run_input(
                     "`params` is for tools; a sink script gets an event (`event_type`)",
                 );
             }
-            let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
-            let event_type = request.event_type;
-            let event = sample::event_by(
-                user.id,
-                user.name.as_str(),
-                event_type,
-                None,
-                id,
-                svc_clock::now(),
-            )
-            .map_err(|error| RecordError::invalid("invalid_event", error.to_string()))?;
+            let event = sample_event(caller, request.event_type, None)?;
             let space = sample::space_of(&event);
             let event = event_json(&event, &space, &BTreeMap::new());
             Ok(RunInput::Sink { event })
@@ -265,7 +240,7 @@ fn run_input(
                 "a {} script does not run on the server; only sink and tool scripts do",
                 kind_name(kind)
             );
-            Err(RecordError::unprocessable("not_runnable", message))
+            Err(RecordError::refused("not_runnable", message))
         }
     }
 }

@@ -1,35 +1,35 @@
-//! Caches the result of the sandbox self-test. A success is final, a failure expires; concurrent
-//! requests share one test.
+//! Caches the result of the self-check of the sandbox. A success is final, a failure expires;
+//! concurrent requests share one check.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-/// How long a failure is cached. A test is slow, and a request must not wait for several tests.
+/// How long a failure is cached. A check is slow, and a request must not wait for several checks.
 const FAILURE_CACHED_FOR: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
-pub struct SandboxTest {
+pub struct SandboxCheck {
     holds: OnceCell<()>,
     failed: Mutex<Option<(Instant, String)>>,
 }
 
-impl SandboxTest {
-    /// Runs the test unless a result is cached. Concurrent callers wait for the running test.
-    pub async fn get(&self, test: impl AsyncFnOnce() -> Result<(), String>) -> Result<(), String> {
-        let test = || async {
+impl SandboxCheck {
+    /// Runs the check unless a result is cached. Concurrent callers wait for the running check.
+    pub async fn get(&self, check: impl AsyncFnOnce() -> Result<(), String>) -> Result<(), String> {
+        let check = || async {
             if let Some(reason) = self.cached_failure() {
                 return Err(reason);
             }
-            let tested = test().await;
-            *self.failed.lock() = tested
+            let checked = check().await;
+            *self.failed.lock() = checked
                 .as_ref()
                 .err()
                 .map(|reason| (Instant::now(), reason.clone()));
-            tested
+            checked
         };
-        self.holds.get_or_try_init(test).await.copied()
+        self.holds.get_or_try_init(check).await.copied()
     }
 
     fn cached_failure(&self) -> Option<String> {
@@ -47,7 +47,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_cached_for_a_while_and_a_success_forever() {
-        let (sandbox, tested) = (&SandboxTest::default(), &AtomicUsize::new(0));
+        let (sandbox, tested) = (&SandboxCheck::default(), &AtomicUsize::new(0));
         let ask = |outcome: Result<(), &'static str>| {
             sandbox.get(async move || {
                 tested.fetch_add(1, Ordering::Relaxed);
