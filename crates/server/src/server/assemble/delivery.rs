@@ -66,12 +66,7 @@ pub(super) fn deliverers(
         store: base.store.for_delivery(),
         secrets: base.secrets.clone(),
         webhook: guarded_web(options, &events.webhook_allow)?,
-        methods: MethodDelivery::new(
-            base.registry.clone(),
-            base.journal.clone(),
-            base.metrics.clone(),
-            base.traces.clone(),
-        ),
+        methods: MethodDelivery::new(base.registry.clone(), base.recorder.clone()),
         scripts,
         withheld: Default::default(),
         compute: base.compute.clone(),
