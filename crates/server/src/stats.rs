@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 use svc_core::{
     Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit},
     Quotas, UserId,
-    method_stats::{ALL_USERS, StatsRange},
+    activity_stats::{ALL_USERS, StatsRange},
 };
 use svc_protocol::api::{CallMinute, MethodStatsPoint, SinkCounts, SpaceCounts, Stats};
 use svc_store::{Store, StoreError, Tx, events, sinks as sink_rows, spaces};

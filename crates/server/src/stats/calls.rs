@@ -5,7 +5,7 @@
 
 use svc_core::{
     Timestamp, UserId,
-    method_stats::{MethodCount, OTHER, StatsRange},
+    activity_stats::{MethodCount, StatsRange, Subject},
 };
 use svc_protocol::api::{CallTotals, MethodStatsPoint};
 use svc_store::{
@@ -60,5 +60,5 @@ pub(super) fn list_calls(
     user: UserId,
     since: Timestamp,
 ) -> Result<Vec<(Timestamp, MethodCount)>, StoreError> {
-    method_stats::list(tx, StatsTable::Calls, user, OTHER, since)
+    method_stats::list(tx, StatsTable::Calls, user, &Subject::Several, since)
 }

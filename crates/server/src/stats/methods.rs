@@ -13,7 +13,7 @@ use std::{
 use svc_core::{
     Permission::ViewAudit,
     Timestamp, UserId,
-    method_stats::{MethodCount, MethodCounts, StatsRange, start_of},
+    activity_stats::{MethodCount, MethodCounts, StatsRange, Subject, start_of},
     visibility::resolve,
 };
 use svc_protocol::api::{MethodStats, MethodStatsPoint};
@@ -144,12 +144,13 @@ impl MethodStatistics {
         };
         let now = svc_clock::now();
         let first = range.first(now);
-        let wanted = method.to_owned();
+        let subject = Subject::Method(method.into());
+        let wanted = subject.clone();
         let read = move |tx: &mut Tx<'_>| {
             method_stats::list(tx, StatsTable::Methods, owner, &wanted, first)
         };
         let mut counts = self.store.read_list(caller.user.id, read).await?;
-        let unwritten = self.metrics.methods.find_unwritten(owner, method);
+        let unwritten = self.metrics.methods.find_unwritten(owner, &subject);
         if unwritten.calls() > 0 {
             counts.push((now, unwritten));
         }
