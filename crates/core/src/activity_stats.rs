@@ -12,7 +12,7 @@ use crate::{
     id::{SinkId, UserId},
     journal::{
         BlockError,
-        bytes::{Reader, put_number},
+        bytes::{Reader, put_number, put_text},
     },
     latency::{STEPS, StepCounts, percentile_ms},
     text_enum::text_enum,
@@ -212,9 +212,7 @@ impl MethodCounts {
         let mut out = vec![VERSION];
         put_number(&mut out, entries.len() as u64);
         for (subject, count) in entries {
-            let name = subject.name();
-            put_number(&mut out, name.len() as u64);
-            out.extend_from_slice(name.as_bytes());
+            put_text(&mut out, &subject.name());
             put_number(&mut out, count.errors);
             put_steps(&mut out, &count.steps);
         }
@@ -260,14 +258,9 @@ fn put_steps(out: &mut Vec<u8>, steps: &StepCounts) {
 }
 
 fn read(block: &[u8], mut found: impl FnMut(&str, MethodCount)) -> Result<(), BlockError> {
-    let mut reader = Reader(block);
-    match reader.byte()? {
-        VERSION => {}
-        other => return Err(BlockError::Version(other)),
-    }
+    let mut reader = Reader::open(block, VERSION)?;
     for _ in 0..reader.count(ENTRY_BYTES_MIN)? {
-        let bytes = reader.count(1)?;
-        let name = std::str::from_utf8(reader.take(bytes)?).map_err(|_| BlockError::Text)?;
+        let name = reader.text()?;
         let mut count = MethodCount {
             errors: reader.number()?,
             ..MethodCount::default()
@@ -278,10 +271,7 @@ fn read(block: &[u8], mut found: impl FnMut(&str, MethodCount)) -> Result<(), Bl
         }
         found(name, count);
     }
-    match reader.0.is_empty() {
-        true => Ok(()),
-        false => Err(BlockError::TooLong),
-    }
+    reader.end()
 }
 
 #[cfg(test)]

@@ -13,7 +13,10 @@ use svc_store::{
     method_stats::{self, StatsTable},
 };
 
-use super::{Overview, Scope, methods::show_points};
+use super::{
+    Overview, Scope,
+    methods::{point, show_points},
+};
 use crate::{identity::Caller, records::RecordError};
 
 impl Overview {
@@ -50,7 +53,7 @@ impl Overview {
         if unwritten.calls() > 0 {
             counts.push((now, unwritten));
         }
-        show_points(range, range.first(now), &counts)
+        show_points(range, range.first(now), &counts, point)
     }
 }
 

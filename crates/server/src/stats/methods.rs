@@ -177,7 +177,7 @@ fn show(
     first: Timestamp,
     counts: &[(Timestamp, MethodCount)],
 ) -> MethodStats {
-    let (total, points) = show_points(range, first, counts);
+    let (total, points) = show_points(range, first, counts, point);
     MethodStats {
         method: method.to_owned(),
         owner_id: owner,
@@ -189,26 +189,12 @@ fn show(
 }
 
 /// The sum of all counts, and the points of a chart.
-pub(super) fn show_points(
+pub(super) fn show_points<P>(
     range: StatsRange,
     first: Timestamp,
     counts: &[(Timestamp, MethodCount)],
-) -> (MethodStatsPoint, Vec<MethodStatsPoint>) {
-    let (total, points) = sum_points(range, first, counts);
-    let starts = (0..).map(|number| first.plus(range.step() * number));
-    let points = starts
-        .zip(&points)
-        .map(|(at, count)| point(at, count))
-        .collect();
-    (point(first, &total), points)
-}
-
-/// The sum of all counts, and the sum of each point of a chart.
-pub(super) fn sum_points(
-    range: StatsRange,
-    first: Timestamp,
-    counts: &[(Timestamp, MethodCount)],
-) -> (MethodCount, Vec<MethodCount>) {
+    point: fn(Timestamp, &MethodCount) -> P,
+) -> (P, Vec<P>) {
     let mut points = vec![MethodCount::default(); range.points()];
     let mut total = MethodCount::default();
     for (at, count) in counts {
@@ -219,10 +205,12 @@ pub(super) fn sum_points(
         points[position.min(last)].add(count);
         total.add(count);
     }
-    (total, points)
+    let starts = (0..).map(|number| first.plus(range.step() * number));
+    let points = starts.zip(&points).map(|(at, count)| point(at, count));
+    (point(first, &total), points.collect())
 }
 
-fn point(at: Timestamp, count: &MethodCount) -> MethodStatsPoint {
+pub(super) fn point(at: Timestamp, count: &MethodCount) -> MethodStatsPoint {
     MethodStatsPoint {
         at,
         calls: count.calls(),

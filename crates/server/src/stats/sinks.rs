@@ -14,7 +14,7 @@ use svc_store::{
     sinks::SinkRow,
 };
 
-use super::methods::{MethodStatistics, sum_points};
+use super::methods::{MethodStatistics, show_points};
 use crate::{events::sinks::owner_keys, identity::Caller, records::RecordError};
 
 impl MethodStatistics {
@@ -47,17 +47,13 @@ impl MethodStatistics {
         if unwritten.calls() > 0 {
             counts.push((now, unwritten));
         }
-        let (total, points) = sum_points(range, first, &counts);
-        let starts = (0..).map(|number| first.plus(range.step() * number));
+        let (total, points) = show_points(range, first, &counts, point);
         Ok(SinkStats {
             sink_id: id,
             range,
             step_seconds: range.step().as_secs(),
-            total: point(first, &total),
-            points: starts
-                .zip(&points)
-                .map(|(at, count)| point(at, count))
-                .collect(),
+            total,
+            points,
         })
     }
 }
