@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { compareByState, factsOf, isFailing, sinkState } from '../app/src/lib/sinks.js';
+import { compareByState, factsOf, sinkState } from '../app/src/lib/sinks.js';
 import { compareSpaces, spaceState } from '../app/src/lib/spaces.js';
 
 /** @typedef {import('../app/src/lib/sinks.js').Sink} Sink */
@@ -18,6 +18,7 @@ const sink = (part) => ({
   owner: 'user',
   owner_id: '1',
   active: true,
+  attention: false,
   webhook: null,
   script: null,
   json_rpc: null,
@@ -52,16 +53,11 @@ test('every state of a sink has its word, its tone and its place', () => {
     [{ held: true, queue_depth: 100 }, 'behind', 'behind', 'warn', false],
     [{ held: true }, 'active', 'active', 'good', false],
   ];
-  for (const [part, name, label, tone, fails] of cases) {
-    const state = sinkState(sink(part));
-    assert.deepEqual(
-      [state.name, state.label, state.tone, state.fails],
-      [name, label, tone, fails],
-      `${name} of cases`,
-    );
-    assert.equal(isFailing(sink(part)), fails);
+  for (const [part, name, label, tone, attention] of cases) {
+    const state = sinkState(sink({ ...part, attention }));
+    assert.deepEqual([state.name, state.label, state.tone], [name, label, tone], `${name} of cases`);
   }
-  const order = cases.map(([part, name]) => sink({ ...part, name })).sort(compareByState);
+  const order = cases.map(([part, name, , , attention]) => sink({ ...part, name, attention })).sort(compareByState);
   assert.deepEqual([order[0].name, order.at(-1)?.name], ['paused', 'disabled']);
 });
 
@@ -76,7 +72,7 @@ test('a sink that the service paused says why, since when and what waits', () =>
 test('while past events are sent again the state says how far, and neither well nor lost', () => {
   const dead = { dead: 124, feeds: 1, feed_progress: [feed], queue_depth: 50, last_delivery: last('dead') };
   const running = sinkState(sink(dead));
-  assert.deepEqual([running.name, running.tone, running.fails], ['resending', 'accent', false]);
+  assert.deepEqual([running.name, running.tone], ['resending', 'accent']);
   assert.equal(running.label, 'resending 290 of 415');
   assert.doesNotMatch(running.reason, /not sent again/);
   assert.equal(running.waiting, '50 in the queue, 125 to be sent again');
@@ -85,10 +81,10 @@ test('while past events are sent again the state says how far, and neither well 
   assert.deepEqual([replaying.label.replace(/\D/g, ''), replaying.tone], ['501697', 'accent']);
   assert.match(replaying.label, /^replaying 50 of/);
   // The deliveries that are sent again fail again.
-  const again = { ...dead, last_delivery: last('dead', '2026-01-03T00:00:01.000Z') };
-  assert.deepEqual([sinkState(sink(again)).name, sinkState(sink(again)).fails], ['failing', true]);
-  assert.equal(sinkState(sink({ ...dead, failures: 1 })).name, 'retrying');
-  assert.equal(sinkState(sink({ ...dead, active: false, paused })).name, 'paused');
+  const again = { ...dead, attention: true, last_delivery: last('dead', '2026-01-03T00:00:01.000Z') };
+  assert.equal(sinkState(sink(again)).name, 'failing');
+  assert.equal(sinkState(sink({ ...dead, attention: true, failures: 1 })).name, 'retrying');
+  assert.equal(sinkState(sink({ ...dead, attention: true, active: false, paused })).name, 'paused');
 });
 
 test('a failing sink of the statistics has the same state as its record', () => {

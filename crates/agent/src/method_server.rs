@@ -24,7 +24,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_core::registration::{Mode, ServerDefinition};
+use svc_core::registration::ServerDefinition;
 use svc_protocol::agent_api::{MethodServerState, MethodServerStatus};
 use tokio::time::{Instant, sleep};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -52,10 +52,7 @@ pub struct Setup {
 
 impl Setup {
     fn in_flight_max(&self) -> Option<usize> {
-        match self.definition.mode {
-            Mode::Serial => Some(1),
-            Mode::Concurrent => self.definition.max_in_flight.map(|most| most as usize),
-        }
+        self.definition.in_flight_max().map(|most| most as usize)
     }
 
     fn timeout(&self) -> Duration {
@@ -217,8 +214,8 @@ impl MethodServer {
         }
     }
 
-    pub fn mode(&self) -> Mode {
-        self.shared.setup.definition.mode
+    pub fn excludes_overlap(&self) -> bool {
+        self.shared.setup.definition.excludes_overlap()
     }
 
     pub fn timeout(&self) -> Duration {

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use thiserror::Error;
 
-use crate::lane::{ATTEMPTS_MAX, RetryPolicy};
+use crate::{
+    Timestamp,
+    lane::{ATTEMPTS_MAX, RetryPolicy},
+};
 
 /// The largest `attempts` of a sink.
 pub const ATTEMPTS_LIMIT: u32 = 50;
@@ -322,6 +325,29 @@ impl DeliveryPolicy {
         let asked = failed.retry_after.filter(|_| self.retry_after);
         AfterFailure::RetryIn(asked.map_or(wait, |asked| wait.max(asked.min(longest))))
     }
+}
+
+impl DeliveryPolicy {
+    /// Whether the sink counts as failing after this many failed attempts in a row, the first of
+    /// them at `since`. Decides when the event `sink.failing` is emitted. For the question whether
+    /// a person must look at the sink, see
+    /// [`SinkHealth::needs_attention`](crate::lane::SinkHealth::needs_attention).
+    pub fn is_failing(&self, failed_in_row: u32, since: Timestamp, now: Timestamp) -> bool {
+        failed_in_row >= self.failing_after_failures
+            || have_passed(self.failing_after_minutes, since, now).is_some()
+    }
+
+    /// The minutes after which the sink is paused, if every attempt since `since` has failed and
+    /// they have passed.
+    pub fn pauses_after(&self, since: Timestamp, now: Timestamp) -> Option<u32> {
+        have_passed(self.pause_after_minutes, since, now)
+    }
+}
+
+/// These minutes, if they have passed.
+fn have_passed(minutes: Option<u32>, since: Timestamp, now: Timestamp) -> Option<u32> {
+    let end = |minutes: u32| since.plus(Duration::from_secs(u64::from(minutes) * 60));
+    minutes.filter(|minutes| end(*minutes) <= now)
 }
 
 fn in_range(field: &'static str, value: u32, min: u32, max: u32) -> Result<(), PolicyError> {

@@ -91,6 +91,35 @@ impl LaneActivity {
     }
 }
 
+/// The facts that decide whether a person must look at a sink.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SinkHealth {
+    pub active: bool,
+    /// Whether the service paused the sink.
+    pub paused: bool,
+    /// Whether a waiting delivery has failed.
+    pub retrying: bool,
+    /// Whether dropped events were not replayed, or dead deliveries were not sent again.
+    pub undelivered: bool,
+    /// When the newest finished delivery ended, if it is dead.
+    pub died_at: Option<Timestamp>,
+    /// When the oldest unfinished request to send past events again was made.
+    pub resending_since: Option<Timestamp>,
+}
+
+impl SinkHealth {
+    /// Whether a person must look at the sink. While past events are sent again, only failures
+    /// since the request count. The `sink.failing` event has another rule:
+    /// [`DeliveryPolicy::is_failing`](crate::delivery_policy::DeliveryPolicy::is_failing).
+    pub fn needs_attention(self) -> bool {
+        let fails = match self.resending_since {
+            None => self.undelivered || self.died_at.is_some(),
+            Some(since) => self.died_at.is_some_and(|died_at| died_at > since),
+        };
+        self.paused || self.active && (self.retrying || fails)
+    }
+}
+
 /// Waits between attempts, unless the policy of a sink has its own (spec 6.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryPolicy {
@@ -141,6 +170,53 @@ mod tests {
         check(false, true, true, false);
         check(true, false, true, true);
         check(true, true, true, false);
+    }
+
+    #[test]
+    fn a_sink_needs_attention_if_it_is_paused_or_does_not_deliver() {
+        let well = SinkHealth {
+            active: true,
+            ..SinkHealth::default()
+        };
+        let undelivered = SinkHealth {
+            undelivered: true,
+            ..well
+        };
+        let dead = SinkHealth {
+            died_at: Some(Timestamp(10)),
+            ..undelivered
+        };
+        let resending = |since, health| SinkHealth {
+            resending_since: Some(Timestamp(since)),
+            ..health
+        };
+        let retrying = SinkHealth {
+            retrying: true,
+            ..well
+        };
+        let inactive = |health| SinkHealth {
+            active: false,
+            ..health
+        };
+        let paused = SinkHealth {
+            paused: true,
+            ..inactive(well)
+        };
+        for (health, needs) in [
+            (well, false),
+            (undelivered, true),
+            (dead, true),
+            (retrying, true),
+            (paused, true),
+            (inactive(dead), false),
+            (inactive(retrying), false),
+            (resending(5, undelivered), false),
+            (resending(5, dead), true),
+            (resending(10, dead), false),
+            (resending(5, retrying), true),
+        ] {
+            assert_eq!(health.needs_attention(), needs, "{health:?}");
+        }
     }
 
     #[test]

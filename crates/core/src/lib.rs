@@ -3,6 +3,7 @@
 //! Nothing here waits, reads a clock, draws a random number or touches a file. Times and random
 //! values are arguments, so every rule can be tested with a table of inputs and results.
 
+pub mod activity_stats;
 pub mod credential;
 pub mod delivery_policy;
 pub mod event;
@@ -19,7 +20,6 @@ pub mod json_text;
 pub mod lane;
 pub mod latency;
 pub mod login;
-pub mod method_stats;
 pub mod name;
 pub mod network;
 pub mod number_map;

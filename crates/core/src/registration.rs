@@ -105,6 +105,23 @@ pub struct ServerDefinition {
     pub env: BTreeMap<String, String>,
 }
 
+impl ServerDefinition {
+    /// The maximum number of calls in flight (spec 2.1); `None` without a limit.
+    pub fn in_flight_max(&self) -> Option<u32> {
+        match self.mode {
+            Mode::Concurrent => self.max_in_flight,
+            Mode::Serial => Some(1),
+        }
+    }
+
+    /// Whether the method server never works on two calls at a time (spec 2.1). So a call stays in
+    /// flight after its caller has left, and a new method server waits until the old one is idle.
+    /// A limit of 1 in concurrent mode does not promise this.
+    pub fn excludes_overlap(&self) -> bool {
+        self.mode == Mode::Serial
+    }
+}
+
 fn timeout_default() -> u32 {
     TIMEOUT_DEFAULT
 }

@@ -247,6 +247,12 @@ impl Metrics {
         self.calls[outcome as usize].inc();
     }
 
+    /// Measures the time of a call whose caller gets an answer.
+    pub fn measure(&self, took: Duration) {
+        self.call_seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts a call as in flight until the result is dropped.
     pub fn call_started(&self) -> RunningCall<'_> {
         self.calls_in_flight.inc();
         RunningCall(self)
@@ -294,15 +300,8 @@ impl Metrics {
     }
 }
 
-/// A call counted as in flight, until it is finished or its caller disconnects.
+/// A call counted as in flight.
 pub struct RunningCall<'a>(&'a Metrics);
-
-impl RunningCall<'_> {
-    pub fn finish(self, outcome: CallOutcome, took: Duration) {
-        self.0.count(outcome);
-        self.0.call_seconds.observe(took.as_secs_f64());
-    }
-}
 
 impl Drop for RunningCall<'_> {
     fn drop(&mut self) {

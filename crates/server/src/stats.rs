@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 use svc_core::{
     Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit},
     Quotas, UserId,
-    method_stats::{ALL_USERS, StatsRange},
+    activity_stats::{ALL_USERS, StatsRange},
 };
 use svc_pool::{Cancelled, FairPool, PoolError};
 use svc_protocol::api::{CallMinute, MethodStatsPoint, SinkCounts, SpaceCounts, Stats};

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use svc_core::{
     Id, Timestamp, UserId,
-    method_stats::{ALL_USERS, MethodCount, MethodCounts, StatsRange, VERSION, start_of},
+    activity_stats::{
+        ALL_USERS, MethodCount, MethodCounts, StatsRange, Subject, VERSION, start_of,
+    },
 };
 use uuid::Uuid;
 
@@ -112,20 +114,20 @@ pub fn append(
     insert(tx, table, owner, starts_at, period, counts)
 }
 
-/// The calls of one entry since a time: the start of each block that has calls, and its counts. A
+/// The counts of one subject since a time: the start of each block that has calls, and its counts. A
 /// time may occur more than once.
 pub fn list(
     tx: &mut Tx<'_>,
     table: StatsTable,
     owner: UserId,
-    entry: &str,
+    subject: &Subject,
     since: Timestamp,
 ) -> Result<Vec<(Timestamp, MethodCount)>, StoreError> {
     let blocks: Vec<(Timestamp, Vec<u8>)> =
         tx.list(table.statements().list, values![owner, since])?;
     let mut found = Vec::new();
     for (starts_at, data) in blocks {
-        match MethodCounts::decode_one(&data, entry) {
+        match MethodCounts::decode_one(&data, subject) {
             Ok(Some(count)) => found.push((starts_at, count)),
             Ok(None) => {}
             Err(error) => tracing::error!(target: crate::LOG_TARGET, owner = %owner,
@@ -137,17 +139,18 @@ pub fn list(
 }
 
 /// Visits the calls of all methods of an owner since a time, and the attempts of all sinks of the
-/// owner. Calls `found` for each name in each block, with the start of the block and the counts.
+/// owner. Calls `found` for each subject in each block, with the start of the block and the counts.
 pub fn visit(
     tx: &mut Tx<'_>,
     owner: UserId,
     since: Timestamp,
-    mut found: impl FnMut(Timestamp, &str, &MethodCount),
+    mut found: impl FnMut(Timestamp, &Subject, &MethodCount),
 ) -> Result<(), StoreError> {
     let list = StatsTable::Methods.statements().list;
     let blocks: Vec<(Timestamp, Vec<u8>)> = tx.list(list, values![owner, since])?;
     for (starts_at, data) in blocks {
-        let read = MethodCounts::decode_each(&data, |name, count| found(starts_at, name, &count));
+        let read =
+            MethodCounts::decode_each(&data, |subject, count| found(starts_at, &subject, &count));
         if let Err(error) = read {
             tracing::error!(target: crate::LOG_TARGET, owner = %owner,
                 "cannot read a block of the statistics of calls: {error}"

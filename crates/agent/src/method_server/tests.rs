@@ -8,7 +8,7 @@ mod restart;
 use std::{collections::BTreeMap, fs, path::Path};
 
 use rustix::process::Pid;
-use svc_core::registration::ServerType;
+use svc_core::registration::{Mode, ServerType};
 use svc_link::{FrameKind, OutboxReader};
 use tokio::time::timeout;
 

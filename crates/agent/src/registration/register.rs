@@ -93,7 +93,7 @@ impl Registrar {
             .packages
             .refresh_within(services.policy.packages_wait)
             .await;
-        let held = self.routes.must_wait(definition.mode);
+        let held = self.routes.must_wait(definition);
         #[cfg(test)]
         let held = held && !services.forgets_to_hold();
         let setup = Setup {

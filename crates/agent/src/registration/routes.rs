@@ -8,7 +8,7 @@ use std::sync::{
 
 use bytes::{Buf, Bytes};
 use parking_lot::RwLock;
-use svc_core::registration::Mode;
+use svc_core::registration::ServerDefinition;
 use svc_link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
 
 use crate::{
@@ -90,10 +90,11 @@ impl Routes {
 
     /// Whether a new method server must wait until the method servers in use are idle: if one of
     /// them is serial or waits itself, or if the new one is serial.
-    pub fn must_wait(&self, mode: Mode) -> bool {
+    pub fn must_wait(&self, new: &ServerDefinition) -> bool {
         let routes = self.routes.read();
         let mut used = routes.iter().map(|(_, server)| server);
-        used.any(|used| [mode, used.mode()].contains(&Mode::Serial) || !used.is_released())
+        let is_serial = new.excludes_overlap();
+        used.any(|used| is_serial || used.excludes_overlap() || !used.is_released())
     }
 
     /// Whether a method server that is older than `server` has calls. Ignores `except`.

@@ -218,3 +218,25 @@ fn drop_is_the_default_overflow_and_hold_is_not() {
     assert!(!Overflow::Hold.is_drop());
     assert!(Overflow::default().is_drop());
 }
+
+#[test]
+fn a_sink_fails_after_its_failures_or_its_minutes() {
+    let minutes = |count: i64| Timestamp(count * 60_000);
+    let policy = DeliveryPolicy {
+        failing_after_failures: 3,
+        failing_after_minutes: Some(5),
+        ..DeliveryPolicy::default()
+    };
+    let (start, early, late) = (minutes(10), minutes(14), minutes(15));
+    assert!(!policy.is_failing(2, start, early));
+    assert!(policy.is_failing(3, start, early));
+    assert!(policy.is_failing(2, start, late));
+    assert!(!DeliveryPolicy::default().is_failing(2, start, late));
+    assert_eq!(policy.pauses_after(start, minutes(1_000)), None);
+    let pausing = DeliveryPolicy {
+        pause_after_minutes: Some(5),
+        ..policy
+    };
+    assert_eq!(pausing.pauses_after(start, early), None);
+    assert_eq!(pausing.pauses_after(start, late), Some(5));
+}

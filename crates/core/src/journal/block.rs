@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     CallCredential, CallCredentialKind, CallEnd, CallRow, CallTimes, CallVia,
-    bytes::{Reader, put_number, put_signed},
+    bytes::{Reader, put_number, put_signed, put_text},
 };
 use crate::{
     id::{SpaceId, UserId},
@@ -57,11 +57,7 @@ pub fn encode(rows: &[CallRow]) -> Vec<u8> {
 
 /// Unpacks rows. Damaged bytes never cause a panic or a large allocation.
 pub fn decode(block: &[u8]) -> Result<Vec<CallRow>, BlockError> {
-    let mut reader = Reader(block);
-    match reader.byte()? {
-        VERSION => {}
-        other => return Err(BlockError::Version(other)),
-    }
+    let mut reader = Reader::open(block, VERSION)?;
     let dictionaries = Dictionaries::read(&mut reader)?;
     let count = reader.count(ROW_BYTES_MIN)?;
     let mut rows = Vec::with_capacity(count);
@@ -71,10 +67,8 @@ pub fn decode(block: &[u8]) -> Result<Vec<CallRow>, BlockError> {
         number = number.wrapping_add(reader.signed()?.cast_unsigned());
         rows.push(dictionaries.read_row(&mut reader, Timestamp(at), number)?);
     }
-    match reader.0.is_empty() {
-        true => Ok(rows),
-        false => Err(BlockError::TooLong),
-    }
+    reader.end()?;
+    Ok(rows)
 }
 
 /// Values in the order of their first occurrence.
@@ -167,8 +161,7 @@ impl Packed {
         }
         put_number(out, self.methods.values.len() as u64);
         for method in &self.methods.values {
-            put_number(out, method.len() as u64);
-            out.extend_from_slice(method.as_bytes());
+            put_text(out, method);
         }
         put_number(out, self.spaces.values.len() as u64);
         for space in &self.spaces.values {
@@ -200,11 +193,7 @@ impl Dictionaries {
                 let kind = variant(CallCredentialKind::ALL, kind)?;
                 Ok(Some(CallCredential { kind, id }))
             })?,
-            methods: read_list(reader, 1, |reader| {
-                let bytes = reader.count(1)?;
-                let text = std::str::from_utf8(reader.take(bytes)?);
-                text.map(Arc::from).map_err(|_| BlockError::Text)
-            })?,
+            methods: read_list(reader, 1, |reader| Ok(reader.text()?.into()))?,
             spaces: read_list(reader, 16, |reader| {
                 let id = SpaceId(read_uuid(reader)?);
                 Ok((id != SpaceId::NIL).then_some(id))

@@ -11,6 +11,12 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     out.push(number.to_le_bytes()[0]);
 }
 
+/// Puts a text after its length.
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_number(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
 /// Small negative numbers stay small: 0, -1, 1, -2, … become 0, 1, 2, 3, …
 pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
     put_number(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
@@ -20,6 +26,28 @@ pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
+    /// Reads the version of a block, which is its first byte.
+    pub(crate) fn open(block: &'a [u8], version: u8) -> Result<Self, BlockError> {
+        let mut reader = Self(block);
+        match reader.byte()? {
+            found if found == version => Ok(reader),
+            other => Err(BlockError::Version(other)),
+        }
+    }
+
+    /// After the last entry, no bytes may follow.
+    pub(crate) fn end(&self) -> Result<(), BlockError> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(BlockError::TooLong),
+        }
+    }
+
+    pub(crate) fn text(&mut self) -> Result<&'a str, BlockError> {
+        let bytes = self.count(1)?;
+        std::str::from_utf8(self.take(bytes)?).map_err(|_| BlockError::Text)
+    }
+
     pub(crate) fn byte(&mut self) -> Result<u8, BlockError> {
         let (first, rest) = self.0.split_first().ok_or(BlockError::Truncated)?;
         self.0 = rest;

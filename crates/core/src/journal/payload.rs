@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     BlockError,
-    bytes::{Reader, put_number},
+    bytes::{Reader, put_number, put_text},
 };
 use crate::{id::Id, text_enum::text_enum};
 
@@ -61,19 +61,14 @@ impl Payload {
 
     fn put(&self, out: &mut Vec<u8>) {
         if let Self::Text(text) = self {
-            put_number(out, text.len() as u64);
-            out.extend_from_slice(text.as_bytes());
+            put_text(out, text);
         }
     }
 
     fn read(state: u8, reader: &mut Reader<'_>) -> Result<Self, BlockError> {
         let omission = match state {
             0 => return Ok(Self::Absent),
-            1 => {
-                let bytes = reader.count(1)?;
-                let text = std::str::from_utf8(reader.take(bytes)?);
-                return Ok(Self::Text(text.map_err(|_| BlockError::Text)?.into()));
-            }
+            1 => return Ok(Self::Text(reader.text()?.into())),
             other => PayloadOmission::ALL.get(usize::from(other - 2)),
         };
         Ok(Self::Omitted(*omission.ok_or(BlockError::Index)?))
@@ -111,11 +106,7 @@ pub fn encode_payloads(payloads: &[CallPayload]) -> Vec<u8> {
 
 /// Unpacks payloads. Any bytes are safe to read.
 pub fn decode_payloads(block: &[u8]) -> Result<Vec<CallPayload>, BlockError> {
-    let mut reader = Reader(block);
-    match reader.byte()? {
-        VERSION => {}
-        other => return Err(BlockError::Version(other)),
-    }
+    let mut reader = Reader::open(block, VERSION)?;
     let count = reader.count(ENTRY_BYTES_MIN)?;
     let mut payloads = Vec::with_capacity(count);
     for _ in 0..count {
@@ -127,10 +118,8 @@ pub fn decode_payloads(block: &[u8]) -> Result<Vec<CallPayload>, BlockError> {
             answer: Payload::read(states >> 4, &mut reader)?,
         });
     }
-    match reader.0.is_empty() {
-        true => Ok(payloads),
-        false => Err(BlockError::TooLong),
-    }
+    reader.end()?;
+    Ok(payloads)
 }
 
 #[cfg(test)]

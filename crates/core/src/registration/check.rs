@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::method::check_method;
-use super::{Annotations, METHODS_MAX, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
+use super::{Annotations, METHODS_MAX, Registration, ServerDefinition, TIMEOUT_RANGE};
 use crate::{
     delivery_policy::Overflow,
     journal::{JournalLevel, JsonPointer},
@@ -193,12 +193,12 @@ fn check_server(server: &ServerDefinition, faults: &mut Faults) {
             ),
         );
     }
-    match (server.mode, server.max_in_flight) {
-        (_, Some(0)) => faults.at(
+    match server.max_in_flight {
+        Some(0) => faults.at(
             &["server", "max_in_flight"],
             "max_in_flight 0 would block every call; use at least 1, or omit it for no limit",
         ),
-        (Mode::Serial, Some(most)) if most > 1 => faults.at(
+        Some(most) if server.in_flight_max() != Some(most) => faults.at(
             &["server", "max_in_flight"],
             format!(
                 "max_in_flight {most} does not fit mode \"serial\", which has 1 call in flight; use mode \"concurrent\""

@@ -53,6 +53,10 @@ pub struct Sink {
     /// Why and when the service paused the sink. Absent again after a user enables the sink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<SinkPause>,
+    /// Whether a person must look at the sink: the service paused it, or it does not deliver some
+    /// events. `GET /api/stats` counts these sinks.
+    #[serde(default)]
+    pub attention: bool,
     /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,

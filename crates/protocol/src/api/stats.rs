@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use svc_core::{Quota, SinkId, Timestamp, UserId, method_stats::StatsRange};
+use svc_core::{Quota, SinkId, Timestamp, UserId, activity_stats::StatsRange};
 
 use super::{DeliveryState, SinkOwner, SinkPause, Space, sinks::is_zero};
 

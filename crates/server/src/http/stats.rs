@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use svc_core::{SinkId, method_stats::StatsRange};
+use svc_core::{SinkId, activity_stats::StatsRange};
 use svc_protocol::api::{
     Activity, CallTotals, CredentialQuery, MethodStats, MethodStatsQuery, QuotaUses, SinkStats,
     Stats,

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     methods::{
         calls::{CallFacts, unread_answers},
-        ended_call::Ending,
+        ended_call::{CallSubject, EndedCall, Ending},
     },
     traces::RunningTrace,
 };
@@ -147,6 +147,7 @@ impl Mcp {
     ) -> Option<ToolResult> {
         let caller = exchange.caller;
         let parent = trace.or(caller.trace.as_deref());
+        let traces = &self.calls.recorder.traces;
         let reply = match &tool.source {
             ToolSource::Method { visible, .. } => {
                 let call = CallFacts {
@@ -155,24 +156,27 @@ impl Mcp {
                     method: visible,
                     params: Some(arguments),
                     via: CallVia::Mcp,
-                    trace: self.calls.traces.begin(caller.user.id, parent),
+                    trace: traces.begin(caller.user.id, parent),
                 };
                 let (reports, served) = (exchange.reports, exchange.served);
                 self.calls.call_one(&call, reports, served).await
             }
             ToolSource::Script(script) => {
-                let user = caller.user.id;
-                let trace = self.calls.traces.begin(user, parent);
+                let trace = traces.begin(caller.user.id, parent);
                 let context = trace.as_deref().map(RunningTrace::context);
                 let running = self.scripts.run(caller, script, arguments, context);
                 let reply = Box::pin(running).await;
-                let took = exchange.arrived.elapsed();
-                let ending = Ending::of(&reply);
-                self.calls.stats.record(user, ending.outcome(), took);
-                if let Some(trace) = &trace {
-                    let call = ending.traced(&script.name, CallVia::Mcp, took);
-                    self.calls.traces.record_call(user, trace, call);
-                }
+                self.calls.recorder.ended(&EndedCall {
+                    subject: CallSubject::Script(&script.name),
+                    caller: caller.user.id,
+                    credential: caller.credential.in_journal(),
+                    via: CallVia::Mcp,
+                    ending: Ending::of(&reply),
+                    took: exchange.arrived.elapsed(),
+                    params: Some(arguments),
+                    reply: reply.as_ref().ok(),
+                    trace: trace.as_deref(),
+                });
                 reply
             }
         };

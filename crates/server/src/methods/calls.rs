@@ -2,7 +2,7 @@
 
 mod attempt;
 mod facts;
-mod recording;
+pub mod recorder;
 mod release;
 #[cfg(test)]
 mod tests;
@@ -28,23 +28,22 @@ pub use release::Served;
 
 use self::{
     attempt::{Route, Routed, try_providers},
+    recorder::CallRecorder,
     release::ItemAnswer,
 };
 use super::{
-    ended_call::Ending,
+    ended_call::{CallSubject, EndedCall, Ending},
     openrpc,
     provider::Provider,
     registry::{PickError, Registry},
 };
 use crate::{
     identity::{Caller, Credential, Directory},
-    journal::Journal,
     limits::{
         Account, AnswerHold, BudgetFull, ByteBudget, OverLimit, RateLimit, UNCOUNTED_BYTES_MAX,
     },
     live::{NotSent, Reports},
-    metrics::{CallOutcome, CallStats, Metrics},
-    traces::Traces,
+    metrics::CallOutcome,
 };
 
 /// Items of a batch that are started at a time.
@@ -55,12 +54,9 @@ const DISCOVER: &str = "rpc.discover";
 pub struct Calls {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
-    pub metrics: Arc<Metrics>,
     pub openrpc: openrpc::OpenRpc,
     pub rate_limit: Arc<RateLimit>,
-    pub stats: Arc<CallStats>,
-    pub journal: Arc<Journal>,
-    pub traces: Arc<Traces>,
+    pub recorder: Arc<CallRecorder>,
     /// Counts answers until their callers have read them.
     pub answers: Arc<ByteBudget>,
 }
@@ -127,7 +123,7 @@ impl Calls {
         self.admit(caller, calls, shared.arrived)?;
         let json = match &parsed {
             Err(error) => {
-                self.metrics.count(CallOutcome::Invalid);
+                self.count_invalid(caller, &shared, CallOutcome::Invalid);
                 Some(refusal(error, None))
             }
             Ok(Body::Single(request)) => {
@@ -178,6 +174,21 @@ impl Calls {
         (!answers.is_empty()).then(|| join_array(&answers))
     }
 
+    /// Counts a request that is not a call.
+    fn count_invalid(&self, caller: &Caller, shared: &BodyState, outcome: CallOutcome) {
+        self.recorder.ended(&EndedCall {
+            subject: CallSubject::Invalid,
+            caller: caller.user.id,
+            credential: None,
+            via: shared.via,
+            ending: Ending::unanswered(outcome),
+            took: shared.arrived.elapsed(),
+            params: None,
+            reply: None,
+            trace: None,
+        });
+    }
+
     /// Counts calls against the user's rate limit.
     pub fn admit(&self, caller: &Caller, calls: usize, arrived: Instant) -> Result<(), OverLimit> {
         self.rate_limit
@@ -192,7 +203,7 @@ impl Calls {
         reports: Option<&Reports>,
         served: Option<&Served>,
     ) -> Result<Reply, RpcError> {
-        let running = self.metrics.call_started();
+        let _running = self.recorder.metrics.call_started();
         let Routed {
             reply,
             provider,
@@ -201,11 +212,7 @@ impl Calls {
         let release = |reply| self.release_reply(call.caller, provider.as_ref(), reply);
         let reply = reply.and_then(release);
         let ending = Ending::of(&reply).with_times(times);
-        let took = call.arrived.elapsed();
-        running.finish(ending.outcome(), took);
-        self.stats
-            .record(call.caller.user.id, ending.outcome(), took);
-        self.record(call, provider.as_deref(), ending, took, reply.as_ref().ok());
+        self.record(call, provider.as_deref(), ending, reply.as_ref().ok());
         reply
     }
 
@@ -219,11 +226,11 @@ impl Calls {
         let request = match request {
             Ok(request) => request,
             Err(invalid) if invalid.is_notification() => {
-                self.metrics.count(CallOutcome::NotificationDropped);
+                self.count_invalid(caller, shared, CallOutcome::NotificationDropped);
                 return None;
             }
             Err(invalid) => {
-                self.metrics.count(CallOutcome::Invalid);
+                self.count_invalid(caller, shared, CallOutcome::Invalid);
                 return Some(ItemAnswer {
                     json: refusal(&invalid.error, invalid.id),
                     provider: None,
@@ -234,7 +241,7 @@ impl Calls {
             self.notify(caller, request, shared);
             return None;
         };
-        let running = self.metrics.call_started();
+        let _running = self.recorder.metrics.call_started();
         let call = CallFacts::of(self, caller, request, shared);
         let Routed {
             reply,
@@ -258,14 +265,7 @@ impl Calls {
             Ok(Reply::Error(error)) => error_response(&mut json, error, Some(id)),
             Err(error) => json = refusal(error, Some(id)),
         }
-        let took = shared.arrived.elapsed();
-        running.finish(ending.outcome(), took);
-        self.stats.record(caller.user.id, ending.outcome(), took);
-        // The server itself answers `rpc.discover`, so there is no method to record.
-        if request.method != DISCOVER {
-            let reply = reply.as_ref().ok();
-            self.record(&call, provider.as_deref(), ending, took, reply);
-        }
+        self.record(&call, provider.as_deref(), ending, reply.as_ref().ok());
         let mut provider = provider.filter(|_| reply.is_ok());
         if let Ok(reply) = &reply
             && reply.is_counted()
@@ -348,10 +348,7 @@ impl Calls {
             Some(_) => CallOutcome::Notification,
             None => CallOutcome::NotificationDropped,
         };
-        self.metrics.count(outcome);
-        let ending = Ending::unanswered(outcome);
-        let took = shared.arrived.elapsed();
-        self.record(&call, sent.as_deref(), ending, took, None);
+        self.record(&call, sent.as_deref(), Ending::unanswered(outcome), None);
     }
 
     fn pick(
@@ -393,7 +390,7 @@ impl Route for CallRoute<'_> {
         let call = self.call;
         let provider = self.calls.pick(call.caller, call.method, tried)?;
         // Opens the counters, so that the metrics include the running call.
-        provider.meter(&self.calls.metrics);
+        provider.meter(&self.calls.recorder.metrics);
         if let Some(served) = self.served {
             served.set(&provider);
         }
@@ -401,7 +398,8 @@ impl Route for CallRoute<'_> {
     }
 
     fn left(&self, provider: &Provider) {
-        self.calls.record_left(self.call, provider);
+        let ending = Ending::unanswered(CallOutcome::Cancelled);
+        self.calls.record(self.call, Some(provider), ending, None);
     }
 }
 

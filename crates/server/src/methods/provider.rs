@@ -12,7 +12,7 @@ use bytes::{BufMut, Bytes};
 use svc_core::{
     TraceContext, UserId,
     journal::MethodJournal,
-    registration::{Acceptance, Definition, Mode},
+    registration::{Acceptance, Definition},
     target::Candidate,
 };
 use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
@@ -40,7 +40,8 @@ pub struct Provider {
     /// Whether the registration replaces conflicting methods of the owner's other spaces.
     pub replaces: bool,
     pub timeout: Duration,
-    pub mode: Mode,
+    /// Whether the method server never works on two calls at a time.
+    pub serial: bool,
     /// What the call journal records of the calls.
     pub journal: MethodJournal,
     /// The number of calls in flight. A new registration of the same space keeps the counter.
@@ -123,9 +124,14 @@ impl Provider {
         // The agent appends its own id and the closing brace.
         let payload = self.payload(&link, user, (params, trace.as_ref()), br#","id":"#);
         let payload = link.charge(caller, payload)?;
-        let serial = self.mode == Mode::Serial;
         let reports = reports.cloned();
-        link.call((payer, user), payload, &self.in_flight, serial, reports)
+        link.call(
+            (payer, user),
+            payload,
+            &self.in_flight,
+            self.serial,
+            reports,
+        )
     }
 
     /// Sends a notification. Its trace has only the span of the server, because the agent reports

@@ -10,8 +10,8 @@ use std::{
 use parking_lot::RwLock;
 use svc_core::{
     UserId,
+    activity_stats::{ALL_USERS, MethodCount, MethodCounts},
     latency::{STEPS, step_of},
-    method_stats::{ALL_USERS, MethodCount, MethodCounts},
 };
 
 use super::CallOutcome;

@@ -22,9 +22,9 @@ use prometheus_client::{
 };
 use svc_core::{
     SinkId, SpaceId, UserId,
+    activity_stats::{MethodCount, MethodCounts, Subject},
     fair_places::FairPlaces,
     latency::step_of,
-    method_stats::{MethodCount, MethodCounts, name_of_sink},
 };
 
 pub use meter::MethodMeter;
@@ -143,28 +143,31 @@ impl MethodMetrics {
         }
     }
 
-    /// The calls of a method that are not written yet.
+    /// The calls of a method, or the attempts of a sink, that are not written yet.
     ///
-    /// Users may ask often, so this reads only the counters of this method. With the label `space`,
+    /// Users may ask often, so this reads only the counters of this subject. With the label `space`,
     /// it must search all counters.
-    pub fn find_unwritten(&self, owner: UserId, method: &str) -> MethodCount {
+    pub fn find_unwritten(&self, owner: UserId, subject: &Subject) -> MethodCount {
         let state = self.state.lock();
         let unwritten = state.unwritten.get(&owner);
         let mut count = unwritten
-            .and_then(|counts| counts.find(method))
+            .and_then(|counts| counts.find(subject))
             .cloned()
             .unwrap_or_default();
+        let Subject::Method(name) = subject else {
+            return count;
+        };
         let mut add = |found: &CollectedMeter| {
             count.add(&found.meter.find_new(&found.collected).answered());
         };
         if self.options.space_label {
-            let of_method = |key: &MeterKey| key.owner == owner && &*key.name == method;
+            let of_method = |key: &MeterKey| key.owner == owner && key.name == *name;
             let meters = state.meters.iter().filter(|(key, _)| of_method(key));
             meters.for_each(|(_, found)| add(found));
         } else {
             let key = MeterKey {
                 owner,
-                name: Arc::from(method),
+                name: Arc::clone(name),
                 space: None,
             };
             state.meters.get(&key).into_iter().for_each(add);
@@ -182,7 +185,7 @@ impl MethodMetrics {
         count.steps[step_of(took)] = 1;
         let mut state = self.state.lock();
         let counts = state.unwritten.entry(owner).or_default();
-        counts.add(&Arc::from(name_of_sink(sink)), &count);
+        counts.add(Subject::Sink(sink), &count);
     }
 
     /// The calls of all methods of an owner, and the attempts to deliver to all sinks of this
@@ -193,7 +196,7 @@ impl MethodMetrics {
         for (key, found) in state.meters.iter().filter(|(key, _)| key.owner == owner) {
             let new = found.meter.find_new(&found.collected).answered();
             if new.calls() > 0 {
-                counts.add(&key.name, &new);
+                counts.add(Subject::Method(Arc::clone(&key.name)), &new);
             }
         }
         counts
@@ -223,7 +226,7 @@ impl MethodMetrics {
             if let Some(new) = new {
                 series.sample.add(&new);
                 let counts = unwritten.entry(key.owner).or_default();
-                counts.add(&key.name, &new.answered());
+                counts.add(Subject::Method(Arc::clone(&key.name)), &new.answered());
             }
             true
         });

@@ -33,7 +33,7 @@ use crate::{
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
     methods::{
-        calls::Calls,
+        calls::{Calls, recorder::CallRecorder},
         discovery::Discovery,
         openrpc,
         publish::{Publisher, RegistrationLimits},
@@ -70,6 +70,7 @@ struct Base {
     metrics: Arc<Metrics>,
     journal: Arc<Journal>,
     traces: Arc<Traces>,
+    recorder: Arc<CallRecorder>,
     secrets: Arc<SecretKey>,
     compute: FairPool,
     streams: Streams,
@@ -120,8 +121,8 @@ pub fn assemble(
             writer: base.identity.writer.clone(),
         },
         mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
-        stats: overview(&base, &calls, spaces.clone()),
-        method_stats: method_stats(&base, &calls),
+        stats: overview(&base, spaces.clone()),
+        method_stats: method_stats(&base),
         self_check: SelfCheck {
             store: base.store.clone(),
             data_folder: options.data_dir.clone(),
@@ -195,11 +196,19 @@ impl Base {
             opened.server_id,
             metrics.clone(),
         )?;
+        let (journal, traces) = (Arc::new(journal), Arc::new(traces));
+        let recorder = CallRecorder {
+            stats: Arc::default(),
+            metrics: metrics.clone(),
+            journal: journal.clone(),
+            traces: traces.clone(),
+        };
         Ok(Self {
             store,
-            traces: Arc::new(traces),
+            journal,
+            traces,
+            recorder: Arc::new(recorder),
             secrets: Arc::new(secrets),
-            journal: Arc::new(journal),
             directory: identity.directory().clone(),
             identity,
             registry: Arc::default(),
@@ -309,12 +318,9 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
     Calls {
         registry: base.registry.clone(),
         directory: base.directory.clone(),
-        metrics: base.metrics.clone(),
         openrpc: openrpc::OpenRpc { discovery },
         rate_limit: Arc::new(RateLimit::new(options.limits.calls_per_second)),
-        stats: Arc::default(),
-        journal: base.journal.clone(),
-        traces: base.traces.clone(),
+        recorder: base.recorder.clone(),
         answers: base.budgets.answers.clone(),
     }
 }
@@ -329,24 +335,24 @@ fn call_history(base: &Base) -> Arc<CallHistory> {
     })
 }
 
-fn method_stats(base: &Base, calls: &Calls) -> MethodStatistics {
+fn method_stats(base: &Base) -> MethodStatistics {
     MethodStatistics {
         store: base.store.clone(),
         directory: base.directory.clone(),
         registry: base.registry.clone(),
         metrics: base.metrics.clone(),
-        calls: calls.stats.clone(),
+        calls: base.recorder.stats.clone(),
     }
 }
 
-fn overview(base: &Base, calls: &Calls, spaces: Arc<Spaces>) -> Overview {
+fn overview(base: &Base, spaces: Arc<Spaces>) -> Overview {
     Overview {
         store: base.store.clone(),
         spaces,
         registry: base.registry.clone(),
         directory: base.directory.clone(),
         metrics: base.metrics.clone(),
-        calls: calls.stats.clone(),
+        calls: base.recorder.stats.clone(),
         compute: base.compute.clone(),
         streams: base.streams.clone(),
         quotas: base.identity.quotas(),

@@ -14,7 +14,7 @@ use std::{
 
 use svc_core::{
     SinkId, Timestamp, UserId,
-    method_stats::{MethodCount, find_sink, start_of},
+    activity_stats::{MethodCount, Subject, start_of},
 };
 use svc_protocol::api::{Activity, MethodActivity, PAGE_MAX, SinkActivity};
 use svc_store::{Tx, method_stats, sinks};
@@ -30,8 +30,8 @@ const SERIES_MAX: usize = 1_000;
 /// Users besides the caller whose global sinks are counted.
 const CREATORS_MAX: usize = 10;
 
-/// Calls and failures of each hour, by the name in the statistics.
-type SeriesByName = BTreeMap<String, Series>;
+/// Calls and failures of each hour.
+type SeriesBySubject = BTreeMap<Subject, Series>;
 
 #[derive(Clone, Default)]
 struct Series {
@@ -74,19 +74,19 @@ impl MethodStatistics {
                 sinks: managed.iter().copied().collect(),
                 first,
             };
-            let mut found: HashMap<UserId, SeriesByName> = HashMap::new();
+            let mut found: HashMap<UserId, SeriesBySubject> = HashMap::new();
             for owner in owners_of(user, &managed) {
                 let series = found.entry(owner).or_default();
-                method_stats::visit(tx, owner, first, |at, name, count| {
-                    listed.add(series, at, (owner, name), count);
+                method_stats::visit(tx, owner, first, |at, subject, count| {
+                    listed.add(series, at, (owner, subject), count);
                 })?;
             }
             Ok((listed, found))
         };
         let (listed, mut found) = self.store.read_list(user, read).await?;
         for (owner, series) in &mut found {
-            for (name, count) in self.metrics.methods.list_unwritten(*owner).iter() {
-                listed.add(series, now, (*owner, name), count);
+            for (subject, count) in self.metrics.methods.list_unwritten(*owner).iter() {
+                listed.add(series, now, (*owner, subject), count);
             }
         }
         let methods = found.get(&user).map(methods_of);
@@ -99,9 +99,9 @@ impl MethodStatistics {
     }
 }
 
-/// The names whose counts are collected: the caller's methods that are registered now, and the sinks
-/// that the caller manages. So quotas bound their number. The blocks of a day may have many more names:
-/// of methods that were registered for a minute, and of other owners.
+/// The subjects whose counts are collected: the caller's methods that are registered now, and the sinks
+/// that the caller manages. So quotas bound their number. The blocks of a day may have many more:
+/// methods that were registered for a minute, and sinks of other owners.
 struct Listed<F> {
     user: UserId,
     is_registered: F,
@@ -111,35 +111,39 @@ struct Listed<F> {
 }
 
 impl<F: Fn(&str) -> bool> Listed<F> {
-    /// Adds counts of a block of `owner`, if the name is listed.
+    /// Adds counts of a block of `owner`, if the subject is listed.
     fn add(
         &self,
-        series: &mut SeriesByName,
+        series: &mut SeriesBySubject,
         at: Timestamp,
-        (owner, name): (UserId, &str),
+        (owner, subject): (UserId, &Subject),
         count: &MethodCount,
     ) {
-        if let Some(known) = series.get_mut(name) {
+        if let Some(known) = series.get_mut(subject) {
             return known.add(self.first, at, count);
         }
-        let is_listed = match find_sink(name) {
-            Some(sink) => self.sinks.contains(&(sink, owner)),
-            None => owner == self.user && (self.is_registered)(name),
+        let is_listed = match subject {
+            Subject::Method(name) => owner == self.user && (self.is_registered)(name),
+            Subject::Sink(sink) => self.sinks.contains(&(*sink, owner)),
+            Subject::Several => false,
         };
         if is_listed {
-            let new = series.entry(name.to_owned()).or_default();
+            let new = series.entry(subject.clone()).or_default();
             new.add(self.first, at, count);
         }
     }
 }
 
 /// The methods with the most calls.
-fn methods_of(series: &SeriesByName) -> Vec<MethodActivity> {
-    let is_method = |name: &str| find_sink(name).is_none();
-    let mut methods: Vec<_> = series.iter().filter(|(name, _)| is_method(name)).collect();
+fn methods_of(series: &SeriesBySubject) -> Vec<MethodActivity> {
+    let methods = series.iter().filter_map(|(subject, series)| match subject {
+        Subject::Method(name) => Some((name, series)),
+        _ => None,
+    });
+    let mut methods: Vec<_> = methods.collect();
     methods.sort_by_key(|(_, series)| Reverse(series.total()));
-    let show = |(name, series): (&String, &Series)| MethodActivity {
-        method: name.clone(),
+    let show = |(name, series): (&Arc<str>, &Series)| MethodActivity {
+        method: name.to_string(),
         calls: series.calls.to_vec(),
         errors: series.errors.to_vec(),
     };
@@ -157,14 +161,16 @@ fn owners_of(user: UserId, managed: &[(SinkId, UserId)]) -> Vec<UserId> {
 }
 
 /// The sinks that made attempts.
-fn sinks_of(found: &HashMap<UserId, SeriesByName>) -> Vec<SinkActivity> {
+fn sinks_of(found: &HashMap<UserId, SeriesBySubject>) -> Vec<SinkActivity> {
     let mut shown = Vec::new();
-    for (name, series) in found.values().flatten() {
-        shown.extend(find_sink(name).map(|id| SinkActivity {
-            id,
-            attempts: series.calls.to_vec(),
-            failed: series.errors.to_vec(),
-        }));
+    for (subject, series) in found.values().flatten() {
+        if let Subject::Sink(id) = subject {
+            shown.push(SinkActivity {
+                id: *id,
+                attempts: series.calls.to_vec(),
+                failed: series.errors.to_vec(),
+            });
+        }
     }
     shown.sort_by_key(|sink| Reverse(sink.attempts.iter().sum::<u64>()));
     shown.truncate(SERIES_MAX);
@@ -173,13 +179,16 @@ fn sinks_of(found: &HashMap<UserId, SeriesByName>) -> Vec<SinkActivity> {
 
 #[cfg(test)]
 mod tests {
-    use svc_core::method_stats::name_of_sink;
     use uuid::Uuid;
 
     use super::*;
 
     const ANN: UserId = UserId(Uuid::from_u128(1));
     const BEN: UserId = UserId(Uuid::from_u128(2));
+
+    fn method(name: &str) -> Subject {
+        Subject::Method(name.into())
+    }
 
     #[test]
     fn only_listed_names_are_collected() {
@@ -192,19 +201,17 @@ mod tests {
         };
         let count = MethodCount::default();
         let collected = |owner| {
-            let mut series = SeriesByName::new();
-            let former = (0..10_000).map(|n| format!("former.m{n}"));
-            let sinks = [ann, ben].map(name_of_sink);
-            let names = former
-                .chain(["echo".to_owned(), String::new()])
-                .chain(sinks);
-            for name in names {
-                listed.add(&mut series, Timestamp(1), (owner, &name), &count);
-                listed.add(&mut series, Timestamp(2), (owner, &name), &count);
+            let mut series = SeriesBySubject::new();
+            let former = (0..10_000).map(|n| method(&format!("former.m{n}")));
+            let others = [method("echo"), Subject::Several];
+            let sinks = [ann, ben].map(Subject::Sink);
+            for subject in former.chain(others).chain(sinks) {
+                listed.add(&mut series, Timestamp(1), (owner, &subject), &count);
+                listed.add(&mut series, Timestamp(2), (owner, &subject), &count);
             }
             series.into_keys().collect::<Vec<_>>()
         };
-        assert_eq!(collected(ANN), ["echo".to_owned(), name_of_sink(ann)]);
-        assert_eq!(collected(BEN), [name_of_sink(ben)]);
+        assert_eq!(collected(ANN), [method("echo"), Subject::Sink(ann)]);
+        assert_eq!(collected(BEN), [Subject::Sink(ben)]);
     }
 }

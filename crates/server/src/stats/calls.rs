@@ -5,7 +5,7 @@
 
 use svc_core::{
     Timestamp, UserId,
-    method_stats::{MethodCount, OTHER, StatsRange},
+    activity_stats::{MethodCount, StatsRange, Subject},
 };
 use svc_protocol::api::{CallTotals, MethodStatsPoint};
 use svc_store::{
@@ -13,7 +13,10 @@ use svc_store::{
     method_stats::{self, StatsTable},
 };
 
-use super::{Overview, Scope, methods::show_points};
+use super::{
+    Overview, Scope,
+    methods::{point, show_points},
+};
 use crate::{identity::Caller, records::RecordError};
 
 impl Overview {
@@ -50,7 +53,7 @@ impl Overview {
         if unwritten.calls() > 0 {
             counts.push((now, unwritten));
         }
-        show_points(range, range.first(now), &counts)
+        show_points(range, range.first(now), &counts, point)
     }
 }
 
@@ -60,5 +63,5 @@ pub(super) fn list_calls(
     user: UserId,
     since: Timestamp,
 ) -> Result<Vec<(Timestamp, MethodCount)>, StoreError> {
-    method_stats::list(tx, StatsTable::Calls, user, OTHER, since)
+    method_stats::list(tx, StatsTable::Calls, user, &Subject::Several, since)
 }

@@ -13,7 +13,7 @@ use std::{
 use svc_core::{
     Permission::ViewAudit,
     Timestamp, UserId,
-    method_stats::{MethodCount, MethodCounts, StatsRange, start_of},
+    activity_stats::{MethodCount, MethodCounts, StatsRange, Subject, start_of},
     visibility::resolve,
 };
 use svc_protocol::api::{MethodStats, MethodStatsPoint};
@@ -144,12 +144,13 @@ impl MethodStatistics {
         };
         let now = svc_clock::now();
         let first = range.first(now);
-        let wanted = method.to_owned();
+        let subject = Subject::Method(method.into());
+        let wanted = subject.clone();
         let read = move |tx: &mut Tx<'_>| {
             method_stats::list(tx, StatsTable::Methods, owner, &wanted, first)
         };
         let mut counts = self.store.read_list(caller.user.id, read).await?;
-        let unwritten = self.metrics.methods.find_unwritten(owner, method);
+        let unwritten = self.metrics.methods.find_unwritten(owner, &subject);
         if unwritten.calls() > 0 {
             counts.push((now, unwritten));
         }
@@ -176,7 +177,7 @@ fn show(
     first: Timestamp,
     counts: &[(Timestamp, MethodCount)],
 ) -> MethodStats {
-    let (total, points) = show_points(range, first, counts);
+    let (total, points) = show_points(range, first, counts, point);
     MethodStats {
         method: method.to_owned(),
         owner_id: owner,
@@ -188,26 +189,12 @@ fn show(
 }
 
 /// The sum of all counts, and the points of a chart.
-pub(super) fn show_points(
+pub(super) fn show_points<P>(
     range: StatsRange,
     first: Timestamp,
     counts: &[(Timestamp, MethodCount)],
-) -> (MethodStatsPoint, Vec<MethodStatsPoint>) {
-    let (total, points) = sum_points(range, first, counts);
-    let starts = (0..).map(|number| first.plus(range.step() * number));
-    let points = starts
-        .zip(&points)
-        .map(|(at, count)| point(at, count))
-        .collect();
-    (point(first, &total), points)
-}
-
-/// The sum of all counts, and the sum of each point of a chart.
-pub(super) fn sum_points(
-    range: StatsRange,
-    first: Timestamp,
-    counts: &[(Timestamp, MethodCount)],
-) -> (MethodCount, Vec<MethodCount>) {
+    point: fn(Timestamp, &MethodCount) -> P,
+) -> (P, Vec<P>) {
     let mut points = vec![MethodCount::default(); range.points()];
     let mut total = MethodCount::default();
     for (at, count) in counts {
@@ -218,10 +205,12 @@ pub(super) fn sum_points(
         points[position.min(last)].add(count);
         total.add(count);
     }
-    (total, points)
+    let starts = (0..).map(|number| first.plus(range.step() * number));
+    let points = starts.zip(&points).map(|(at, count)| point(at, count));
+    (point(first, &total), points.collect())
 }
 
-fn point(at: Timestamp, count: &MethodCount) -> MethodStatsPoint {
+pub(super) fn point(at: Timestamp, count: &MethodCount) -> MethodStatsPoint {
     MethodStatsPoint {
         at,
         calls: count.calls(),

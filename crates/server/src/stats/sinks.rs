@@ -1,10 +1,10 @@
 //! Statistics of one sink (`GET /api/event-sinks/{id}/stats`), for the users who manage the sink.
 //!
-//! Attempts are stored with the calls of methods: see `svc_core::method_stats`.
+//! Attempts are stored with the calls of methods: see `svc_core::activity_stats`.
 
 use svc_core::{
     SinkId, Timestamp,
-    method_stats::{MethodCount, StatsRange, name_of_sink},
+    activity_stats::{MethodCount, StatsRange, Subject},
 };
 use svc_protocol::api::{SinkStats, SinkStatsPoint};
 use svc_store::{
@@ -14,7 +14,7 @@ use svc_store::{
     sinks::SinkRow,
 };
 
-use super::methods::{MethodStatistics, sum_points};
+use super::methods::{MethodStatistics, show_points};
 use crate::{events::sinks::owner_keys, identity::Caller, records::RecordError};
 
 impl MethodStatistics {
@@ -27,8 +27,8 @@ impl MethodStatistics {
         let now = svc_clock::now();
         let first = range.first(now);
         let keys = owner_keys(caller);
-        let name = name_of_sink(id);
-        let wanted = name.clone();
+        let subject = Subject::Sink(id);
+        let wanted = subject.clone();
         let read = move |tx: &mut Tx<'_>| {
             let sink =
                 records::find::<SinkRow>(tx, id)?.filter(|sink| keys.contains(&sink.owner_key));
@@ -43,21 +43,17 @@ impl MethodStatistics {
                 "event sink `{id}` does not exist or is not yours; `svc sink list` lists your sinks"
             ))
         })?;
-        let unwritten = self.metrics.methods.find_unwritten(owner, &name);
+        let unwritten = self.metrics.methods.find_unwritten(owner, &subject);
         if unwritten.calls() > 0 {
             counts.push((now, unwritten));
         }
-        let (total, points) = sum_points(range, first, &counts);
-        let starts = (0..).map(|number| first.plus(range.step() * number));
+        let (total, points) = show_points(range, first, &counts, point);
         Ok(SinkStats {
             sink_id: id,
             range,
             step_seconds: range.step().as_secs(),
-            total: point(first, &total),
-            points: starts
-                .zip(&points)
-                .map(|(at, count)| point(at, count))
-                .collect(),
+            total,
+            points,
         })
     }
 }

@@ -1,9 +1,12 @@
 //! The health of sinks, for an overview: their number, and those whose deliveries fail.
 
-use svc_core::LaneId;
+#[cfg(test)]
+mod tests;
+
+use svc_core::{LaneId, lane::SinkHealth};
 use svc_protocol::api::{DeliveryState, FailingSink, SinkCounts, SinkOwner};
 
-use super::GLOBAL;
+use super::{GLOBAL, SinkRow, SinkStatus};
 use crate::{
     conditions::Conditions,
     deliveries,
@@ -47,16 +50,29 @@ impl FromRow for SinkCounts {
     }
 }
 
-/// The condition for a sink that fails: the service paused it, or it is active and one of these is
-/// true. Its next delivery has failed at least once (with `ordering = "key"`, any waiting delivery);
-/// its newest finished delivery is dead; a dead delivery was not sent again; dropped events were not
-/// replayed. While past events are sent again, only failures since the begin of that count.
-///
-/// `sinkState` in `web/app/src/lib/sinks.js` makes the same decision for one sink.
-fn is_failing() -> String {
+impl SinkStatus {
+    /// Whether a person must look at the sink.
+    pub fn needs_attention(&self, sink: &SinkRow) -> bool {
+        let last = self.last_delivery.as_ref();
+        let dead = last.filter(|last| last.state == DeliveryState::Dead);
+        SinkHealth {
+            active: sink.active,
+            paused: sink.paused.is_some(),
+            retrying: self.failures > 0,
+            undelivered: self.lost > 0 || self.dead > 0,
+            died_at: dead.map(|dead| dead.at),
+            resending_since: self.feed_progress.iter().map(|feed| feed.since).min(),
+        }
+        .needs_attention()
+    }
+}
+
+/// [`SinkHealth::needs_attention`] as a condition, because an overview counts the sinks of many
+/// owners. A test compares both.
+fn needs_attention() -> String {
     let unsent = unsent();
     format!(
-        "(s.paused IS NOT NULL OR s.active = 1 AND (l.failures > 0
+        "(s.paused IS NOT NULL OR s.active = 1 AND (l.keyed = 0 AND l.failures > 0
            OR l.feeds = 0 AND (l.dropped > l.recovered OR {unsent} > 0)
            OR (l.keyed = 1 AND EXISTS (SELECT 1 FROM deliveries d
                 WHERE d.lane_id = l.id AND d.state = 'pending' AND d.failures > 0))
@@ -78,7 +94,7 @@ fn unsent() -> String {
     )
 }
 
-/// The sinks of these owners that fail, and their number. At most `limit` are listed, those that the
+/// The sinks of these owners that need attention, and their number. At most `limit` are listed, those that the
 /// service paused first.
 pub fn list_failing(
     tx: &mut Tx<'_>,
@@ -87,7 +103,7 @@ pub fn list_failing(
 ) -> Result<(Vec<FailingSink>, u64), StoreError> {
     let mut conditions = Conditions::default();
     conditions.add_in("s.owner_key", owner_keys);
-    let (owners, failing, unsent) = (&conditions.sql, is_failing(), unsent());
+    let (owners, failing, unsent) = (&conditions.sql, needs_attention(), unsent());
     let rows = tx.query(
         &format!(
             "SELECT s.id AS id, s.name AS name, s.owner_key AS owner_key, s.paused AS paused,

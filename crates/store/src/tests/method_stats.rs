@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_core::{
     QuotaOverrides, Timestamp, UserId, UserName,
-    method_stats::{ALL_USERS, MethodCount, MethodCounts, OTHER, StatsRange, start_of},
+    activity_stats::{ALL_USERS, MethodCount, MethodCounts, StatsRange, Subject, start_of},
 };
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ fn counts(method: &str, calls: u64) -> MethodCounts {
     };
     count.steps[3] = calls;
     let mut counts = MethodCounts::default();
-    counts.add(&method.into(), &count);
+    counts.add(Subject::Method(method.into()), &count);
     counts
 }
 
@@ -52,8 +52,9 @@ async fn append(store: &Store, owner: UserId, at: Timestamp, counts: MethodCount
 }
 
 async fn calls(store: &Store, owner: UserId, method: &'static str, since: Timestamp) -> u64 {
+    let method = Subject::Method(method.into());
     let read =
-        move |tx: &mut Tx<'_>| method_stats::list(tx, StatsTable::Methods, owner, method, since);
+        move |tx: &mut Tx<'_>| method_stats::list(tx, StatsTable::Methods, owner, &method, since);
     let found = store.read(read).await.expect("read");
     found.iter().map(|(_, count)| count.calls()).sum()
 }
@@ -93,8 +94,9 @@ async fn append_calls(store: &Store, owner: UserId, at: Timestamp, calls: u64) {
 
 /// The number of blocks that a range needs, and the calls in them.
 async fn calls_of(store: &Store, owner: UserId, since: Timestamp) -> (usize, u64) {
-    let read =
-        move |tx: &mut Tx<'_>| method_stats::list(tx, StatsTable::Calls, owner, OTHER, since);
+    let read = move |tx: &mut Tx<'_>| {
+        method_stats::list(tx, StatsTable::Calls, owner, &Subject::Several, since)
+    };
     let found = store.read(read).await.expect("read");
     (
         found.len(),

@@ -30,6 +30,7 @@ import { formatNumber, plural } from './numbers.js';
  * @property {{body_template: string | null} | null} json_rpc
  * @property {DeliveryPolicy | undefined} [delivery]
  * @property {{at: string, reason: string, until_corrected?: boolean}} [paused] why and when the service paused the sink
+ * @property {boolean} attention whether a person has to look at the sink
  * @property {number} queue_depth
  * @property {number} dropped
  * @property {number} [lost] dropped events that were not replayed
@@ -44,8 +45,8 @@ import { formatNumber, plural } from './numbers.js';
  * @property {string} created_at
  */
 /** The members that decide about the state.
- * @typedef {Pick<Sink, 'active' | 'paused' | 'queue_depth' | 'lost' | 'dead' | 'failures' | 'held' | 'feeds' |
- *   'feed_progress' | 'last_delivery'>} SinkFacts
+ * @typedef {Pick<Sink, 'active' | 'paused' | 'attention' | 'queue_depth' | 'lost' | 'dead' | 'failures' | 'held' |
+ *   'feeds' | 'feed_progress' | 'last_delivery'>} SinkFacts
  */
 /**
  * A sink in the answer of `GET /api/stats`.
@@ -81,7 +82,6 @@ const ORDER = /** @type {const} */ ([
  * @property {typeof ORDER[number]} name
  * @property {Tone} tone
  * @property {string} label for a badge
- * @property {boolean} fails whether a person has to look at the sink; the server counts these sinks
  * @property {boolean} moves whether the state changes by itself
  * @property {string} reason a sentence; '' for `active`
  * @property {string | null} since
@@ -95,7 +95,6 @@ const HALF_OF_QUEUE = 50;
 export function sinkState(sink) {
   const state = find(sink);
   return {
-    fails: state.tone === 'bad' || state.name === 'retrying',
     moves: state.name === 'retrying' || state.name === 'resending',
     since: null,
     reason: '',
@@ -121,7 +120,8 @@ function find(sink) {
     const reason = `A delivery in its queue has failed ${times} and is tried again.`;
     return { name: 'retrying', tone: 'warn', label: 'retrying', reason };
   }
-  if (last?.state === 'dead' && !isOlderThanFeeds(last, sink)) {
+  // While past events are sent again, earlier failures need no attention.
+  if (last?.state === 'dead' && sink.attention) {
     const number = last.n === undefined ? '' : ` (#${last.n})`;
     const why = last.error ? `: ${last.error}` : '.';
     const reason = `Its last delivery${number} was given up after its last attempt${why}`;
@@ -139,15 +139,6 @@ function find(sink) {
     return { name: 'behind', tone: 'warn', label: 'behind', reason };
   }
   return { name: 'active', tone: 'good', label: 'active' };
-}
-
-/**
- * Whether a delivery ended before the oldest resend or replay began.
- * @param {LastDelivery} last
- * @param {SinkFacts} sink
- */
-function isOlderThanFeeds(last, { feed_progress: feeds = [] }) {
-  return feeds.length > 0 && feeds.every((feed) => last.at <= feed.since);
 }
 
 /** @param {SinkFacts} sink @returns {ReturnType<typeof find>} */
@@ -182,9 +173,6 @@ function waitingText({ active, queue_depth: depth, held, feeds = 0, feed_progres
     .join(', ');
 }
 
-/** @param {SinkFacts} sink */
-export const isFailing = (sink) => sinkState(sink).fails;
-
 /** By urgency; equal states by name. @param {Sink} a @param {Sink} b */
 export const compareByState = (a, b) =>
   ORDER.indexOf(sinkState(a).name) - ORDER.indexOf(sinkState(b).name) || a.name.localeCompare(b.name);
@@ -205,6 +193,7 @@ export function factsOf(failing) {
   return {
     ...failing,
     active: !paused,
+    attention: true,
     failures: state === 'pending' && at ? 1 : 0,
     queue_depth,
     held,

@@ -5,7 +5,7 @@ import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
-import { compareByState, isFailing, sinkState } from '../lib/sinks.js';
+import { compareByState, sinkState } from '../lib/sinks.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery, useSorting } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -27,7 +27,12 @@ const REFRESH_MS = 3_000;
 const COMMAND = "svc sink create deploys --patterns 'custom.deploy.*' --url https://example.org/hook";
 
 /** @type {Record<string, (sink: Sink) => boolean>} */
-const STATES = { '': () => true, failing: isFailing, active: (sink) => sink.active, inactive: (sink) => !sink.active };
+const STATES = {
+  '': () => true,
+  failing: (sink) => sink.attention,
+  active: (sink) => sink.active,
+  inactive: (sink) => !sink.active,
+};
 
 export default function SinksPage() {
   const query = useQuery();

@@ -280,6 +280,19 @@ fn s2_1_violations_of_the_server_table_name_the_value() {
 }
 
 #[test]
+fn s2_1_a_serial_server_has_one_call_in_flight_and_excludes_overlap() {
+    for (server, most, excludes) in [
+        (json!({"command": "x"}), None, false),
+        (json!({"command": "x", "max_in_flight": 1}), Some(1), false),
+        (json!({"command": "x", "mode": "serial"}), Some(1), true),
+    ] {
+        let server: ServerDefinition = serde_json::from_value(server).expect("readable");
+        let found = (server.in_flight_max(), server.excludes_overlap());
+        assert_eq!(found, (most, excludes), "{server:?}");
+    }
+}
+
+#[test]
 fn s4_1_max_in_flight_is_at_least_1_and_in_serial_mode_exactly_1() {
     let check = |mode: &str, most: u32| {
         let method = json!({"name": "a", "local_name": "b", "description": "d"});

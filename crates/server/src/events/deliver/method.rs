@@ -25,16 +25,13 @@ use svc_store::{
 use super::{Deliverers, RenderError, RenderPurpose};
 use crate::{
     events::lanes::{AttemptDetail, AttemptResult},
-    journal::Journal,
     live::Availability,
     methods::{
-        calls::{Reply, await_answer},
-        ended_call::{CallTarget, EndedCall, Ending},
+        calls::{Reply, await_answer, recorder::CallRecorder},
+        ended_call::{CallSubject, EndedCall, Ending},
         provider::Provider,
         registry::{PickError, Registry},
     },
-    metrics::Metrics,
-    traces::Traces,
 };
 
 /// At most this many bytes of a method's answer are stored with the attempt.
@@ -42,9 +39,7 @@ const OUTPUT_MAX: usize = 16 * 1024;
 
 pub struct MethodDelivery {
     registry: Arc<Registry>,
-    journal: Arc<Journal>,
-    metrics: Arc<Metrics>,
-    traces: Arc<Traces>,
+    recorder: Arc<CallRecorder>,
     /// The providers at which the current event of a method failed, so that the next attempt uses
     /// another provider if possible. One entry per method, because a method has one delivery in
     /// flight.
@@ -97,17 +92,10 @@ impl<P> FailedProviders<P> {
 }
 
 impl MethodDelivery {
-    pub fn new(
-        registry: Arc<Registry>,
-        journal: Arc<Journal>,
-        metrics: Arc<Metrics>,
-        traces: Arc<Traces>,
-    ) -> Self {
+    pub fn new(registry: Arc<Registry>, recorder: Arc<CallRecorder>) -> Self {
         Self {
             registry,
-            journal,
-            metrics,
-            traces,
+            recorder,
             failed: Mutex::new(FailedProviders::new()),
         }
     }
@@ -140,13 +128,13 @@ impl MethodDelivery {
                 }
             };
             let now = tokio::time::Instant::now();
-            let trace = self.traces.begin(owner, event.trace.as_deref());
+            let trace = self.recorder.traces.begin(owner, event.trace.as_deref());
             let trace = trace.as_deref();
             let Ok(mut pending) = provider.deliver(owner, params, trace) else {
                 unsent.push(provider);
                 continue;
             };
-            provider.meter(&self.metrics);
+            provider.meter(&self.recorder.metrics);
             let mut spent = None;
             let outcome = match await_answer(&mut pending, &provider, &now).await {
                 Ok(Some((reply, times))) => {
@@ -159,20 +147,18 @@ impl MethodDelivery {
                 }
                 Err(error) => Err(error),
             };
-            let ending = Ending::of(&outcome).with_times(spent);
             // The owner of the method is the caller.
-            let call = EndedCall {
+            self.recorder.ended(&EndedCall {
+                subject: CallSubject::Subscription(&provider),
                 caller: owner,
                 credential: None,
                 via: CallVia::Event,
-                target: CallTarget::Provider(&provider),
-                ending,
+                ending: Ending::of(&outcome).with_times(spent),
                 took: now.elapsed(),
                 params: Some(params),
                 reply: outcome.as_ref().ok(),
                 trace,
-            };
-            call.record(&self.metrics, &self.journal, &self.traces);
+            });
             match outcome {
                 Ok(Reply::Result(result)) => {
                     return AttemptResult::Delivered(detail(began, None, Some(&result)));

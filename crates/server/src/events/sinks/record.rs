@@ -16,7 +16,7 @@ use crate::{
 /// A sink with the status of its lane.
 pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
     let status = sinks::status(tx, row.id)?;
-    let owner = owner_of(&row);
+    let (owner, attention) = (owner_of(&row), status.needs_attention(&row));
     let (mut webhook, mut script, mut json_rpc) = (None, None, None);
     match row.config {
         SinkConfig::Webhook(mut config) => {
@@ -42,6 +42,7 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
         json_rpc,
         delivery: row.policy,
         paused: row.paused,
+        attention,
         queue_depth: status.queue_depth,
         dropped: status.dropped,
         lost: status.lost,

@@ -25,7 +25,7 @@ use crate::{
     },
     identity::{Directory, Memory, User},
     journal::{Journal, JournalOptions},
-    limits::MinuteLimit,
+    methods::calls::recorder::CallRecorder,
     metrics::{Metrics, MetricsOptions},
     options::Limits,
     scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
@@ -65,20 +65,18 @@ impl Fixture {
             metrics.clone(),
             |_| {},
         );
+        let options = JournalOptions::default();
+        let recorder = CallRecorder {
+            stats: Arc::default(),
+            metrics: metrics.clone(),
+            journal: Arc::new(Journal::new(store.clone(), metrics.clone(), options)),
+            traces: Arc::new(Traces::off()),
+        };
         let deliverers = Deliverers {
             store: store.clone(),
             secrets: Arc::new(secrets),
             webhook: Webhook::new(Arc::new(Outbound::new(guard))),
-            methods: MethodDelivery::new(
-                Arc::default(),
-                Arc::new(Journal::new(
-                    store.clone(),
-                    metrics.clone(),
-                    JournalOptions::default(),
-                )),
-                metrics.clone(),
-                Arc::new(Traces::off()),
-            ),
+            methods: MethodDelivery::new(Arc::default(), Arc::new(recorder)),
             traces: Arc::new(Traces::off()),
             metrics,
             scripts: Arc::new(scripts),

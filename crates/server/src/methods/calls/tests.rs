@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_core::{
     Permission, Permissions, QuotaOverrides, Quotas, SpaceId, SpaceName, Timestamp, UserId,
     UserName, journal::CallVia, registration::Registration, visibility::Viewer,
@@ -44,10 +44,10 @@ use crate::{
     },
 };
 
-const METHOD: &str = "a.b";
+pub(super) const METHOD: &str = "a.b";
 const TIMEOUT: Duration = Duration::from_secs(5);
 const STEPS: u64 = 60;
-const OWNER: UserId = UserId(Uuid::from_u128(7));
+pub(super) const OWNER: UserId = UserId(Uuid::from_u128(7));
 
 /// How often method servers executed each call, by the number of the call.
 #[derive(Default)]
@@ -261,7 +261,7 @@ fn describe(reply: Option<&Result<Reply, RpcError>>) -> String {
     }
 }
 
-fn live_space(number: usize) -> LiveSpace {
+pub(super) fn live_space(number: usize) -> LiveSpace {
     let identity = SpaceIdentity {
         id: SpaceId(Uuid::from_u128(1 + number as u128)),
         name: SpaceName::parse(&format!("s{number}")).expect("valid"),
@@ -286,7 +286,7 @@ fn owner() -> User {
     }
 }
 
-fn viewer() -> Viewer<'static> {
+pub(super) fn viewer() -> Viewer<'static> {
     Viewer {
         id: OWNER,
         permissions: Permissions::of(&[Permission::UseMethods]),
@@ -299,6 +299,14 @@ fn publication(space: &Arc<LiveSpace>, mode: &str, generation: u32) -> Publicati
         "server": {"command": "x", "mode": mode, "timeout": TIMEOUT.as_secs()},
         "methods": [{"name": METHOD, "local_name": "x", "description": "x", "scope": "private"}],
     });
+    publication_of(space, document, generation)
+}
+
+pub(super) fn publication_of(
+    space: &Arc<LiveSpace>,
+    document: Value,
+    generation: u32,
+) -> Publication {
     let registration: Registration = serde_json::from_value(document).expect("well-formed");
     let checked = registration
         .check(&space.name, &space.identity.owner)

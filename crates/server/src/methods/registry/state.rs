@@ -120,7 +120,7 @@ impl State {
                 place,
                 replaces: publication.replace_conflicting,
                 timeout,
-                mode: publication.server.mode,
+                serial: publication.server.excludes_overlap(),
                 journal: definition.journal.clone(),
                 gets_trace: publication.server.trace,
                 in_flight,

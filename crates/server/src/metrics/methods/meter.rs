@@ -10,8 +10,8 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::{
+    activity_stats::MethodCount,
     latency::{STEPS, step_of},
-    method_stats::MethodCount,
 };
 
 use crate::metrics::{CallOutcome, latency_series::LatencySeries};

@@ -139,14 +139,15 @@ fn statistics_are_taken_once_and_returned_if_they_were_not_written() {
     meter.record(CallOutcome::Ok, MS);
     meter.record(CallOutcome::MethodError, MS);
     meter.record(CallOutcome::Notification, MS);
-    let unwritten = metrics.methods.find_unwritten(owner(1), "a");
+    let subject = Subject::Method("a".into());
+    let unwritten = metrics.methods.find_unwritten(owner(1), &subject);
     assert_eq!((unwritten.calls(), unwritten.errors), (2, 1));
     let taken: Vec<_> = metrics.methods.take_unwritten().into_iter().collect();
     assert!(metrics.methods.take_unwritten().is_empty());
     meter.record(CallOutcome::Ok, MS);
     metrics.methods.put_back(&taken);
     let all = metrics.methods.take_unwritten();
-    let count = all[&owner(1)].find("a").expect("counted");
+    let count = all[&owner(1)].find(&subject).expect("counted");
     assert_eq!((count.calls(), count.errors), (3, 1));
 }
 

@@ -69,12 +69,7 @@ pub(super) fn deliverers(
         store: base.store.for_delivery(),
         secrets: base.secrets.clone(),
         webhook: Webhook::new(outbound),
-        methods: MethodDelivery::new(
-            base.registry.clone(),
-            base.journal.clone(),
-            base.metrics.clone(),
-            base.traces.clone(),
-        ),
+        methods: MethodDelivery::new(base.registry.clone(), base.recorder.clone()),
         scripts,
         withheld: Default::default(),
         compute: base.compute.clone(),

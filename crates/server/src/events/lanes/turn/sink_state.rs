@@ -2,7 +2,7 @@
 //! creates an event. The owner's other lanes and the global lanes receive this event if their
 //! patterns match. The sink itself does not receive it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_core::{
@@ -52,12 +52,7 @@ impl Turn<'_, '_> {
         let mut health = self.lane.health;
         health.failed_in_row = health.failed_in_row.saturating_add(1);
         let since = *health.failing_since.get_or_insert(now);
-        let lasts = |minutes: Option<u32>| {
-            let lasts = |minutes: u32| since.plus(Duration::from_secs(u64::from(minutes) * 60));
-            minutes.is_some_and(|minutes| lasts(minutes) <= now)
-        };
-        let is_failing = health.failed_in_row >= policy.failing_after_failures
-            || lasts(policy.failing_after_minutes);
+        let is_failing = policy.is_failing(health.failed_in_row, since, now);
         let is_news = is_failing && policy.notify && health.reported.is_none();
         if is_news {
             health.reported = Some(ReportedState::Failing);
@@ -71,8 +66,7 @@ impl Turn<'_, '_> {
             });
             self.raise("failing", data)?;
         }
-        if lasts(policy.pause_after_minutes) {
-            let minutes = policy.pause_after_minutes.unwrap_or_default();
+        if let Some(minutes) = policy.pauses_after(since, now) {
             let reason = format!("every attempt has failed for {minutes} minutes");
             self.pause(&PauseReason::Failures(reason))?;
         }

@@ -9,43 +9,47 @@ fn count(calls: u64, errors: u64) -> MethodCount {
     count
 }
 
+fn method(name: &str) -> Subject {
+    Subject::Method(name.into())
+}
+
 fn counts(methods: usize) -> MethodCounts {
     let mut counts = MethodCounts::default();
     for number in 0..methods {
-        let name = format!("m{number}").into();
-        counts.add(&name, &count(1 + number as u64, 1));
+        let subject = method(&format!("m{number}"));
+        counts.add(subject, &count(1 + number as u64, 1));
     }
     counts
 }
 
 #[test]
 fn counts_are_packed_and_unpacked() {
-    for methods in [0, 1, 5, METHODS_MAX] {
+    for methods in [0, 1, 5, ENTRIES_MAX] {
         let counts = counts(methods);
         assert_eq!(MethodCounts::decode(&counts.encode()), Ok(counts));
     }
     let block = counts(5).encode();
     assert_eq!(
-        MethodCounts::decode_one(&block, "m3"),
+        MethodCounts::decode_one(&block, &method("m3")),
         Ok(Some(count(4, 1)))
     );
-    assert_eq!(MethodCounts::decode_one(&block, "m9"), Ok(None));
+    assert_eq!(MethodCounts::decode_one(&block, &method("m9")), Ok(None));
 }
 
 #[test]
 fn the_methods_with_the_fewest_calls_are_counted_together() {
-    let mut all = counts(METHODS_MAX + 500);
+    let mut all = counts(ENTRIES_MAX + 500);
     let calls = |counts: &MethodCounts| -> u64 { counts.0.values().map(MethodCount::calls).sum() };
     let sum = calls(&all);
     // The second round adds the same methods again. The sum stays exact.
     for round in 1..=2 {
         let packed = MethodCounts::decode(&all.encode()).expect("valid");
-        assert_eq!(packed.0.len(), METHODS_MAX);
+        assert_eq!(packed.0.len(), ENTRIES_MAX);
         assert_eq!(calls(&packed), round * sum);
-        assert!(packed.find(OTHER).is_some());
-        assert!(packed.find("m1499").is_some() && packed.find("m0").is_none());
+        assert!(packed.find(&Subject::Several).is_some());
+        assert!(packed.find(&method("m1499")).is_some() && packed.find(&method("m0")).is_none());
         all = packed;
-        all.add_all(&counts(METHODS_MAX + 500));
+        all.add_all(&counts(ENTRIES_MAX + 500));
     }
 }
 
@@ -55,7 +59,7 @@ fn the_calls_of_several_methods_are_one_small_entry() {
     all.add_all(&MethodCounts::of_several(count(4, 0)));
     let block = all.encode();
     assert_eq!(
-        MethodCounts::decode_one(&block, OTHER),
+        MethodCounts::decode_one(&block, &Subject::Several),
         Ok(Some(count(7, 1)))
     );
     assert!(block.len() < 10, "{} bytes", block.len());
@@ -64,12 +68,14 @@ fn the_calls_of_several_methods_are_one_small_entry() {
 #[test]
 fn the_name_of_a_sink_is_no_name_of_a_method() {
     let sink = SinkId(uuid::Uuid::from_u128(7));
-    let name = name_of_sink(sink);
-    assert_eq!(find_sink(&name), Some(sink));
+    let name = Subject::Sink(sink).name().into_owned();
+    assert_eq!(Subject::of_name(&name), Subject::Sink(sink));
     assert!(crate::CanonicalName::parse(&name).is_err());
-    for method in ["sink", "sink.7", "orders.create", OTHER] {
-        assert_eq!(find_sink(method), None);
+    for name in ["sink", "sink.7", "orders.create"] {
+        assert_eq!(Subject::of_name(name), method(name));
     }
+    assert_eq!(Subject::of_name(SEVERAL), Subject::Several);
+    assert_eq!(Subject::Several.name(), SEVERAL);
 }
 
 #[test]
@@ -160,19 +166,18 @@ fn all_methods_are_listed_in_the_order_of_their_names() {
     let counts = counts(3);
     assert!(!counts.is_empty());
     let expected = [
-        ("m0", count(1, 1)),
-        ("m1", count(2, 1)),
-        ("m2", count(3, 1)),
+        (method("m0"), count(1, 1)),
+        (method("m1"), count(2, 1)),
+        (method("m2"), count(3, 1)),
     ];
-    let listed = counts.iter().map(|(name, count)| (&**name, count.clone()));
+    let listed = counts
+        .iter()
+        .map(|(subject, count)| (subject.clone(), count.clone()));
     assert_eq!(listed.collect::<Vec<_>>(), expected);
     let mut unpacked = Vec::new();
-    MethodCounts::decode_each(&counts.encode(), |name, count| {
-        unpacked.push((name.to_owned(), count));
+    MethodCounts::decode_each(&counts.encode(), |subject, count| {
+        unpacked.push((subject, count));
     })
     .expect("valid");
-    assert_eq!(
-        unpacked,
-        expected.map(|(name, count)| (name.to_owned(), count))
-    );
+    assert_eq!(unpacked, expected);
 }

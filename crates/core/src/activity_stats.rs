@@ -2,44 +2,38 @@
 //! into blocks.
 //!
 //! A block counts the calls of all methods of one owner in one period, and the attempts of all
-//! sinks of the owner. An attempt of a sink is counted like a call, under a name that no method
-//! has. Other blocks count the calls that one user made, or all users, in a single entry. Blocks of
-//! short periods are merged into blocks of longer periods as they get older, so that an owner has
-//! only a few hundred blocks.
+//! sinks of the owner. An attempt of a sink is counted like a call. Other blocks count the calls
+//! that one user made, or all users, in a single entry. Blocks of short periods are merged into
+//! blocks of longer periods as they get older, so that an owner has only a few hundred blocks.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, btree_map::Entry},
-    sync::Arc,
-    time::Duration,
-};
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{
     id::{SinkId, UserId},
     journal::{
         BlockError,
-        bytes::{Reader, put_number},
+        bytes::{Reader, put_number, put_text},
     },
     latency::{STEPS, StepCounts, percentile_ms},
     text_enum::text_enum,
     timestamp::Timestamp,
 };
 
-/// The maximum number of entries in a block. If there are more methods, those with the fewest calls
-/// share one entry.
-pub const METHODS_MAX: usize = 1_000;
-/// The name of the entry that several methods share. No method has an empty name.
-pub const OTHER: &str = "";
+/// The maximum number of entries in a block. If there are more, those with the fewest calls share
+/// one entry, [`Subject::Several`].
+pub const ENTRIES_MAX: usize = 1_000;
 /// The owner of the blocks that count the calls of all users. No user has this id.
 pub const ALL_USERS: UserId = UserId::NIL;
 
-/// The prefix of the names of sinks. No name of a method contains a slash.
+/// The prefix of the names of sinks in a block. No name of a method contains a slash.
 const SINK_PREFIX: &str = "sink/";
+/// The name of [`Subject::Several`] in a block. No method has an empty name.
+const SEVERAL: &str = "";
 
 /// The first byte of a block.
 pub const VERSION: u8 = 1;
-/// The minimum number of bytes of a method in a block.
-const METHOD_BYTES_MIN: usize = 3;
+/// The minimum number of bytes of an entry in a block.
+const ENTRY_BYTES_MIN: usize = 3;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -97,14 +91,35 @@ impl StatsRange {
     }
 }
 
-/// The name under which the attempts of a sink are counted, in the blocks of the sink's owner.
-pub fn name_of_sink(sink: SinkId) -> String {
-    format!("{SINK_PREFIX}{sink}")
+/// What an entry of a block counts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Subject {
+    /// The calls of the method with this canonical name.
+    Method(Arc<str>),
+    /// The attempts to deliver events to a sink.
+    Sink(SinkId),
+    /// What has no entry of its own: the methods and sinks with the fewest calls, or all calls that
+    /// a user made.
+    Several,
 }
 
-/// The sink whose attempts are counted under a name; `None` for the name of a method.
-pub fn find_sink(name: &str) -> Option<SinkId> {
-    name.strip_prefix(SINK_PREFIX)?.parse().ok()
+impl Subject {
+    fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Method(name) => Cow::Borrowed(name),
+            Self::Sink(sink) => Cow::Owned(format!("{SINK_PREFIX}{sink}")),
+            Self::Several => Cow::Borrowed(SEVERAL),
+        }
+    }
+
+    fn of_name(name: &str) -> Self {
+        let sink = name.strip_prefix(SINK_PREFIX);
+        match sink.and_then(|id| id.parse::<SinkId>().ok()) {
+            Some(sink) => Self::Sink(sink),
+            None if name == SEVERAL => Self::Several,
+            None => Self::Method(name.into()),
+        }
+    }
 }
 
 /// The start of the period that contains the time `at`, if every period has the length `period`.
@@ -113,7 +128,7 @@ pub fn start_of(at: Timestamp, period: Duration) -> Timestamp {
     Timestamp(at.0.div_euclid(period) * period)
 }
 
-/// Answered calls of a method.
+/// Answered calls of a method, or attempts to deliver to a sink.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MethodCount {
     pub errors: u64,
@@ -149,36 +164,31 @@ impl MethodCount {
     }
 }
 
-/// The calls of an owner's methods in one period, by the canonical names of the methods.
+/// The calls of an owner's methods in one period, and the attempts of the owner's sinks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct MethodCounts(BTreeMap<Arc<str>, MethodCount>);
+pub struct MethodCounts(BTreeMap<Subject, MethodCount>);
 
 impl MethodCounts {
-    /// Counts the calls of several methods in a single entry, [`OTHER`].
+    /// Counts the calls of several methods in a single entry.
     pub fn of_several(count: MethodCount) -> Self {
-        Self(BTreeMap::from([(Arc::from(OTHER), count)]))
+        Self(BTreeMap::from([(Subject::Several, count)]))
     }
 
-    pub fn add(&mut self, name: &Arc<str>, count: &MethodCount) {
-        match self.0.entry(Arc::clone(name)) {
-            Entry::Vacant(entry) => {
-                entry.insert(count.clone());
-            }
-            Entry::Occupied(mut entry) => entry.get_mut().add(count),
-        }
+    pub fn add(&mut self, subject: Subject, count: &MethodCount) {
+        self.0.entry(subject).or_default().add(count);
     }
 
     pub fn add_all(&mut self, other: &Self) {
-        for (name, count) in &other.0 {
-            self.add(name, count);
+        for (subject, count) in &other.0 {
+            self.add(subject.clone(), count);
         }
     }
 
-    pub fn find(&self, name: &str) -> Option<&MethodCount> {
-        self.0.get(name)
+    pub fn find(&self, subject: &Subject) -> Option<&MethodCount> {
+        self.0.get(subject)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &MethodCount)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Subject, &MethodCount)> {
         self.0.iter()
     }
 
@@ -186,25 +196,23 @@ impl MethodCounts {
         self.0.is_empty()
     }
 
-    /// Packs the counts into a block of at most [`METHODS_MAX`] entries.
+    /// Packs the counts into a block of at most [`ENTRIES_MAX`] entries.
     pub fn encode(&self) -> Vec<u8> {
-        let mut methods: Vec<_> = self.0.iter().collect();
-        let mut other = MethodCount::default();
-        if methods.len() > METHODS_MAX {
-            methods.sort_by_key(|(name, count)| (&***name == OTHER, Reverse(count.calls())));
-            for (_, count) in methods.drain(METHODS_MAX - 1..) {
-                other.add(count);
+        let mut entries: Vec<_> = self.0.iter().collect();
+        let (several, mut others) = (Subject::Several, MethodCount::default());
+        if entries.len() > ENTRIES_MAX {
+            entries.sort_by_key(|(subject, count)| (**subject == several, Reverse(count.calls())));
+            for (_, count) in entries.drain(ENTRIES_MAX - 1..) {
+                others.add(count);
             }
         }
-        let name = Arc::from(OTHER);
-        if other.calls() > 0 {
-            methods.push((&name, &other));
+        if others.calls() > 0 {
+            entries.push((&several, &others));
         }
         let mut out = vec![VERSION];
-        put_number(&mut out, methods.len() as u64);
-        for (name, count) in methods {
-            put_number(&mut out, name.len() as u64);
-            out.extend_from_slice(name.as_bytes());
+        put_number(&mut out, entries.len() as u64);
+        for (subject, count) in entries {
+            put_text(&mut out, &subject.name());
             put_number(&mut out, count.errors);
             put_steps(&mut out, &count.steps);
         }
@@ -214,21 +222,23 @@ impl MethodCounts {
     /// Unpacks counts. `block` may contain any bytes: reading them never panics.
     pub fn decode(block: &[u8]) -> Result<Self, BlockError> {
         let mut counts = Self::default();
-        read(block, |name, count| counts.add(&Arc::from(name), &count))?;
+        read(block, |name, count| {
+            counts.add(Subject::of_name(name), &count);
+        })?;
         Ok(counts)
     }
 
-    /// Unpacks the counts of each method, one after the other.
+    /// Unpacks the counts of each subject, one after the other.
     pub fn decode_each(
         block: &[u8],
-        found: impl FnMut(&str, MethodCount),
+        mut found: impl FnMut(Subject, MethodCount),
     ) -> Result<(), BlockError> {
-        read(block, found)
+        read(block, |name, count| found(Subject::of_name(name), count))
     }
 
-    /// Unpacks the counts of one method.
-    pub fn decode_one(block: &[u8], wanted: &str) -> Result<Option<MethodCount>, BlockError> {
-        let mut found = None;
+    /// Unpacks the counts of one subject.
+    pub fn decode_one(block: &[u8], wanted: &Subject) -> Result<Option<MethodCount>, BlockError> {
+        let (wanted, mut found) = (wanted.name(), None);
         read(block, |name, count| {
             if name == wanted {
                 found = Some(count);
@@ -248,14 +258,9 @@ fn put_steps(out: &mut Vec<u8>, steps: &StepCounts) {
 }
 
 fn read(block: &[u8], mut found: impl FnMut(&str, MethodCount)) -> Result<(), BlockError> {
-    let mut reader = Reader(block);
-    match reader.byte()? {
-        VERSION => {}
-        other => return Err(BlockError::Version(other)),
-    }
-    for _ in 0..reader.count(METHOD_BYTES_MIN)? {
-        let bytes = reader.count(1)?;
-        let name = std::str::from_utf8(reader.take(bytes)?).map_err(|_| BlockError::Text)?;
+    let mut reader = Reader::open(block, VERSION)?;
+    for _ in 0..reader.count(ENTRY_BYTES_MIN)? {
+        let name = reader.text()?;
         let mut count = MethodCount {
             errors: reader.number()?,
             ..MethodCount::default()
@@ -266,10 +271,7 @@ fn read(block: &[u8], mut found: impl FnMut(&str, MethodCount)) -> Result<(), Bl
         }
         found(name, count);
     }
-    match reader.0.is_empty() {
-        true => Ok(()),
-        false => Err(BlockError::TooLong),
-    }
+    reader.end()
 }
 
 #[cfg(test)]
