@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use svc_core::{LaneId, SinkId, Timestamp, UserId, delivery_policy::Overflow, lane::LaneActivity};
 use svc_protocol::api::SinkType;
 
+pub(crate) use self::{declarations::follow_link, removal::remove, shift::shift_times};
 pub use self::{
     declarations::{
         DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares, find_declared,
@@ -41,7 +42,6 @@ pub use self::{
     },
     removal::{any_removed, clear_removed},
 };
-pub(crate) use self::{declarations::follow_link, removal::remove, shift::shift_times};
 use super::{
     error::StoreError,
     meta,
