@@ -28,11 +28,11 @@ INSERT INTO event_sinks (id, owner_key, owner_id, name, description, patterns, t
     ('k1', 'u1', 'u1', 'hook', '', '["*"]', 'webhook', 1, '{}', X'0102', NULL, NULL, 1,
         NULL, X'05'),
     ('k2', 'global', 'u1', 'all', '', '["*"]', 'webhook', 1, '{}', X'03', X'', 5, 1, '[]', NULL);
-INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, method, patterns, formatters, active, tail,
-        depth, next_at, failures, starts, lease_owner, lease_until, fence, dropped, delivery_kind) VALUES
-    ('l1', 'sink', 'u1', 'u1', 'k1', NULL, '["*"]', '[]', 1, 450, 3, 0, 0, 1,
-        '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0, 'webhook'),
-    ('l2', 'sink', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2, 'webhook');
+INSERT INTO lanes (id, delivery_kind, owner_key, owner_id, sink_id, method, patterns, formatters, active, tail,
+        depth, next_at, failures, starts, lease_owner, lease_until, fence, dropped) VALUES
+    ('l1', 'webhook', 'u1', 'u1', 'k1', NULL, '["*"]', '[]', 1, 450, 3, 0, 0, 1,
+        '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0),
+    ('l2', 'webhook', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2);
 INSERT INTO lane_declarations (lane_id, space_id, server_id)
     VALUES ('l1', 'sp1', '01890a5d-ac96-774b-bcce-b302099a8057');
 INSERT INTO lane_patterns (lane_id, owner_key, chars, text) VALUES ('l1', 'u1', 0, ''), ('l2', 'global', 0, '');

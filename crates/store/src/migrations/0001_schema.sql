@@ -253,9 +253,8 @@ CREATE UNIQUE INDEX event_sinks_by_name ON event_sinks (owner_key, name);
 -- A lane is the queue of a webhook or script sink, or of a subscribed method of an owner.
 CREATE TABLE lanes (
     id TEXT PRIMARY KEY,
-    kind TEXT NOT NULL,
     -- The kind of receiver: 'webhook', 'script' or 'method'. Each kind has delivery slots of its own.
-    delivery_kind TEXT NOT NULL DEFAULT 'webhook',
+    delivery_kind TEXT NOT NULL,
     owner_key TEXT NOT NULL,
     owner_id TEXT NOT NULL,
     sink_id TEXT REFERENCES event_sinks (id) ON DELETE CASCADE,
