@@ -39,9 +39,8 @@ INSERT INTO lane_patterns (lane_id, owner_key, chars, text) VALUES ('l1', 'u1', 
 INSERT INTO lane_feeds (lane_id, n, selection, position, total, queued, started_at)
     VALUES ('l1', 1, '{"kind":"deliveries","numbers":[1]}', '0', 10, 2, 1);
 INSERT INTO event_numbers (id, newest) VALUES (1, 1000);
-INSERT INTO servers (id, url, svc_version, started_at, seen_at, links, draining, reads_sealed_headers, advertise_url,
-        side_links)
-    VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0, 1, 'http://a', 1);
+INSERT INTO servers (id, url, svc_version, started_at, seen_at, links, draining, advertise_url, side_links)
+    VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0, 'http://a', 1);
 INSERT INTO limit_use (server_id, at, uses) VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 1, '{}');
 INSERT INTO login_failures (slot, count, last) VALUES (1, 1, 1);
 INSERT INTO log_requests (id, at, server_id, space_id, after_line, line_limit, lines)

@@ -443,14 +443,13 @@ CREATE UNIQUE INDEX scripts_by_name ON scripts (owner_key, kind, name);
 CREATE TABLE servers (
     id TEXT PRIMARY KEY,
     url TEXT NOT NULL,
-    advertise_url TEXT NOT NULL DEFAULT '',
+    advertise_url TEXT NOT NULL,
     svc_version TEXT NOT NULL,
     started_at BIGINT NOT NULL,
     seen_at BIGINT NOT NULL,
     links BIGINT NOT NULL,
-    side_links BIGINT NOT NULL DEFAULT 0,
-    draining BIGINT NOT NULL,
-    reads_sealed_headers BIGINT NOT NULL DEFAULT 0
+    side_links BIGINT NOT NULL,
+    draining BIGINT NOT NULL
 );
 
 -- Changes of records that every server keeps in memory and must read again. Writers take turns, so the order of numbers
