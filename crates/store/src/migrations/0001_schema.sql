@@ -183,7 +183,7 @@ CREATE INDEX agent_tokens_by_made_by ON agent_tokens (made_by) WHERE made_by IS 
 -- event without a trace.
 CREATE TABLE events (
     id TEXT PRIMARY KEY,
-    seq BIGINT,
+    seq BIGINT NOT NULL,
     type TEXT NOT NULL,
     ts BIGINT NOT NULL,
     owner_id TEXT NOT NULL,
@@ -368,9 +368,9 @@ CREATE TABLE lane_feeds (
     n BIGINT NOT NULL,
     selection TEXT NOT NULL,
     position TEXT NOT NULL,
-    total BIGINT NOT NULL DEFAULT 0,
+    total BIGINT NOT NULL,
     queued BIGINT NOT NULL DEFAULT 0,
-    started_at BIGINT NOT NULL DEFAULT 0,
+    started_at BIGINT NOT NULL,
     PRIMARY KEY (lane_id, n)
 );
 
