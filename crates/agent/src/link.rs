@@ -35,13 +35,8 @@ use self::{
     session::Session,
 };
 use crate::{
-    backoff::jitter,
-    link_status::LinkStatus,
-    log::SpaceLog,
-    outbox::{Outbox, ServerFeatures},
-    policy::Policy,
-    registration::Registrar,
-    servers::Servers,
+    backoff::jitter, link_status::LinkStatus, log::SpaceLog, outbox::Outbox, policy::Policy,
+    registration::Registrar, servers::Servers,
 };
 
 /// Why the agent does not connect again.
@@ -253,8 +248,7 @@ impl Link {
             is_home: true,
             since: svc_clock::now(),
         };
-        let features = ServerFeatures::of(welcome);
-        let (frames, stuck) = self.outbox.open(number, record, features);
+        let (frames, stuck) = self.outbox.open(number, record);
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,

@@ -203,7 +203,6 @@ fn to_text(line: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outbox::{ServerFeatures, test_record};
 
     fn taken(log: &SpaceLog) -> (usize, u64) {
         match log.take() {
@@ -282,12 +281,8 @@ mod tests {
         let outbox = Arc::new(Outbox::new(1_000));
         log.agent("before the link");
         flush(Arc::clone(&log), Arc::clone(&outbox)).await;
-        let features = ServerFeatures {
-            flushes_log: true,
-            ..ServerFeatures::default()
-        };
-        let (mut frames, _) = outbox.open(1, test_record(true), features);
-        let flushing = tokio::spawn(flush(Arc::clone(&log), Arc::clone(&outbox)));
+        let mut frames = outbox.open_home(1);
+        let flushing = tokio::spawn(flush(log, Arc::clone(&outbox)));
         let lines = frames.next().await;
         let text = std::str::from_utf8(&lines.payload).expect("JSON");
         assert!(text.contains("before the link"), "{text}");
@@ -295,8 +290,5 @@ mod tests {
         assert!(!flushing.is_finished());
         assert!(outbox.answered(1, request.id, Control::LogFlushed));
         flushing.await.expect("it ends");
-        // An older server is not asked.
-        let _old = outbox.open_home(2);
-        flush(log, outbox).await;
     }
 }

@@ -14,10 +14,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::journal::CallTimes;
-use svc_link::{
-    Control, FEATURE_LOG_FLUSH, FEATURE_TIMES, Frame, FrameKind, OutboxLimits, OutboxReader,
-    Welcome, control_frame, times_frame,
-};
+use svc_link::{Control, Frame, FrameKind, OutboxLimits, OutboxReader, control_frame, times_frame};
 use svc_protocol::agent_api::LinkRecord;
 use thiserror::Error;
 use tokio::{sync::oneshot, time::timeout};
@@ -61,25 +58,6 @@ struct OpenLink {
     /// Cancelled if this link stays full while other links are open.
     stuck: CancellationToken,
     record: LinkRecord,
-    features: ServerFeatures,
-}
-
-/// Optional features of a server.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct ServerFeatures {
-    /// Whether the server accepts frames with [`CallTimes`].
-    pub takes_times: bool,
-    /// Whether the server answers [`Control::FlushLog`].
-    pub flushes_log: bool,
-}
-
-impl ServerFeatures {
-    pub fn of(welcome: &Welcome) -> Self {
-        Self {
-            takes_times: welcome.has_feature(FEATURE_TIMES),
-            flushes_log: welcome.has_feature(FEATURE_LOG_FLUSH),
-        }
-    }
 }
 
 impl OpenLinks {
@@ -109,12 +87,7 @@ impl Outbox {
 
     /// Opens the queue of a new link, whose writer takes the frames. The token is cancelled if the
     /// link must end because its server does not read.
-    pub fn open(
-        &self,
-        number: u64,
-        record: LinkRecord,
-        features: ServerFeatures,
-    ) -> (OutboxReader, CancellationToken) {
+    pub fn open(&self, number: u64, record: LinkRecord) -> (OutboxReader, CancellationToken) {
         let (frames, outgoing) = svc_link::outbox(OutboxLimits::agent(self.queued_bytes_max));
         let stuck = CancellationToken::new();
         let mut open = self.open.lock();
@@ -131,7 +104,6 @@ impl Outbox {
             requests: HashMap::new(),
             stuck: stuck.clone(),
             record,
-            features,
         });
         (outgoing, stuck)
     }
@@ -162,7 +134,7 @@ impl Outbox {
         times: Option<CallTimes>,
     ) {
         if let Some(link) = self.open.lock().find(caller.link) {
-            if let Some(times) = times.filter(|_| link.features.takes_times) {
+            if let Some(times) = times {
                 link.put(times_frame(caller.frame, times));
             }
             link.put(Frame::new(caller.frame, kind, payload));
@@ -200,17 +172,10 @@ impl Outbox {
     }
 
     /// Waits until the server has stored the log lines of earlier control messages. Does not wait if
-    /// no home link is up, or if the server is too old to report it.
+    /// no home link is up.
     pub async fn flush_log(&self) {
-        let home = {
-            let mut open = self.open.lock();
-            let flushes = open.home().is_some_and(|link| link.features.flushes_log);
-            open.home.filter(|_| flushes)
-        };
-        if let Some(home) = home {
-            // If the link is lost, the lines may be lost too.
-            let _ = self.request_on(home, &Control::FlushLog).await;
-        }
+        // If the link is lost, the lines may be lost too.
+        let _ = self.request(&Control::FlushLog).await;
     }
 
     /// Like [`request`](Self::request), but on the link with this number.
@@ -280,8 +245,7 @@ pub fn test_record(is_home: bool) -> LinkRecord {
 impl Outbox {
     /// Opens the queue of a home link.
     pub fn open_home(&self, number: u64) -> OutboxReader {
-        let features = ServerFeatures::default();
-        self.open(number, test_record(true), features).0
+        self.open(number, test_record(true)).0
     }
 }
 
@@ -312,24 +276,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn times_are_sent_only_to_servers_that_take_them() {
+    async fn times_are_sent_before_their_answer() {
         let outbox = Outbox::new(1_000);
-        let features = |takes_times| ServerFeatures {
-            takes_times,
-            ..ServerFeatures::default()
-        };
-        let (mut newer, _) = outbox.open(1, test_record(true), features(true));
-        let (mut older, _) = outbox.open(2, test_record(false), features(false));
-        for link in [1, 2] {
-            let caller = Caller { link, frame: 7 };
-            let times = Some(CallTimes::default());
-            outbox.answer(caller, FrameKind::Result, Bytes::new(), times);
-        }
-        let kinds = |reader: &mut OutboxReader| -> Vec<_> {
-            reader.close().iter().map(|frame| frame.kind).collect()
-        };
-        assert_eq!(kinds(&mut newer), [FrameKind::Times, FrameKind::Result]);
-        assert_eq!(kinds(&mut older), [FrameKind::Result]);
+        let mut frames = outbox.open_home(1);
+        let caller = Caller { link: 1, frame: 7 };
+        let times = Some(CallTimes::default());
+        outbox.answer(caller, FrameKind::Result, Bytes::new(), times);
+        let sent: Vec<_> = frames.close().iter().map(|frame| frame.kind).collect();
+        assert_eq!(sent, [FrameKind::Times, FrameKind::Result]);
     }
 
     #[tokio::test]
@@ -371,7 +325,7 @@ mod tests {
     async fn answers_use_the_link_of_their_call_and_control_messages_the_home_link() {
         let outbox = Outbox::new(1_000);
         let mut home = outbox.open_home(1);
-        let (mut side, _) = outbox.open(2, test_record(false), ServerFeatures::default());
+        let (mut side, _) = outbox.open(2, test_record(false));
         let caller = Caller { link: 2, frame: 7 };
         outbox.answer(caller, FrameKind::Result, Bytes::new(), None);
         assert!(outbox.control(&Control::Unregister));
@@ -396,7 +350,7 @@ mod tests {
     async fn a_link_that_stays_full_ends_if_other_links_wait_for_it() {
         let outbox = Outbox::new(100);
         let _home = outbox.open_home(1);
-        let (_frames, stuck) = outbox.open(2, test_record(false), ServerFeatures::default());
+        let (_frames, stuck) = outbox.open(2, test_record(false));
         let caller = Caller { link: 2, frame: 7 };
         outbox.answer(caller, FrameKind::Result, vec![0; 100].into(), None);
         outbox.room().await;

@@ -278,11 +278,7 @@ impl Registrar {
         };
         match self.request(&Control::Register(Box::new(register))).await? {
             Control::Registered(accepted) => {
-                // A home server of an older version issues no tickets. The last ticket stays valid
-                // as long as the position (`place`) is the same.
-                if accepted.ticket.is_some() || current.place != Some(accepted.place) {
-                    current.ticket = accepted.ticket;
-                }
+                current.ticket = accepted.ticket;
                 current.place = Some(accepted.place);
                 Ok(accepted.warnings)
             }

@@ -57,21 +57,18 @@ pub enum Control {
         consecutive_failures: u32,
         checked_at: Timestamp,
     },
-    /// ← The announced servers of the zone have changed. Sent only on the home link, and only to an
-    /// agent with [`crate::FEATURE_LINKS`].
+    /// ← The announced servers of the zone have changed. Sent only on the home link.
     Servers(AnnouncedServers),
     /// ← Make `server` the home, if the agent has a side link to it. Each server of the zone should
-    /// have about the same number of home links. Sent only on the home link, and only to an agent
-    /// with [`crate::FEATURE_MOVES`].
+    /// have about the same number of home links. Sent only on the home link.
     MoveHome { server: ServerId },
     /// ← The space's health check changed.
     HealthCheckChanged { health_check: HealthCheck },
     /// → Lines for the space's log. `dropped` is the number of lines that the agent has dropped,
     /// because there were too many.
     Log { lines: Vec<LogLine>, dropped: u64 },
-    /// → Report when the lines that were sent before this message are in the space's log. Sent only
-    /// to a server with [`crate::FEATURE_LOG_FLUSH`]. Answered by `LogFlushed` under the same frame
-    /// id.
+    /// → Report when the lines that were sent before this message are in the space's log. Answered
+    /// by `LogFlushed` under the same frame id.
     FlushLog,
     /// ← The answer to `FlushLog`.
     LogFlushed,
@@ -87,12 +84,11 @@ pub struct Hello {
     pub svc_version: String,
     /// Random, new at each start of an agent: distinguishes a reconnect from a second agent.
     pub instance: String,
-    /// Optional features of the agent, such as [`crate::FEATURE_USERS`]. An older agent sends none;
-    /// an older server ignores them.
+    /// Optional features of the agent, for later versions. A server ignores those that it does not
+    /// know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-    /// Present if this is a side link. In this case `versions` contains only
-    /// [`crate::SIDE_VERSION`], so that a server without support for side links refuses the link.
+    /// Present if this is a side link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<SideLink>,
 }
@@ -103,12 +99,6 @@ pub struct Hello {
 pub struct SideLink {
     /// The server of the home link, for logs.
     pub home: ServerId,
-}
-
-impl Hello {
-    pub fn has_feature(&self, name: &str) -> bool {
-        self.features.iter().any(|feature| feature == name)
-    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -123,16 +113,10 @@ pub struct Welcome {
     /// The announced servers of the zone, if the server knows them already. Only on a home link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub announced: Option<AnnouncedServers>,
-    /// Optional features of the server, such as [`crate::FEATURE_TIMES`]. An older server sends
-    /// none.
+    /// Optional features of the server, for later versions. An agent ignores those that it does not
+    /// know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-}
-
-impl Welcome {
-    pub fn has_feature(&self, name: &str) -> bool {
-        self.features.iter().any(|feature| feature == name)
-    }
 }
 
 /// The servers of the zone that agents may link to, as the home server knows them.
@@ -217,8 +201,7 @@ pub enum Goodbye {
     ServerStopping,
     /// The other end broke the protocol or did not read.
     Protocol,
-    /// This link is no longer valid. The agent reconnects. An older agent ignores this message and
-    /// reconnects when the connection closes.
+    /// This link is no longer valid. The agent reconnects.
     Reconnect,
 }
 

@@ -6,18 +6,19 @@ use thiserror::Error;
 /// Bytes before the payload of a frame: 4 for the length, 8 for the id, 1 for the kind.
 pub const HEADER_BYTES: usize = 13;
 /// Bytes before the JSON of a `Call` or `Notify`: the generation, which is the number of the
-/// registration.
-pub const CALL_HEADER_BYTES: usize = 4;
-/// Bytes after the generation in a `UserCall` or `UserNotify`: the number of the user.
-pub const USER_BYTES: usize = 4;
+/// registration, and the number of the user.
+pub const CALL_HEADER_BYTES: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// Server to agent. Payload: `u32` generation, then a JSON-RPC request that ends in `"id":`;
-    /// the agent appends its own id and `}`.
+    /// Server to agent. Payload: `u32` generation, `u32` user, then a JSON-RPC request that ends in
+    /// `"id":`; the agent appends its own id and `}`. `user` identifies the calling user on all links
+    /// of this space, so that the agent can serve users in turn. The number is not the user's id, and
+    /// means nothing in another space.
     Call = 1,
-    /// Server to agent. Payload: `u32` generation, then a whole JSON-RPC notification.
+    /// Server to agent. Payload: `u32` generation, `u32` user as in `Call`, then a whole JSON-RPC
+    /// notification.
     Notify = 2,
     /// Server to agent: the caller no longer waits for this call. The agent answers
     /// `CancelledUnsent` or `CancelledSent`, unless it has already answered the call.
@@ -44,17 +45,9 @@ pub enum FrameKind {
     /// Agent to server: the progress of the call. Payload: a JSON object of at most
     /// [`crate::PROGRESS_BYTES_MAX`].
     Progress = 13,
-    /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. Like `Call`, with a
-    /// `u32` after the generation: a number that identifies the calling user on all links of this
-    /// space, so that the agent can serve users in turn. The number is not the user's id, and means
-    /// nothing in another space.
-    UserCall = 14,
-    /// Like `Notify`, with the number of the user as in `UserCall`.
-    UserNotify = 15,
-    /// Agent to server, and only to a server with [`crate::FEATURE_TIMES`], before the answer of a
-    /// call: how long the call waited and how long the method server worked, as two `u32` in
-    /// microseconds.
-    Times = 16,
+    /// Agent to server, before the answer of a call: how long the call waited and how long the
+    /// method server worked, as two `u32` in microseconds.
+    Times = 14,
 }
 
 impl FrameKind {
@@ -73,9 +66,7 @@ impl FrameKind {
             11 => Self::Ping,
             12 => Self::Pong,
             13 => Self::Progress,
-            14 => Self::UserCall,
-            15 => Self::UserNotify,
-            16 => Self::Times,
+            14 => Self::Times,
             _ => return None,
         })
     }

@@ -15,7 +15,7 @@ use tokio_tungstenite::{
 };
 
 use crate::{
-    SIDE_VERSION, SUBPROTOCOL, VERSION, WRITE_MAX,
+    SUBPROTOCOL, VERSION, WRITE_MAX,
     control::{Control, Hello, Welcome, control_frame},
     frame::{FrameKind, FrameReader},
     refusal::{Refusal, RefusalCode},
@@ -155,13 +155,9 @@ fn first_control(frames: &mut FrameReader) -> Option<Control> {
 }
 
 fn check_hello(hello: &Hello) -> Result<(), Refusal> {
-    let supported = match &hello.side {
-        Some(_) => SIDE_VERSION,
-        None => VERSION,
-    };
-    if !hello.versions.contains(&supported) {
+    if !hello.versions.contains(&VERSION) {
         let detail = format!(
-            "the agent (svc {}) supports link versions {:?}, this server {supported}; install the same svc on both",
+            "the agent (svc {}) supports link versions {:?}, this server {VERSION}; install the same svc on both",
             hello.svc_version, hello.versions
         );
         return Err(Refusal::new(RefusalCode::Version, detail, false));

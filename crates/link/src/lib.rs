@@ -29,8 +29,7 @@ pub use control::{
     SideLink, SpaceIdentity, Ticket, Welcome, control_frame,
 };
 pub use frame::{
-    CALL_HEADER_BYTES, Frame, FrameError, FrameKind, FrameReader, HEADER_BYTES, USER_BYTES,
-    put_frame,
+    CALL_HEADER_BYTES, Frame, FrameError, FrameKind, FrameReader, HEADER_BYTES, put_frame,
 };
 pub use handshake::{OpenError, OpenedLink, connect, open, read_hello, refuse};
 pub use outbox::{Outbox, OutboxError, OutboxLimits, OutboxReader, outbox};
@@ -53,26 +52,6 @@ pub const PATH: &str = "/agent/link";
 pub const SUBPROTOCOL: &str = "svc-link.1";
 /// Version of the control messages, agreed on in hello and welcome.
 pub const VERSION: u32 = 1;
-/// Version of the control messages on a side link. A server without support for side links refuses
-/// this version.
-pub const SIDE_VERSION: u32 = 2;
-/// Feature of an agent that accepts `UserCall` and `UserNotify` frames. These frames name the user,
-/// so that the agent can let the calls of different users take turns. A server sends `Call` and
-/// `Notify` to an agent that does not name the feature in its hello.
-pub const FEATURE_USERS: &str = "users";
-/// Feature of an agent that keeps links to several servers: its home server sends it the announced
-/// servers of the zone.
-pub const FEATURE_LINKS: &str = "links";
-/// Feature of an agent that can make another server its home while its home link is up. After that
-/// it replaces the old home link by a side link.
-pub const FEATURE_MOVES: &str = "moves";
-
-/// Feature of a server that accepts `Times` frames. An agent sends none to a server that does not
-/// name the feature in its welcome.
-pub const FEATURE_TIMES: &str = "times";
-/// Feature of a server that answers `FlushLog` messages.
-pub const FEATURE_LOG_FLUSH: &str = "log_flush";
-
 /// The maximum number of announced servers in a message.
 pub const ANNOUNCED_MAX: usize = 64;
 

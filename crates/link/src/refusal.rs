@@ -9,7 +9,7 @@ pub struct Refusal {
     pub detail: String,
     /// Whether a later attempt can succeed.
     pub retry: bool,
-    /// The time until an attempt can succeed, if the server knows it. An older server sends none.
+    /// The time until an attempt can succeed, if the server knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_millis: Option<u32>,
 }

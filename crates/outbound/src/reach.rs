@@ -158,7 +158,7 @@ fn log_failure(owner: UserId, error: &OutboundError) {
         }
         _ => return,
     };
-    info!(target: LOG_TARGET, owner.id = %owner, "a webhook could not connect: {why}");
+    info!(target: LOG_TARGET, { owner.id = %owner }, "a webhook could not connect: {why}");
 }
 
 /// Returns the time since `began`, and sets `began` to now.

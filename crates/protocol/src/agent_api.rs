@@ -70,11 +70,9 @@ pub struct Status {
     /// The server that the agent is linked to, or tries to link to.
     pub server_url: String,
     /// All configured servers, as they were given.
-    #[serde(default)]
     pub server_urls: Vec<String>,
     pub linked: bool,
     /// The open links, the home link first.
-    #[serde(default)]
     pub links: Vec<LinkRecord>,
     /// Why the last attempt to link failed; `None` while linked.
     pub link_error: Option<String>,
@@ -92,13 +90,7 @@ pub struct Status {
     pub registration_error: Option<String>,
     /// Whether the agent has finished the registration of its own methods file. Before that, the
     /// agent may replace a registration of another program with this file.
-    #[serde(default = "yes")]
     pub startup_done: bool,
-}
-
-/// Agents before 0.3 do not send `startup_done`.
-fn yes() -> bool {
-    true
 }
 
 /// An open link of the agent.

@@ -60,9 +60,6 @@ pub struct LinkPolicy {
     pub heartbeat: Duration,
     /// How long calls in flight may run when the server stops.
     pub drain: Duration,
-    /// Whether agents report how long a call waited and ran. The call journal and traces
-    /// need it.
-    pub takes_times: bool,
 }
 
 pub struct Links {

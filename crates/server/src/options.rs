@@ -209,7 +209,6 @@ impl Default for Policy {
                 grace: Duration::from_secs(30),
                 heartbeat: Duration::from_secs(10),
                 drain: Duration::from_secs(10),
-                takes_times: true,
             },
             identity: identity::Policy::default(),
             shutdown_delay: Duration::ZERO,

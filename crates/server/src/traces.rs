@@ -127,11 +127,6 @@ impl Traces {
         })
     }
 
-    /// Whether spans are recorded.
-    pub fn is_on(&self) -> bool {
-        self.recorder.is_some()
-    }
-
     /// Begins the trace of work for a user. `parent` is the context of the sender.
     pub fn begin(&self, user: UserId, parent: Option<&TraceContext>) -> Option<Box<RunningTrace>> {
         match (&self.recorder, parent) {

@@ -28,7 +28,7 @@ pub use self::{
         DeclarationOutcome, RemovedSubscription, Withdrawal, declare, declares, find_declared,
         list_declaring_spaces, totals_of, withdraw_space,
     },
-    due::{Claim, Claimed, DueOwner, claim, correct_kinds, first_due, list_due_owners},
+    due::{Claim, Claimed, DueOwner, claim, first_due, list_due_owners},
     feeds::{
         Feed, FeedSelection, NewFeed, add_feed, count_feeds, end_feed, find_feed, list_progress,
         move_feed,
@@ -241,9 +241,9 @@ pub(super) fn insert_for_sink(
     sink: &SinkRow,
 ) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
+        "INSERT INTO lanes (id, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
              formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
-         VALUES (?1, 'sink', ?7, ?2, ?3, ?4, NULL, ?5, '[]', ?6, 0, 0, 0, 0, 0, 0, 0, 0)",
+         VALUES (?1, ?7, ?2, ?3, ?4, NULL, ?5, '[]', ?6, 0, 0, 0, 0, 0, 0, 0, 0)",
         values![
             id,
             &sink.owner_key,

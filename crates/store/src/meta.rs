@@ -44,8 +44,7 @@ pub fn ensure_server_id(tx: &mut Tx<'_>, new: ServerId) -> Result<ServerId, Stor
     find_server_id(tx)?.ok_or(StoreError::NoRow)
 }
 
-/// The version of the svc that started last on this database. `None` if only versions before 0.2.0
-/// have started on it.
+/// The version of the svc that started last on this database. `None` if no server has started on it.
 pub(crate) fn find_svc_version(tx: &mut Tx<'_>) -> Result<Option<String>, StoreError> {
     find(tx, SVC_VERSION)
 }

@@ -55,14 +55,12 @@ pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError
 pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
     tx.changes(
         "INSERT INTO servers
-             (id, url, svc_version, started_at, seen_at, links, draining, side_links,
-              advertise_url, reads_sealed_headers)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)
+             (id, url, svc_version, started_at, seen_at, links, draining, side_links, advertise_url)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
          ON CONFLICT (id) DO UPDATE SET url = excluded.url, svc_version = excluded.svc_version,
              started_at = excluded.started_at, seen_at = excluded.seen_at,
              links = excluded.links, draining = excluded.draining,
-             side_links = excluded.side_links, advertise_url = excluded.advertise_url,
-             reads_sealed_headers = excluded.reads_sealed_headers
+             side_links = excluded.side_links, advertise_url = excluded.advertise_url
          WHERE servers.started_at <= excluded.started_at",
         values![
             server.id,

@@ -218,7 +218,7 @@ mod tests {
         let adding = store.write(|tx| {
             let due = tx.now()?.plus(Duration::from_secs(60));
             tx.execute(
-                "INSERT INTO lanes (id, kind, owner_key, owner_id, method, patterns, formatters,
+                "INSERT INTO lanes (id, delivery_kind, owner_key, owner_id, method, patterns, formatters,
                      active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
                  VALUES ('l', 'method', 'o', 'o', 'm', '[]', '[]', 1, 1, 1, ?1, 0, 0, 0, 0, 0)",
                 values![due],

@@ -35,13 +35,13 @@ pub fn lock_writes(file: &Path) -> WriteLock {
     WriteLock(connection)
 }
 
-/// Creates a database in a file with the schema of an older svc, without rows.
+/// Creates a database in a file on which no migration has run.
 ///
 /// # Panics
 ///
 /// If the file cannot be created or holds a database already.
-pub fn create_file(file: &Path, version: usize) {
-    edit_file(file, &migrations::statements(version));
+pub fn create_file(file: &Path) {
+    edit_file(file, migrations::STEPS_TABLE);
 }
 
 /// Runs statements in a transaction.

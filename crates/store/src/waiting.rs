@@ -2,8 +2,7 @@
 //! maximum number of rows, which all networks share. When there are more rows, the network with the
 //! most rows loses its oldest rows, so that a flood from one network removes only rows of its own.
 //!
-//! The column `network` has the network of the request. Rows of earlier versions have the empty
-//! text, and count as one network.
+//! The column `network` has the network of the request.
 
 use crate::{
     error::StoreError,

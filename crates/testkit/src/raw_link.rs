@@ -57,34 +57,28 @@ impl RawLink {
         link
     }
 
-    /// Sends hello like an agent of the first release, without features; returns the response.
+    /// Sends hello of a home link; returns the response.
     pub async fn hello(&mut self, versions: &[u32]) -> Control {
-        self.hello_with(versions, &[]).await
-    }
-
-    pub async fn hello_with(&mut self, versions: &[u32], features: &[&str]) -> Control {
-        self.hello_as(SIMULATED, versions, features, None).await
+        self.hello_as(SIMULATED, versions, None).await
     }
 
     /// Sends hello of a side link; returns the response.
     pub async fn hello_side(&mut self, instance: &str, home: ServerId) -> Control {
-        let versions = [svc_link::SIDE_VERSION];
         let side = Some(SideLink { home });
-        self.hello_as(instance, &versions, &[], side).await
+        self.hello_as(instance, &[svc_link::VERSION], side).await
     }
 
     async fn hello_as(
         &mut self,
         instance: &str,
         versions: &[u32],
-        features: &[&str],
         side: Option<SideLink>,
     ) -> Control {
         let hello = Control::Hello(Hello {
             versions: versions.to_vec(),
             svc_version: "simulated".to_owned(),
             instance: instance.to_owned(),
-            features: features.iter().map(|name| (*name).to_owned()).collect(),
+            features: Vec::new(),
             side,
         });
         self.ask(0, &hello).await

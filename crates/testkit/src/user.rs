@@ -194,11 +194,6 @@ impl TestUser {
         self.space_with(json!({ "name": name })).await
     }
 
-    /// A space that exists. `record` has its `id`, `name` and `agent_token`.
-    pub fn known_space(&self, record: &Value) -> TestSpace {
-        TestSpace::new(self.clone(), record)
-    }
-
     pub async fn space_with(&self, body: Value) -> TestSpace {
         let record = self.post("/api/spaces", body).await.expect(201).json();
         TestSpace::new(self.clone(), &record)

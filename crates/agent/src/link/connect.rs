@@ -8,10 +8,7 @@ use svc_client::{
     transport::{self, Stream, StrictStream},
 };
 use svc_core::ServerId;
-use svc_link::{
-    FEATURE_LINKS, FEATURE_MOVES, FEATURE_USERS, Hello, OpenError, OpenedLink, PATH, Refusal,
-    SIDE_VERSION, SideLink, VERSION, WebSocketError,
-};
+use svc_link::{Hello, OpenError, OpenedLink, PATH, Refusal, SideLink, VERSION, WebSocketError};
 use svc_protocol::http_answer::RequestKind;
 use thiserror::Error;
 use tokio::time::timeout;
@@ -66,19 +63,11 @@ pub async fn connect(
         .await
         .map_err(timed_out)?
         .map_err(|source| ConnectError::Unreachable { url: url(), source })?;
-    let mut features = vec![FEATURE_USERS.to_owned()];
-    if link.policy.links_max > 1 {
-        features.extend([FEATURE_LINKS, FEATURE_MOVES].map(str::to_owned));
-    }
-    let version = match side {
-        Some(_) => SIDE_VERSION,
-        None => VERSION,
-    };
     let hello = Hello {
-        versions: vec![version],
+        versions: vec![VERSION],
         svc_version: env!("CARGO_PKG_VERSION").to_owned(),
         instance: link.instance.clone(),
-        features,
+        features: Vec::new(),
         side,
     };
     let link_url = server.url(PATH);

@@ -131,10 +131,8 @@ fn handle(session: &Session, frame: Frame) -> Option<Goodbye> {
     };
     let routes = &link.registrar.routes;
     match frame.kind {
-        FrameKind::Call => routes.call(caller, frame.payload, false),
-        FrameKind::UserCall => routes.call(caller, frame.payload, true),
-        FrameKind::Notify => routes.notify(frame.payload, false),
-        FrameKind::UserNotify => routes.notify(frame.payload, true),
+        FrameKind::Call => routes.call(caller, frame.payload),
+        FrameKind::Notify => routes.notify(frame.payload),
         FrameKind::Cancel => routes.cancel(caller),
         FrameKind::Ping => link.outbox.pong(session.number),
         FrameKind::Control => return handle_control(session, &frame),

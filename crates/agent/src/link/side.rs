@@ -16,7 +16,7 @@ use super::{
     reconnect::ReconnectDelays,
     session::{self, Session},
 };
-use crate::{backoff::jitter, outbox::ServerFeatures};
+use crate::backoff::jitter;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SideEnd {
@@ -96,8 +96,7 @@ impl SideLinkTask {
             is_home: false,
             since: svc_clock::now(),
         };
-        let features = ServerFeatures::of(&opened.welcome);
-        let (frames, stuck) = link.outbox.open(number, record, features);
+        let (frames, stuck) = link.outbox.open(number, record);
         let _registered = RegisteredSide::new(link, number, self);
         tracing::info!(server.id = %self.server, server.url = %self.target, "side link to a server of the zone");
         let session = Session {

@@ -100,12 +100,12 @@ impl Bench {
         self.server.enqueue(user, Some(caller), json);
     }
 
-    /// The next answer. Skips control messages.
+    /// The next answer. Skips control messages and times.
     async fn answer(&mut self) -> (u64, FrameKind, String) {
         let next = async {
             loop {
                 let frame = self.frames.next().await;
-                if frame.kind != FrameKind::Control {
+                if !matches!(frame.kind, FrameKind::Control | FrameKind::Times) {
                     let payload = String::from_utf8_lossy(&frame.payload).into_owned();
                     return (frame.id, frame.kind, payload);
                 }

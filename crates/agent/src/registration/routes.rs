@@ -9,7 +9,7 @@ use std::sync::{
 use bytes::{Buf, Bytes};
 use parking_lot::RwLock;
 use svc_core::registration::ServerDefinition;
-use svc_link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
+use svc_link::{CALL_HEADER_BYTES, FrameKind};
 
 use crate::{
     method_server::MethodServer,
@@ -51,10 +51,8 @@ impl Routes {
             .retain(|(_, known)| !Arc::ptr_eq(known, server));
     }
 
-    /// `names_user`: whether the payload contains the number of the calling user. Older servers
-    /// send no such number.
-    pub fn call(&self, caller: Caller, payload: Bytes, names_user: bool) {
-        match self.find(payload, names_user) {
+    pub fn call(&self, caller: Caller, payload: Bytes) {
+        match self.find(payload) {
             Some((server, user, json)) => server.enqueue(user, Some(caller), json),
             None => self
                 .outbox
@@ -62,8 +60,8 @@ impl Routes {
         }
     }
 
-    pub fn notify(&self, payload: Bytes, names_user: bool) {
-        match self.find(payload, names_user) {
+    pub fn notify(&self, payload: Bytes) {
+        match self.find(payload) {
             Some((server, user, json)) => server.enqueue(user, None, json),
             None => tracing::info!("dropped a notification for a method server that has ended"),
         }
@@ -124,17 +122,13 @@ impl Routes {
             .all(|(_, server)| server.is_idle())
     }
 
-    fn find(
-        &self,
-        mut payload: Bytes,
-        names_user: bool,
-    ) -> Option<(Arc<MethodServer>, u32, Bytes)> {
-        let header = CALL_HEADER_BYTES + if names_user { USER_BYTES } else { 0 };
-        if payload.len() < header || self.closed.load(Ordering::Relaxed) {
+    /// The method server of a call, its user, and its JSON.
+    fn find(&self, mut payload: Bytes) -> Option<(Arc<MethodServer>, u32, Bytes)> {
+        if payload.len() < CALL_HEADER_BYTES || self.closed.load(Ordering::Relaxed) {
             return None;
         }
         let generation = payload.get_u32_le();
-        let user = if names_user { payload.get_u32_le() } else { 0 };
+        let user = payload.get_u32_le();
         let routes = self.routes.read();
         let (_, server) = routes
             .iter()

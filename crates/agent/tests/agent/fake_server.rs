@@ -156,21 +156,17 @@ pub fn control(frame: &Frame) -> Control {
 
 impl FakeLink {
     pub async fn welcome(&mut self, health_check: HealthCheck) {
-        self.send_welcome(ServerId::NIL, VERSION, health_check)
-            .await;
+        self.send_welcome(ServerId::NIL, health_check).await;
     }
 
-    /// Welcomes an agent as the server with this id. `version` is `None` on a home link; a side
-    /// link needs `SIDE_VERSION`.
-    pub async fn welcome_as(&mut self, server_id: ServerId, version: Option<u32>) {
-        let version = version.unwrap_or(VERSION);
-        self.send_welcome(server_id, version, HealthCheck::default())
-            .await;
+    /// Welcomes an agent as the server with this id.
+    pub async fn welcome_as(&mut self, server_id: ServerId) {
+        self.send_welcome(server_id, HealthCheck::default()).await;
     }
 
-    async fn send_welcome(&mut self, server_id: ServerId, version: u32, health_check: HealthCheck) {
+    async fn send_welcome(&mut self, server_id: ServerId, health_check: HealthCheck) {
         let welcome = Control::Welcome(Box::new(Welcome {
-            version,
+            version: VERSION,
             server_id,
             svc_version: "0".into(),
             space: SpaceIdentity {
@@ -203,12 +199,14 @@ impl FakeLink {
     pub async fn call(&mut self, id: u64, generation: u32, method: &str) {
         let mut payload = BytesMut::new();
         payload.put_u32_le(generation);
+        // The number of the user.
+        payload.put_u32_le(0);
         payload.put_slice(format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":"#).as_bytes());
         self.send(&[Frame::new(id, FrameKind::Call, payload.freeze())])
             .await;
     }
 
-    /// The next frame that is neither a heartbeat nor a log.
+    /// The next frame that is neither a heartbeat nor a log nor the times of a call.
     pub async fn frame(&mut self) -> Frame {
         self.find_frame().await.expect("the link is up")
     }
@@ -218,7 +216,7 @@ impl FakeLink {
             if let Some(frame) = self.waiting.pop() {
                 match frame.kind {
                     FrameKind::Ping => self.send(&[Frame::empty(0, FrameKind::Pong)]).await,
-                    FrameKind::Pong => {}
+                    FrameKind::Pong | FrameKind::Times => {}
                     FrameKind::Control => match control(&frame) {
                         Control::Log { lines, .. } => {
                             let lines = lines.into_iter().map(|line| (line.source, line.line));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use svc_core::ServerId;
 use svc_link::{
-    AcceptedRegistration, AnnouncedServer, AnnouncedServers, Control, FEATURE_LINKS, Frame,
-    FrameKind, Goodbye, Hello, Register, SIDE_VERSION, Ticket, VERSION,
+    AcceptedRegistration, AnnouncedServer, AnnouncedServers, Control, Frame, FrameKind, Goodbye,
+    Hello, Register, Ticket, VERSION,
 };
 use svc_protocol::agent_api::RegisterFile;
 use uuid::Uuid;
@@ -79,8 +79,7 @@ impl Zone {
         let (mut home, hello) = servers[0].accept().await;
         assert_eq!(hello.versions, [VERSION]);
         assert_eq!(hello.side, None);
-        assert!(hello.has_feature(FEATURE_LINKS));
-        home.welcome_as(id(0), None).await;
+        home.welcome_as(id(0)).await;
         let (request, _) = home.register().await;
         accept(&mut home, request, 7, ticket("one")).await;
         let list = announced(&[&servers[0], &servers[1]]);
@@ -96,7 +95,7 @@ impl Zone {
     async fn side(&self) -> (FakeLink, Register) {
         let (mut side, hello) = self.servers[1].accept().await;
         check_side(&hello);
-        side.welcome_as(id(1), Some(SIDE_VERSION)).await;
+        side.welcome_as(id(1)).await;
         let (request, register) = registration(&mut side).await;
         accept(&mut side, request, 7, None).await;
         (side, register)
@@ -125,9 +124,7 @@ async fn registration(side: &mut FakeLink) -> (u64, Register) {
 }
 
 fn check_side(hello: &Hello) {
-    // A server that does not support side links rejects this version, so it never treats the link
-    // as a home link.
-    assert_eq!(hello.versions, [SIDE_VERSION]);
+    assert_eq!(hello.versions, [VERSION]);
     assert_eq!(hello.side.as_ref().map(|side| side.home), Some(id(0)));
 }
 
@@ -175,14 +172,13 @@ async fn a_lost_home_is_replaced_by_the_server_of_the_side_link() {
     // server to which it has a side link.
     let (mut second, hello) = servers[1].accept().await;
     assert_eq!(hello.side, None, "a home link");
-    second.welcome_as(id(1), None).await;
+    second.welcome_as(id(1)).await;
     let (request, again) = second.register().await;
     assert_eq!(again.generation, register.generation);
     assert_eq!(again.place, Some(7));
     accept(&mut second, request, 7, ticket("one")).await;
     // The old home gets a side link.
     let (_first, hello) = servers[0].accept().await;
-    assert_eq!(hello.versions, [SIDE_VERSION]);
     assert_eq!(hello.side.map(|side| side.home), Some(id(1)));
     drop(side);
     let client = agent.client();
@@ -243,7 +239,7 @@ async fn a_replaced_method_server_takes_calls_until_the_side_links_have_the_new_
 async fn a_server_that_refuses_the_registration_gets_none() {
     let zone = Zone::start().await;
     let (mut side, _) = zone.servers[1].accept().await;
-    side.welcome_as(id(1), Some(SIDE_VERSION)).await;
+    side.welcome_as(id(1)).await;
     let (request, _) = registration(&mut side).await;
     let problem = svc_protocol::problem::Problem::new(409, "registration_conflict", "no", "no");
     side.control(request, &Control::RegisterRefused { problem })
@@ -279,9 +275,8 @@ async fn an_agent_with_one_link_neither_learns_servers_nor_links_to_them() {
     let agent = TestAgent::start_with(&servers[0].url(), |_, options| {
         options.policy.links_max = 1;
     });
-    let (mut home, hello) = servers[0].accept().await;
-    assert!(!hello.has_feature(FEATURE_LINKS));
-    home.welcome_as(id(0), None).await;
+    let (mut home, _) = servers[0].accept().await;
+    home.welcome_as(id(0)).await;
     let list = announced(&[&servers[0], &servers[1]]);
     home.control(0, &Control::Servers(list)).await;
     let reason = Goodbye::ServerStopping;

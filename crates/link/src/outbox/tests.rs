@@ -54,7 +54,7 @@ fn an_outbox_is_closed_when_its_writer_ends() {
 }
 
 fn call(id: u64, bytes: usize) -> Frame {
-    Frame::new(id, FrameKind::UserCall, vec![b'x'; bytes])
+    Frame::new(id, FrameKind::Call, vec![b'x'; bytes])
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn a_cancel_stays_behind_the_call_it_cancels() {
     let mut batch = Vec::new();
     outgoing.take(&mut batch, 256, usize::MAX).await;
     let sent: Vec<_> = batch.iter().map(|frame| (frame.id, frame.kind)).collect();
-    let (call, cancel) = (FrameKind::UserCall, FrameKind::Cancel);
+    let (call, cancel) = (FrameKind::Call, FrameKind::Cancel);
     assert_eq!(sent, [(2, call), (1, call), (1, cancel)]);
 }
 

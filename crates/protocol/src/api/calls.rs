@@ -39,7 +39,7 @@ pub struct Call {
     /// From the arrival of the request to the answer.
     pub duration_ms: f64,
     /// The part of `duration_ms` in which the call waited in the space. Null if no method server
-    /// answered, or if an older agent did not report it.
+    /// answered.
     pub queue_ms: Option<f64>,
     /// The part of `duration_ms` in which the method server worked. The rest of `duration_ms` was
     /// spent in the server and on the way to the space and back.

@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use svc_store::{Store, meta};
+use svc_store::{Store, meta, testing::execute_script};
 
 use super::*;
 
@@ -166,6 +166,9 @@ async fn damage_inside_stored_values_is_found_and_named() {
     let out = folder.path().join("svc.backup");
     let store = Store::open(&data).expect("opens");
     fs::write(data.join("secret.key"), "the carried key").expect("written");
+    let rename = "UPDATE schema_migrations SET name = 'the first migration'";
+    let renamed = store.write(move |tx| execute_script(tx, rename)).await;
+    renamed.expect("committed");
     for n in 0..50 {
         set(&store, format!("key {n}"), "a value to be damaged").await;
     }
@@ -176,7 +179,7 @@ async fn damage_inside_stored_values_is_found_and_named() {
     let version = env!("CARGO_PKG_VERSION");
     for (text, named) in [
         ("a value to be damaged", "`meta`"),
-        ("identity and spaces", "`schema_migrations`"),
+        ("the first migration", "`schema_migrations`"),
         ("the carried key", "damaged: the file was changed"),
         (version, "damaged: the file was changed"),
     ] {

@@ -66,12 +66,11 @@ impl Links {
         }
     }
 
-    /// The home links whose agents can move.
+    /// The home links whose agents may move.
     fn movable(&self) -> Vec<Arc<Link>> {
         let live = self.live.read();
         let links = live.values().filter_map(|live| live.link());
-        let movable =
-            |link: &Arc<Link>| link.moves_home() && !link.is_side() && !link.closing().is_ended();
+        let movable = |link: &Arc<Link>| !link.is_side() && !link.closing().is_ended();
         links.filter(movable).collect()
     }
 }

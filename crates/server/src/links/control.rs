@@ -222,7 +222,7 @@ impl Links {
         let digest = *checked.digest();
         let published = self.publisher.publish(checked, |mut accepted| {
             live.set_registration_error(None);
-            accepted.ticket = link.learns_servers().then(|| {
+            accepted.ticket = self.lifecycle.store.is_shared().then(|| {
                 self.keys.issue(AcceptedClaim {
                     space: live.id,
                     instance: &link.instance,

@@ -13,9 +13,8 @@ use svc_core::{
     text::{LOGGED_BYTES_MAX, shorten},
 };
 use svc_link::{
-    AnnouncedServers, Control, FEATURE_LINKS, FEATURE_LOG_FLUSH, FEATURE_MOVES, FEATURE_TIMES,
-    FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX, OutboxReader,
-    Refusal, SpaceIdentity, VERSION, Welcome, WriteEnd,
+    AnnouncedServers, Control, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX,
+    OutboxReader, Refusal, SpaceIdentity, VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -105,22 +104,17 @@ impl Links {
             log_refusal(owner, refused)
         })?;
         self.note_declaring(space, declares);
-        let learns_servers = self.lifecycle.store.is_shared() && hello.has_feature(FEATURE_LINKS);
         let (link, outgoing) = Link::new(LinkSetup {
             instance: hello.instance.clone(),
             caller,
-            names_users: hello.has_feature(FEATURE_USERS),
             home: None,
-            learns_servers,
-            moves_home: learns_servers && hello.has_feature(FEATURE_MOVES),
             user_key: self.keys.users_of(space),
             budgets: self.budgets.clone(),
         });
         // Read under the lock of `announce`, so that this link misses no change of the list of
         // servers.
         let announced = self.announced.read();
-        let known = announced.clone().filter(|_| learns_servers);
-        let welcome = self.welcome(&live, VERSION, health_check, known);
+        let welcome = self.welcome(&live, health_check, announced.clone());
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
         let old = live.attach(Arc::clone(&link));
@@ -152,12 +146,11 @@ impl Links {
     pub(super) fn welcome(
         &self,
         live: &LiveSpace,
-        version: u32,
         health_check: HealthCheck,
         announced: Option<AnnouncedServers>,
     ) -> Welcome {
         Welcome {
-            version,
+            version: VERSION,
             server_id: self.server_id,
             svc_version: env!("CARGO_PKG_VERSION").to_owned(),
             space: live.identity.clone(),
@@ -166,11 +159,7 @@ impl Links {
                 .unwrap_or(10)
                 .max(1),
             announced,
-            features: [FEATURE_LOG_FLUSH]
-                .into_iter()
-                .chain(self.policy.takes_times.then_some(FEATURE_TIMES))
-                .map(str::to_owned)
-                .collect(),
+            features: Vec::new(),
         }
     }
 

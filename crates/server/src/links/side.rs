@@ -10,8 +10,8 @@ use svc_core::{
     space::{State, StopReason},
 };
 use svc_link::{
-    AcceptedRegistration, Control, FEATURE_USERS, Goodbye, Hello, OutboxReader, Refusal,
-    RefusalCode, Register, SIDE_VERSION, SideLink,
+    AcceptedRegistration, Control, Goodbye, Hello, OutboxReader, Refusal, RefusalCode, Register,
+    SideLink,
 };
 use svc_protocol::agent_api::MethodServerState;
 use svc_store::spaces::SpaceRow;
@@ -59,14 +59,11 @@ impl Links {
         let (link, outgoing) = Link::new(LinkSetup {
             instance: hello.instance.clone(),
             caller,
-            names_users: hello.has_feature(FEATURE_USERS),
             home: Some(home),
-            learns_servers: false,
-            moves_home: false,
             user_key: self.keys.users_of(space),
             budgets: self.budgets.clone(),
         });
-        let welcome = self.welcome(&live, SIDE_VERSION, Default::default(), None);
+        let welcome = self.welcome(&live, Default::default(), None);
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
         match live.attach(Arc::clone(&link)) {
             Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),

@@ -73,11 +73,10 @@ impl Links {
     /// Whether the agent of a home link has just made another server its home. The agent will then
     /// replace the link by a side link.
     fn is_moving(&self, link: &Link, row: Option<&SpaceRow>, is_same_agent: bool) -> bool {
-        let is_home = !link.is_side() && link.moves_home();
         let is_elsewhere = row.is_some_and(|row| {
             row.state == State::Deployed && row.node_id.is_some_and(|node| node != self.server_id)
         });
-        is_home && is_same_agent && is_elsewhere
+        !link.is_side() && is_same_agent && is_elsewhere
     }
 
     /// Ends a home link that no side link replaces in time: the agent may have closed its link to
@@ -148,7 +147,7 @@ impl Links {
         *announced = Some(list);
         let live = self.live.read();
         let links = live.values().filter_map(|live| live.link());
-        for link in links.filter(|link| link.learns_servers()) {
+        for link in links.filter(|link| !link.is_side()) {
             let _ = link.control(0, &message);
         }
     }

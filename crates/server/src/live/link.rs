@@ -37,15 +37,9 @@ pub struct Link {
     /// The caller that the agent token of this link stands for.
     pub caller: Caller,
     outbox: Outbox,
-    /// Whether the agent supports user numbers.
-    names_users: bool,
     /// The agent's home, if it is another server. Then this is a side link: it carries calls, and
     /// never changes the state of the space.
     home: Option<ServerId>,
-    /// Whether the agent keeps links to several servers.
-    learns_servers: bool,
-    /// Whether the agent can make another server its home while this link is up.
-    moves_home: bool,
     /// Whether the agent has registered on this link.
     has_registered: AtomicBool,
     /// Hashes users to numbers that reveal nothing about them. For one space, every server of the
@@ -66,11 +60,8 @@ pub struct Link {
 pub struct LinkSetup {
     pub instance: String,
     pub caller: Caller,
-    pub names_users: bool,
     /// The agent's home, if it is another server.
     pub home: Option<ServerId>,
-    pub learns_servers: bool,
-    pub moves_home: bool,
     /// Secret, and the same for all links of the space.
     pub user_key: [u8; 32],
     pub budgets: ByteBudgets,
@@ -94,10 +85,7 @@ impl Link {
             instance: setup.instance,
             caller: setup.caller,
             outbox,
-            names_users: setup.names_users,
             home: setup.home,
-            learns_servers: setup.learns_servers,
-            moves_home: setup.moves_home,
             has_registered: AtomicBool::new(false),
             numbers,
             calls: Mutex::default(),
@@ -124,21 +112,9 @@ impl Link {
         self.home
     }
 
-    pub fn learns_servers(&self) -> bool {
-        self.learns_servers
-    }
-
-    pub fn moves_home(&self) -> bool {
-        self.moves_home
-    }
-
     /// Whether this is the first registration on this link. True once.
     pub fn take_first_registration(&self) -> bool {
         !self.has_registered.swap(true, Ordering::Relaxed)
-    }
-
-    pub fn names_users(&self) -> bool {
-        self.names_users
     }
 
     /// Counts the payload of a frame for a user until it is written. The links of all spaces share
@@ -170,11 +146,7 @@ impl Link {
             times: CallTimes::default(),
             done: false,
         };
-        let kind = match self.names_users {
-            true => FrameKind::UserCall,
-            false => FrameKind::Call,
-        };
-        match self.send_for(user, Frame { id, kind, payload }) {
+        match self.send_for(user, Frame::new(id, FrameKind::Call, payload)) {
             Ok(()) => Ok(pending),
             Err(error) => {
                 // Nothing reached the agent, so nothing needs to be cancelled there.
@@ -186,16 +158,7 @@ impl Link {
     }
 
     pub fn notify(&self, user: UserNumber, payload: Bytes) -> Result<(), NotSent> {
-        let kind = match self.names_users {
-            true => FrameKind::UserNotify,
-            false => FrameKind::Notify,
-        };
-        let frame = Frame {
-            id: 0,
-            kind,
-            payload,
-        };
-        self.send_for(user, frame)
+        self.send_for(user, Frame::new(0, FrameKind::Notify, payload))
     }
 
     pub fn control(&self, id: u64, message: &Control) -> Result<(), NotSent> {

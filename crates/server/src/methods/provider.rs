@@ -15,7 +15,7 @@ use svc_core::{
     registration::{Acceptance, Definition},
     target::Candidate,
 };
-use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
+use svc_link::CALL_HEADER_BYTES;
 use svc_protocol::jsonrpc::fold_lines;
 
 use crate::{
@@ -122,7 +122,7 @@ impl Provider {
         let user = link.number_of(caller);
         let trace = self.context(trace, RunningTrace::method_context);
         // The agent appends its own id and the closing brace.
-        let payload = self.payload(&link, user, (params, trace.as_ref()), br#","id":"#);
+        let payload = self.payload(user, (params, trace.as_ref()), br#","id":"#);
         let payload = link.charge(caller, payload)?;
         let reports = reports.cloned();
         link.call(
@@ -145,7 +145,7 @@ impl Provider {
         let link = self.link()?;
         let user = link.number_of(caller);
         let trace = self.context(trace, |trace| trace.context().clone());
-        let payload = self.payload(&link, user, (params, trace.as_ref()), b"}");
+        let payload = self.payload(user, (params, trace.as_ref()), b"}");
         link.notify(user, link.charge(caller, payload)?)
     }
 
@@ -164,19 +164,16 @@ impl Provider {
 
     fn payload(
         &self,
-        link: &Link,
         user: UserNumber,
         (params, trace): (Option<&str>, Option<&TraceContext>),
         end: &[u8],
     ) -> Vec<u8> {
         let params = params.unwrap_or_default().as_bytes();
-        let header = CALL_HEADER_BYTES + USER_BYTES;
-        let mut out =
-            Vec::with_capacity(header + self.prefix.len() + params.len() + end.len() + 10);
+        let mut out = Vec::with_capacity(
+            CALL_HEADER_BYTES + self.prefix.len() + params.len() + end.len() + 10,
+        );
         out.put_u32_le(self.generation);
-        if link.names_users() {
-            out.put_u32_le(user.0);
-        }
+        out.put_u32_le(user.0);
         out.extend_from_slice(&self.prefix);
         if !params.is_empty() {
             out.extend_from_slice(br#","params":"#);

@@ -29,7 +29,7 @@ use crate::{
     journal::Journal,
     lifecycle::Lifecycle,
     limits::{ByteBudgets, CHANGES_BURST_SECONDS, RateLimit, TrialLimits},
-    links::{LinkPolicy, Links, ZoneKeys},
+    links::{Links, ZoneKeys},
     live::SpaceLogs,
     mcp::{CancellableCalls, Mcp, Views},
     methods::{
@@ -263,10 +263,6 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -
         directory: base.directory.clone(),
         server_id: base.server_id,
     });
-    let policy = LinkPolicy {
-        takes_times: base.journal.is_on() || base.traces.is_on(),
-        ..options.policy.links
-    };
     Links::new(
         Publisher {
             registry: base.registry.clone(),
@@ -279,7 +275,7 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -
         lifecycle,
         logs,
         base.metrics.clone(),
-        (policy, base.budgets.clone()),
+        (options.policy.links, base.budgets.clone()),
         keys,
         base.shutdown.clone(),
     )

@@ -37,7 +37,7 @@ fn insert_sink(tx: &mut Tx<'_>, number: u32, owner_key: &str) -> Result<String, 
         values![&id, owner_key, ANN, format!("s{number}")],
     )?;
     tx.execute(
-        "INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, patterns, formatters, active,
+        "INSERT INTO lanes (id, delivery_kind, owner_key, owner_id, sink_id, patterns, formatters, active,
              tail, depth, next_at, failures, starts, lease_until, fence, dropped)
          VALUES (?1, 'webhook', ?2, ?3, ?1, '[]', '[]', 1, 1, 1, 0, 0, 0, 0, 0, 0)",
         values![&id, owner_key, ANN],

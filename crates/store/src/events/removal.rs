@@ -20,8 +20,8 @@ use crate::{
 
 /// The columns that a `DELETE` of events returns.
 pub(super) const RETURNED: &str =
-    "COALESCE(charged_to, owner_id) AS charged_to, owner_id, id, type,
-    COALESCE(seq, 0) AS seq, octet_length(data) AS data_bytes";
+    "COALESCE(charged_to, owner_id) AS charged_to, owner_id, id, type, seq,
+    octet_length(data) AS data_bytes";
 
 /// Events, and whether a waiting delivery or a lane needs them.
 const NEEDED: &str = "SELECT e.id AS id, CASE WHEN EXISTS (SELECT 1 FROM deliveries d

@@ -251,12 +251,12 @@ fn upsert(
     subscription: &Subscription,
 ) -> Result<LaneId, StoreError> {
     tx.get(
-        "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
+        "INSERT INTO lanes (id, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
              formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped,
              holds)
-         VALUES (?1, 'method', 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0, ?6)
+         VALUES (?1, 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0, ?6)
          ON CONFLICT (owner_id, method) DO UPDATE SET patterns = excluded.patterns,
-             holds = excluded.holds, formatters = excluded.formatters, delivery_kind = excluded.delivery_kind
+             holds = excluded.holds, formatters = excluded.formatters
          RETURNING id",
         values![
             LaneId(Uuid::now_v7()),

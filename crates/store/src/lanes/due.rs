@@ -226,19 +226,5 @@ pub fn claim(
         .collect()
 }
 
-/// Sets the kind of lanes that a server of an earlier version created.
-pub fn correct_kinds(tx: &mut Tx<'_>) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE lanes SET delivery_kind = 'method'
-         WHERE kind = 'method' AND delivery_kind <> 'method'",
-        &[],
-    )?;
-    tx.execute(
-        "UPDATE lanes SET delivery_kind = 'script' WHERE delivery_kind = 'webhook' AND sink_id IN (
-             SELECT id FROM event_sinks WHERE type = 'script')",
-        &[],
-    )
-}
-
 #[cfg(test)]
 mod tests;

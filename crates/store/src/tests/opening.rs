@@ -28,8 +28,9 @@ async fn a_newer_schema_is_refused() {
     store
         .write(|tx| {
             tx.execute(
-                "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
-                values![SCHEMA_VERSION + 1, "from the future", 0_i64],
+                "INSERT INTO schema_migrations (version, name, applied_at, compatible_since)
+                 VALUES (?1, 'from the future', 0, ?1)",
+                values![SCHEMA_VERSION + 1],
             )
         })
         .await

@@ -122,7 +122,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
                 Failure::new(Exit::Unreachable, "the agent has not been linked yet")
                     .hint("svc agent status")
             })?;
-            // An older agent cannot do it. Then the newest lines may be missing.
+            // If the agent cannot do it, the newest lines may be missing.
             let _ = agent.flush_log().await;
             print_logs(shell, agent.api(), space_id, &args).await
         }

@@ -38,8 +38,6 @@ pub struct TestServerBuilder {
     program: Option<PathBuf>,
     /// The address to listen on. No other process gets its port while the server restarts.
     listen: String,
-    /// A database of an older svc, for the first start.
-    database_file: Option<PathBuf>,
 }
 
 impl TestServerBuilder {
@@ -56,14 +54,7 @@ impl TestServerBuilder {
             tool: Vec::new(),
             program: None,
             listen: format!("127.0.0.1:{}", free_port()),
-            database_file: None,
         }
-    }
-
-    /// Begins with a copy of this file as the embedded database.
-    pub fn database_file(mut self, file: &Path) -> Self {
-        self.database_file = Some(file.to_owned());
-        self.embedded()
     }
 
     /// Announces the server to the agents of its zone.
@@ -202,11 +193,6 @@ impl TestServerBuilder {
             self.server_config, self.allow_local, more
         );
         std::fs::write(folder.path().join("svc.toml"), config).expect("the new folder is writable");
-        if let Some(file) = &self.database_file {
-            let data = folder.path().join("data");
-            std::fs::create_dir(&data).expect("the new folder is writable");
-            std::fs::copy(file, data.join(svc_store::DATABASE_FILE)).expect("a file is copied");
-        }
         let (process, url) = launch(&self, folder.path(), &self.listen).await;
         TestServer {
             process,

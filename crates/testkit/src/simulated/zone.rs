@@ -9,7 +9,7 @@ use std::{
 };
 
 use svc_core::ServerId;
-use svc_link::{AnnouncedServer, AnnouncedServers, Control, FEATURE_LINKS, Register, VERSION};
+use svc_link::{AnnouncedServer, AnnouncedServers, Control, Register, VERSION};
 use tokio::{task::JoinSet, time::sleep};
 
 use super::answer;
@@ -119,7 +119,7 @@ async fn link_home(
     sides: Arc<SideCounts>,
 ) -> (RawLink, Option<AnnouncedServers>, ZoneAgent) {
     let mut link = RawLink::connect(address, &token).await;
-    let welcome = match link.hello_with(&[VERSION], &[FEATURE_LINKS]).await {
+    let welcome = match link.hello(&[VERSION]).await {
         Control::Welcome(welcome) => welcome,
         other => panic!("{other:?}"),
     };

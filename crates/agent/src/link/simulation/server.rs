@@ -6,9 +6,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use svc_core::{ServerId, space::HealthCheck};
 use svc_link::{
-    Closing, Control, FEATURE_TIMES, Frame, FrameKind, FrameSource, Goodbye, Outbox, OutboxLimits,
-    OutboxReader, Refusal, RefusalCode, Register, SharedBuffer, VERSION, Welcome, WriteEnd,
-    control_frame,
+    Closing, Control, Frame, FrameKind, FrameSource, Goodbye, Outbox, OutboxLimits, OutboxReader,
+    Refusal, RefusalCode, Register, SharedBuffer, VERSION, Welcome, WriteEnd, control_frame,
 };
 use svc_protocol::problem::Problem;
 use svc_simulation::{Random, Trace};
@@ -159,7 +158,7 @@ impl SimulatedServer {
             health_check: HealthCheck::default(),
             heartbeat_seconds: u32::try_from(HEARTBEAT.as_secs()).expect("short"),
             announced: None,
-            features: vec![FEATURE_TIMES.to_owned()],
+            features: Vec::new(),
         }));
         let _ = outbox.put(None, control_frame(0, &welcome));
         *wire.welcomed.lock() = Some(Instant::now());
@@ -326,7 +325,7 @@ impl ServerLink {
     }
 
     fn send_call(&self, call: u64, payload: bytes::Bytes) {
-        let frame = Frame::new(call, FrameKind::UserCall, payload);
+        let frame = Frame::new(call, FrameKind::Call, payload);
         self.put(Some(user_of(call)), frame);
     }
 

@@ -49,7 +49,7 @@ async fn perform(seed: u64, steps: &[Step]) -> Arc<Trace> {
                     drop(bench.ledger.sends(calls, current.number));
                     let (link, frame) = (LINK, calls);
                     let caller = Caller { link, frame };
-                    bench.registrar.routes.call(caller, payload, true);
+                    bench.registrar.routes.call(caller, payload);
                 }
             }
             Step::Unregister => {

@@ -9,10 +9,7 @@ use svc_simulation::Random;
 use tokio::time::{Instant, sleep};
 
 use super::bench::Bench;
-use crate::{
-    method_server::simulated::Ledger,
-    outbox::{Outbox, ServerFeatures, test_record},
-};
+use crate::{method_server::simulated::Ledger, outbox::Outbox};
 
 /// The number of the only link.
 pub const LINK: u64 = 1;
@@ -45,7 +42,7 @@ struct State {
 impl DirectServer {
     pub fn start(bench: &Bench, random: Random) -> Arc<Self> {
         let outbox = Arc::clone(&bench.services.outbox);
-        let (frames, _) = outbox.open(LINK, test_record(true), ServerFeatures::default());
+        let frames = outbox.open_home(LINK);
         let server = Arc::new(Self {
             outbox,
             ledger: Arc::clone(&bench.ledger),
@@ -80,7 +77,7 @@ impl DirectServer {
                     let message = serde_json::from_slice(&payload).expect("a control message");
                     tokio::spawn(Arc::clone(&self).handle(id, message));
                 }
-                FrameKind::Progress => {}
+                FrameKind::Progress | FrameKind::Times => {}
                 kind => self.ledger.answers(id, kind, &payload),
             }
         }

@@ -121,7 +121,7 @@ impl World {
                 link: LINK,
                 frame: call,
             };
-            bench.registrar.routes.call(caller, payload, true);
+            bench.registrar.routes.call(caller, payload);
             let cancel = || bench.registrar.routes.cancel(caller);
             bench
                 .wait_for_end(call, end, patience, cancel, CANCEL_ANSWER_MAX)

@@ -161,7 +161,7 @@ pub async fn unread_answers(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow
                 let frame = frame.map_err(anyhow::Error::msg)?;
                 let answer = match frame.kind {
                     FrameKind::Ping => Frame::empty(frame.id, FrameKind::Pong),
-                    FrameKind::Call | FrameKind::UserCall => Frame {
+                    FrameKind::Call => Frame {
                         id: frame.id,
                         kind: FrameKind::Result,
                         payload: result.clone(),

@@ -132,10 +132,7 @@ impl<D: Deliver> Engine<D> {
     async fn release_earlier_run(&self) {
         let server = self.shared.server_id;
         loop {
-            let releasing = move |tx: &mut Tx<'_>| {
-                lanes::correct_kinds(tx)?;
-                lanes::release_all(tx, server)
-            };
+            let releasing = move |tx: &mut Tx<'_>| lanes::release_all(tx, server);
             match self.shared.store.write(releasing).await {
                 Ok(_) | Err(StoreError::Closed) => return,
                 Err(error) => {

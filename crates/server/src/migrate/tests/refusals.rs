@@ -68,8 +68,9 @@ async fn a_newer_schema_is_refused_on_either_side() {
         return;
     };
     let newer = format!(
-        "INSERT INTO schema_migrations (version, name, applied_at) VALUES ({}, 'from the future', 0)",
-        SCHEMA_VERSION + 1
+        "INSERT INTO schema_migrations (version, name, applied_at, compatible_since)
+             VALUES ({next}, 'from the future', 0, {next})",
+        next = SCHEMA_VERSION + 1
     );
     let source = Source::filled().await;
     let url = DatabaseUrl::parse(&database.url).expect("a URL");

@@ -47,7 +47,7 @@ async fn need(store: &Store, number: u32, owner_key: &'static str) {
     let writing = store.write(move |tx| {
         let lane = Uuid::from_u128(owner_key.len() as u128).to_string();
         tx.execute(
-            "INSERT INTO lanes (id, kind, owner_key, owner_id, method, patterns, formatters, active,
+            "INSERT INTO lanes (id, delivery_kind, owner_key, owner_id, method, patterns, formatters, active,
                  tail, depth, next_at, failures, starts, lease_until, fence, dropped)
              VALUES (?1, 'method', ?2, ?2, 'm', '*', '[]', 1, 0, 0, 0, 0, 0, 0, 0, 0)
              ON CONFLICT (id) DO NOTHING",

@@ -125,19 +125,6 @@ async fn lanes_are_claimed_in_the_order_they_are_due(engine: &TestEngine) {
     assert_eq!(next, [Some(Timestamp(NOW.0 + 5_000))]);
 }
 
-/// A server of an earlier version creates lanes without a kind. They get the default, `webhook`.
-async fn kinds_of_lanes_that_an_older_server_created_are_corrected(engine: &TestEngine) {
-    let store = engine.open().await;
-    methods_of(&store, 1, 1).await;
-    let correcting = store.write(|tx| {
-        tx.execute("UPDATE lanes SET delivery_kind = 'webhook'", &[])?;
-        correct_kinds(tx)?;
-        tx.get::<String>("SELECT delivery_kind FROM lanes", &[])
-    });
-    assert_eq!(correcting.await, Ok("method".to_owned()));
-    assert_eq!(due_owners(&store, SERVER, NOW).await.len(), 1);
-}
-
 /// The lanes of a method belong to the servers that its spaces are linked to.
 async fn lanes_follow_the_links_of_their_spaces(engine: &TestEngine) {
     let store = engine.open().await;
@@ -292,7 +279,6 @@ async fn postgres_updates_a_lane_in_place_when_it_gets_and_finishes_deliveries()
 
 on_each_engine!(
     lanes_follow_the_links_of_their_spaces,
-    kinds_of_lanes_that_an_older_server_created_are_corrected,
     many_lanes_of_one_owner_do_not_hide_other_owners,
     lanes_are_claimed_in_the_order_they_are_due,
 );

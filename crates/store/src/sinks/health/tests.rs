@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use svc_core::{EventId, SinkId, Timestamp, UserId, pattern::Pattern};
-use svc_protocol::api::{SinkPause, SinkType};
+use svc_protocol::api::{SinkPause, SinkType, WebhookConfig};
 use uuid::Uuid;
 
 use super::*;
@@ -42,12 +42,10 @@ fn sink(number: u128, numbers: &mut Numbers) -> SinkRow {
         patterns: Pattern::parse_list("custom.*").expect("valid"),
         kind: SinkType::Webhook,
         active: !paused && !numbers.is_chosen(8),
-        config: SinkConfig::Webhook {
+        config: SinkConfig::Webhook(WebhookConfig {
             url: "https://example.org".to_owned(),
-            headers: Default::default(),
-            body_template: None,
-            options: Default::default(),
-        },
+            ..WebhookConfig::default()
+        }),
         policy: Default::default(),
         paused: paused.then(|| SinkPause {
             at: Timestamp(1),

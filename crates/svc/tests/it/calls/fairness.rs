@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_core::registration::Registration;
-use svc_link::{CALL_HEADER_BYTES, Control, FEATURE_USERS, FrameKind, VERSION};
+use svc_link::{CALL_HEADER_BYTES, Control, FrameKind, VERSION};
 use svc_testkit::{
     RawLink, RegistrationToml, TestAgent, TestServer, TestUser, error_code, eventually, fixture,
     method, result,
@@ -136,14 +136,10 @@ async fn a_user_who_fills_the_queue_leaves_slots_for_others() {
 async fn next_user(link: &mut RawLink) -> u32 {
     loop {
         let frame = link.next().await.unwrap();
-        assert_ne!(
-            frame.kind,
-            FrameKind::Call,
-            "the agent has announced that it understands users' numbers"
-        );
-        if frame.kind == FrameKind::UserCall {
-            let user = &frame.payload[CALL_HEADER_BYTES..CALL_HEADER_BYTES + 4];
-            let json = &frame.payload[CALL_HEADER_BYTES + 4..];
+        if frame.kind == FrameKind::Call {
+            // The generation comes first.
+            let user = &frame.payload[4..CALL_HEADER_BYTES];
+            let json = &frame.payload[CALL_HEADER_BYTES..];
             assert!(json.starts_with(br#"{"jsonrpc":"2.0","method":"m""#));
             return u32::from_le_bytes(user.try_into().unwrap());
         }
@@ -163,7 +159,7 @@ async fn calls_carry_a_number_for_their_user() {
         }))
         .unwrap();
         let mut link = RawLink::connect(server.address(), &space.agent_token).await;
-        let welcome = link.hello_with(&[VERSION], &[FEATURE_USERS]).await;
+        let welcome = link.hello(&[VERSION]).await;
         assert!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
         let registered = link.register(registration).await;
         assert!(

@@ -73,3 +73,28 @@ async fn s2_3_header_values_are_masked_and_a_mask_keeps_the_stored_value() {
     );
     assert!(!server.log().contains("cl3ar"), "{}", server.log());
 }
+
+#[tokio::test]
+async fn s2_3_header_values_are_stored_encrypted() {
+    let mut server = TestServer::builder()
+        .embedded()
+        .allow_loopback_webhooks()
+        .start()
+        .await;
+    let receiver = TestReceiver::start().await;
+    let ann = server.user("ann").await;
+    hook(&ann, &receiver).await;
+    assert_eq!(sent(&ann, &receiver, 1).await, [TOKEN, TEAM]);
+    // A statement that fails unless the values are encrypted.
+    server
+        .edit_database(
+            "CREATE TEMP TABLE proof (sealed CHECK (sealed = 1));
+             INSERT INTO proof SELECT config NOT LIKE '%cl3ar%' AND config LIKE '%********%'
+                 AND sealed_headers IS NOT NULL
+                 AND CAST(sealed_headers AS TEXT) NOT LIKE '%cl3ar%' FROM event_sinks",
+        )
+        .await;
+    // After a start the values are still there.
+    server.start_again().await;
+    assert_eq!(sent(&ann, &receiver, 2).await, [TOKEN, TEAM]);
+}

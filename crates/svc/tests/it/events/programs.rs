@@ -88,7 +88,7 @@ async fn s6_4_a_deep_program_is_refused_and_the_server_runs_on() {
     receiver.wait_for("/hook", 1, SOON).await;
 }
 
-/// An earlier version accepted deeper programs than this version reads.
+/// Another version may have accepted deeper programs than this version reads.
 #[tokio::test]
 async fn s6_5_a_stored_program_that_cannot_be_read_stops_its_sink_until_it_is_corrected() {
     let mut server = TestServer::builder()

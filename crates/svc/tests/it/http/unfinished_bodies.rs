@@ -46,9 +46,7 @@ async fn answer_echo(mut link: RawLink) {
         let is_echo = payload.windows(6).any(|part| part == b"\"echo\"");
         let (kind, payload) = match kind {
             FrameKind::Ping => (FrameKind::Pong, Bytes::new()),
-            FrameKind::Call | FrameKind::UserCall if is_echo => {
-                (FrameKind::Result, Bytes::from_static(b"1"))
-            }
+            FrameKind::Call if is_echo => (FrameKind::Result, Bytes::from_static(b"1")),
             _ => continue,
         };
         if link.send(&[Frame { id, kind, payload }]).await.is_err() {

@@ -40,10 +40,8 @@ async fn publish_large(server: &TestServer, user: &TestUser) -> AbortHandle {
             let is_small = frame.payload.windows(5).any(|part| part == b"small");
             let (kind, payload) = match frame.kind {
                 FrameKind::Ping => (FrameKind::Pong, Bytes::new()),
-                FrameKind::Call | FrameKind::UserCall if is_small => {
-                    (FrameKind::Result, small.clone())
-                }
-                FrameKind::Call | FrameKind::UserCall => (FrameKind::Result, large.clone()),
+                FrameKind::Call if is_small => (FrameKind::Result, small.clone()),
+                FrameKind::Call => (FrameKind::Result, large.clone()),
                 _ => continue,
             };
             let id = frame.id;

@@ -94,7 +94,8 @@ async fn a_server_that_does_not_start_is_never_ready() {
     manager.wait_for("READY=1").await;
     server
         .edit_database(
-            "INSERT INTO schema_migrations (version, name, applied_at) VALUES (999, 'later', 0)",
+            "INSERT INTO schema_migrations (version, name, applied_at, compatible_since) \
+             VALUES (999, 'later', 0, 999)",
         )
         .await;
     manager.wait_for("STOPPING=1").await;

@@ -131,7 +131,8 @@ async fn another_key_or_a_newer_schema_is_refused() {
     // The running server is not affected.
     first.admin().await.emit("x", json!({})).await;
     first.terminate().await;
-    let newer = "INSERT INTO schema_migrations (version, name, applied_at) VALUES (99, 'x', 0)";
+    let newer = "INSERT INTO schema_migrations (version, name, applied_at, compatible_since) \
+                 VALUES (99, 'x', 0, 99)";
     postgres.sql(&database.name, newer);
     let said = Attempt::new().on(&database.url).await;
     check(said, 1, &["schema version 99", "start a newer svc"]);

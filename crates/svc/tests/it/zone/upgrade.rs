@@ -2,8 +2,7 @@
 //!
 //! The database gets the schema of a next version while servers of this version run.
 //! If `SVC_TEST_PREVIOUS_PROGRAM` names an older build of `svc`, the zone starts with that build
-//! instead. The upgraded servers then migrate the database themselves, and calls begin after the
-//! upgrade, because servers of that build may not support side links.
+//! instead. The upgraded servers then migrate the database themselves.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -68,8 +67,7 @@ fn migrate_to_next_version(postgres: &TestPostgres, database: &str) {
     add_step(postgres, database, "MAX(version) FROM schema_migrations");
 }
 
-/// Spaces with two methods each. Without a previous program, the home of space `n` is the server
-/// `n % SERVERS`.
+/// Spaces with two methods each. The home of space `n` is the server `n % SERVERS`.
 struct Spaces {
     agents: Vec<TestAgent>,
     spaces: Vec<TestSpace>,
@@ -85,13 +83,7 @@ impl Spaces {
             let methods = fixture()
                 .with(method(&name_of(n), "sleep"))
                 .with(method(&format!("slow{n}"), "sleep"));
-            let urls: Vec<_> = (0..SERVERS)
-                .map(|member| zone.server(member).url())
-                .collect();
-            let agent = match previous_program() {
-                Some(_) => space.agent_with(&["--url", &urls.join(",")]).await,
-                None => space.agent().await,
-            };
+            let agent = space.agent().await;
             agent.register(methods).await.expect(0);
             agents.push(agent);
             spaces.push(space);
@@ -159,44 +151,32 @@ async fn servers_are_upgraded_one_after_the_other_without_a_failed_call() {
     let spaces = Spaces::start(&zone, &at).await;
     let traffic = Traffic::start(&zone, 1).await;
     let load = Arc::new(Callers::default());
-    let start_callers = || -> Vec<_> {
-        let start = |n| load.start(n, &at, &name_of(n % SPACES));
-        (0..2 * SPACES).map(start).collect()
-    };
-    let mut callers = Vec::new();
+    for user in &at {
+        spaces.wait_until_linked(user).await;
+    }
+    let start = |n| load.start(n, &at, &name_of(n % SPACES));
+    let callers: Vec<_> = (0..2 * SPACES).map(start).collect();
+    load.wait_for_calls(200).await;
     if previous_program().is_none() {
-        for user in &at {
-            spaces.wait_until_linked(user).await;
-        }
-        callers = start_callers();
-        load.wait_for_calls(200).await;
         migrate_to_next_version(postgres, &zone.database().name);
         load.wait_for_calls(200).await;
     }
     traffic.go_on().await;
     for (member, user) in at.iter().enumerate() {
-        let slow = match callers.is_empty() {
-            true => Vec::new(),
-            false => start_slow_calls(user, member, &spaces.spaces).await,
-        };
+        let slow = start_slow_calls(user, member, &spaces.spaces).await;
         load.avoid(member).await;
         zone.server_mut(member).use_built_program();
         zone.restart(member).await;
         for call in slow {
             assert_eq!(result(&call.await.unwrap())["slept"], 3_000);
         }
-        if !callers.is_empty() {
-            spaces.wait_until_linked(user).await;
-        }
+        spaces.wait_until_linked(user).await;
         traffic.go_on().await;
         let homes = spaces.homes(&zone).await;
         println!("server {member} is upgraded, homes {homes:?}");
     }
     for user in &at {
         spaces.wait_until_linked(user).await;
-    }
-    if callers.is_empty() {
-        callers = start_callers();
     }
 
     // Agents move their home to servers without home links.

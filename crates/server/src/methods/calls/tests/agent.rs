@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
-use svc_link::{CALL_HEADER_BYTES, Frame, FrameKind, Goodbye, OutboxReader, USER_BYTES};
+use svc_link::{CALL_HEADER_BYTES, Frame, FrameKind, Goodbye, OutboxReader};
 use svc_simulation::{Random, Trace};
 use tokio::time::sleep;
 
@@ -49,10 +49,7 @@ impl SimulatedAgent {
         let (link, outgoing) = Link::new(LinkSetup {
             instance: "agent".to_owned(),
             caller,
-            names_users: true,
             home: None,
-            learns_servers: false,
-            moves_home: false,
             user_key: [7; 32],
             budgets: ByteBudgets::new(1 << 26, 1 << 26),
         });
@@ -99,8 +96,8 @@ impl SimulatedAgent {
     fn receive(self: &Arc<Self>, end: &LinkEnd, frame: Frame) {
         let id = frame.id;
         match frame.kind {
-            FrameKind::UserCall => {
-                let text = &frame.payload[CALL_HEADER_BYTES + USER_BYTES..];
+            FrameKind::Call => {
+                let text = &frame.payload[CALL_HEADER_BYTES..];
                 // The agent appends its own id.
                 let request = [text, b"0}"].concat();
                 let request: Value = serde_json::from_slice(&request).expect("a call is JSON");

@@ -1,9 +1,7 @@
 //! A server takes over a registration only with a ticket of the home server.
 
 use svc_core::ServerId;
-use svc_link::{
-    Control, FEATURE_LINKS, FEATURE_USERS, Goodbye, Register, Ticket, VERSION, Welcome,
-};
+use svc_link::{Control, Goodbye, Register, Ticket, VERSION, Welcome};
 use svc_testkit::{RawLink, TestSpace, simulated_registration};
 
 use super::*;
@@ -18,8 +16,7 @@ impl Home {
     async fn link(zone: &TestZone, member: usize, space: &TestSpace) -> Self {
         let address = zone.server(member).address();
         let mut link = RawLink::connect(address, &space.agent_token).await;
-        let features = [FEATURE_USERS, FEATURE_LINKS];
-        let welcome = welcome(link.hello_with(&[VERSION], &features).await);
+        let welcome = welcome(link.hello(&[VERSION]).await);
         Self {
             link,
             server: welcome.server_id,
@@ -103,7 +100,7 @@ async fn a_registration_without_a_valid_ticket_is_refused() {
     let address = zone.server(1).address();
     let mut side = RawLink::connect(address, &space.agent_token).await;
     let answer = side.hello_side("simulated", home.server).await;
-    assert_eq!(welcome(answer).version, svc_link::SIDE_VERSION);
+    assert_eq!(welcome(answer).version, VERSION);
     let changes: [fn(&mut Register); 6] = [
         |register| register.ticket = None,
         |register| register.place = None,
@@ -243,7 +240,7 @@ async fn a_home_link_replaces_the_side_link_of_its_agent_without_a_gap() {
 }
 
 #[tokio::test]
-async fn an_agent_without_the_feature_gets_neither_tickets_nor_announcements() {
+async fn an_agent_gets_tickets_and_the_announced_servers() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -252,17 +249,15 @@ async fn an_agent_without_the_feature_gets_neither_tickets_nor_announcements() {
     let space = ann.space("lab").await;
     let address = zone.server(0).address();
     let mut old = RawLink::connect(address, &space.agent_token).await;
-    let greeted = welcome(old.hello(&[VERSION]).await);
-    assert_eq!(greeted.announced, None);
+    welcome(old.hello(&[VERSION]).await);
     match old.register(simulated_registration(1)).await {
-        Control::Registered(accepted) => assert_eq!(accepted.ticket, None),
+        Control::Registered(accepted) => assert!(accepted.ticket.is_some()),
         other => panic!("{other:?}"),
     }
-    // An agent with the feature gets the list of servers in the welcome or in a later message. The
-    // list is empty until the server has announced itself.
+    // An agent gets the list of servers in the welcome or in a later message. The list is empty
+    // until the server has announced itself.
     let mut new = RawLink::connect(address, &space.agent_token).await;
-    let features = [FEATURE_USERS, FEATURE_LINKS];
-    let mut announced = welcome(new.hello_with(&[VERSION], &features).await).announced;
+    let mut announced = welcome(new.hello(&[VERSION]).await).announced;
     while announced
         .as_ref()
         .is_none_or(|list| list.servers.is_empty())
