@@ -1,7 +1,10 @@
 //! List, show, find, create, update and remove: shared by the commands of all resources.
 
+use std::collections::BTreeMap;
+
 use clap::CommandFactory;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
 use svc_client::{Client, Error, Resource};
 use svc_protocol::api::{Listing, PageQuery};
 
@@ -17,15 +20,25 @@ pub const LIMIT_DEFAULT: u32 = 50;
 
 /// A resource that commands print and find.
 pub trait Record: Resource {
-    /// The head of a list.
+    /// The head of a list. A column has the first field whose name begins as the column is called.
     const HEAD: &'static [&'static str];
     /// The word for a removal in messages.
     const REMOVED: &'static str = "removed";
 
-    /// The record in a list, one cell for each column of the head.
-    fn row(&self) -> Vec<String>;
-    /// The record shown alone: all its fields.
+    /// The record shown alone. Destructure the whole record, so that a new field does not compile
+    /// until it is shown or left out on purpose.
     fn fields(&self) -> Fields;
+
+    /// The record in a list, one cell for each column of the head.
+    fn row(&self) -> Vec<String> {
+        let fields = self.fields();
+        let cell = |column: &&str| {
+            let name = column.to_lowercase();
+            let field = fields.iter().find(|(field, _)| field.starts_with(&name));
+            field.map_or_else(String::new, |(_, value)| value.clone())
+        };
+        Self::HEAD.iter().map(cell).collect()
+    }
 
     async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
         client.find(reference).await
@@ -114,8 +127,37 @@ pub fn with_list_hint<R: Resource>(failure: Failure) -> Failure {
     failure.hint_for(Exit::NotFound, format!("svc {} list", R::KIND))
 }
 
-pub async fn create<R: Record>(shell: &Shell, new: &R::New) -> Outcome {
-    show::<R>(shell, &shell.client()?.create(new).await?)
+pub async fn create<R: Record>(shell: &Shell, fixed: Value, settings: &R::Patch) -> Outcome
+where
+    R::New: DeserializeOwned,
+{
+    let new = new_record::<R>(fixed, settings)?;
+    show::<R>(shell, &shell.client()?.create(&new).await?)
+}
+
+/// The body that creates a record: the members of `fixed`, which never change, and those of a patch
+/// with the settings of the new record. `null`, which resets a member, is the default of a new one.
+pub fn new_record<R: Resource>(fixed: Value, settings: &R::Patch) -> Result<R::New, Failure>
+where
+    R::New: DeserializeOwned,
+{
+    #[derive(Serialize)]
+    struct Body<'a, P> {
+        #[serde(flatten)]
+        fixed: Value,
+        #[serde(flatten)]
+        settings: &'a P,
+    }
+    let read = || {
+        // As texts: a number in a payload may be more exact than a `Value`.
+        let text = serde_json::to_string(&Body { fixed, settings })?;
+        let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text)?;
+        members.retain(|_, value| value.get() != "null");
+        serde_json::from_str(&serde_json::to_string(&members)?)
+    };
+    read().map_err(|error: serde_json::Error| {
+        Failure::usage(format!("the new {} is not valid", R::KIND)).why(error)
+    })
 }
 
 pub async fn update<R: Record>(shell: &Shell, reference: &str, patch: &R::Patch) -> Outcome {

@@ -5,9 +5,8 @@ mod requests;
 
 use clap::Subcommand;
 use serde_json::json;
-use svc_client::Resource;
-use svc_core::json_text::JsonText;
-use svc_protocol::api::{RotateSource, Source, SourceTest};
+use svc_core::{json_text::JsonText, source::settings::TypeRule};
+use svc_protocol::api::{RotateSource, Source, SourceRejection, SourceTest};
 
 use super::{
     Shell,
@@ -16,7 +15,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, joined, or_dash, yes_no},
+    output::{Fields, Table, fields, joined, or_dash, yes_no},
     prompt,
 };
 
@@ -164,43 +163,34 @@ impl Record for Source {
         "LAST ACCEPTED",
     ];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            self.verify.r#type.to_string(),
-            yes_no(self.active),
-            self.accepted.to_string(),
-            self.rejected.to_string(),
-            or_dash(self.last_accepted_at),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        let mut fields = vec![
-            ("name", self.name.clone()),
-            ("id", self.id().to_string()),
-            ("description", self.description.clone()),
-            ("verify", self.verify.r#type.to_string()),
-            ("events", format!("source.{}.*", self.name)),
-            ("active", yes_no(self.active)),
-            ("headers", joined(&self.headers)),
-        ];
-        if self.event_type != Default::default() {
-            fields.push(("event type", json!(self.event_type).to_string()));
+        fields! { self as Source, without owner_id:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "description" description = description.clone(),
+            "verify" verify = verify.r#type.to_string(),
+            "events" = format!("source.{name}.*"),
+            "active" active = yes_no(*active),
+            "headers" headers = joined(headers),
+            "event type" event_type = rule_text(event_type),
+            "url" url = url.clone(),
+            "secret" = verify.secret.clone(),
+            "old secret until" previous_secret_until =
+                previous_secret_until.map(|until| until.to_string()),
+            "accepted" accepted = accepted.to_string(),
+            "rejected" rejected = rejected.to_string(),
+            "last accepted" last_accepted_at = or_dash(*last_accepted_at),
+            "last rejection" last_rejection =
+                or_dash(last_rejection.as_ref().map(rejection_text)),
+            "created" created_at = created_at.to_string(),
         }
-        fields.extend(self.url.clone().map(|url| ("url", url)));
-        fields.extend(self.verify.secret.clone().map(|secret| ("secret", secret)));
-        let until = self.previous_secret_until.map(|until| until.to_string());
-        fields.extend(until.map(|until| ("old secret until", until)));
-        let rejection = self.last_rejection.as_ref();
-        let rejection = rejection.map(|last| format!("{}: {}", last.at, last.reason));
-        fields.extend([
-            ("accepted", self.accepted.to_string()),
-            ("rejected", self.rejected.to_string()),
-            ("last accepted", or_dash(self.last_accepted_at)),
-            ("last rejection", or_dash(rejection)),
-            ("created", self.created_at.to_string()),
-        ]);
-        fields
     }
+}
+
+fn rule_text(rule: &TypeRule) -> Option<String> {
+    (*rule != TypeRule::default()).then(|| json!(rule).to_string())
+}
+
+fn rejection_text(last: &SourceRejection) -> String {
+    format!("{}: {}", last.at, last.reason)
 }

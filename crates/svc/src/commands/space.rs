@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, joined_pairs, or_dash},
+    output::{Fields, fields, joined_pairs, or_dash},
     prompt::parse_seconds,
 };
 
@@ -148,7 +148,7 @@ async fn start(shell: &Shell, which: &SpaceArg, wait: Option<Duration>) -> Outco
     }))
 }
 
-fn registration(status: &RegistrationStatus) -> String {
+fn methods(status: &RegistrationStatus) -> String {
     match status {
         RegistrationStatus::None => "-".to_owned(),
         RegistrationStatus::Active { methods } => methods.to_string(),
@@ -177,30 +177,28 @@ impl Record for Space {
             self.state.to_string(),
             self.health.to_string(),
             self.runtime.to_string(),
-            first_line(&registration(&self.registration)),
+            first_line(&methods(&self.registration)),
         ]
     }
 
     fn fields(&self) -> Fields {
-        let mut fields = vec![
-            ("name", self.name.to_string()),
-            ("id", self.id.to_string()),
-            ("owner", self.owner.to_string()),
-            ("state", self.state.to_string()),
-            ("health", self.health.to_string()),
-            ("runtime", self.runtime.to_string()),
-            ("methods", registration(&self.registration)),
-            ("urls", joined_pairs(&self.space_urls)),
-            ("health check", json!(self.health_check).to_string()),
-            ("template", or_dash(self.template_id)),
-            ("startup script", or_dash(self.startup_script_id)),
-            ("node", or_dash(self.node_id)),
-            ("created", self.created_at.to_string()),
-        ];
         // The server starts a local agent itself, so the user needs no token.
-        if let (Runtime::External, Some(token)) = (self.runtime, &self.agent_token) {
-            fields.push(("agent token", token.clone()));
+        let is_external = self.runtime == Runtime::External;
+        fields! { self as Space, without owner_id, stop_reason, stopped_at, folder, linked:
+            "name" name = name.to_string(),
+            "id" id = id.to_string(),
+            "owner" owner = owner.to_string(),
+            "state" state = state.to_string(),
+            "health" health = health.to_string(),
+            "runtime" runtime = runtime.to_string(),
+            "methods" registration = methods(registration),
+            "urls" space_urls = joined_pairs(space_urls),
+            "health check" health_check = json!(health_check).to_string(),
+            "template" template_id = or_dash(*template_id),
+            "startup script" startup_script_id = or_dash(*startup_script_id),
+            "node" node_id = or_dash(*node_id),
+            "created" created_at = created_at.to_string(),
+            "agent token" agent_token = agent_token.clone().filter(|_| is_external),
         }
-        fields
     }
 }

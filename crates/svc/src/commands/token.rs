@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     exit::{Failure, Outcome},
-    output::{Fields, joined, or_dash},
+    output::{Fields, fields, joined, or_dash},
 };
 
 /// Manage your API tokens
@@ -90,13 +90,13 @@ impl Record for Token {
     }
 
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.name.clone()),
-            ("token", or_dash(self.token.as_ref())),
-            ("id", self.id.to_string()),
-            ("scopes", joined(self.scopes.as_slice())),
-            ("expires", or_dash(self.expires_at)),
-            ("created", self.created_at.to_string()),
-        ]
+        fields! { self as Token, without last_used_at:
+            "name" name = name.clone(),
+            "token" token = or_dash(token.as_ref()),
+            "id" id = id.to_string(),
+            "scopes" scopes = joined(scopes.as_slice()),
+            "expires" expires_at = or_dash(*expires_at),
+            "created" created_at = created_at.to_string(),
+        }
     }
 }

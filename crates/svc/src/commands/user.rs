@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, joined, joined_pairs, yes_no},
+    output::{Fields, fields, joined, joined_pairs, yes_no},
     prompt,
 };
 
@@ -239,26 +239,16 @@ fn must_be_asked() -> Result<(), Failure> {
 impl Record for User {
     const HEAD: &'static [&'static str] = &["NAME", "ACTIVE", "ROLES", "GROUPS", "ID"];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.username.to_string(),
-            yes_no(self.active),
-            joined(&self.roles),
-            joined(&self.groups),
-            self.id.to_string(),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.username.to_string()),
-            ("id", self.id.to_string()),
-            ("active", yes_no(self.active)),
-            ("roles", joined(&self.roles)),
-            ("groups", joined(&self.groups)),
-            ("created", self.created_at.to_string()),
-            ("quotas", joined_pairs(&self.quotas)),
-            ("second factor", yes_no(self.second_factor)),
-        ]
+        fields! { self as User, without last_seen_at:
+            "name" username = username.to_string(),
+            "id" id = id.to_string(),
+            "active" active = yes_no(*active),
+            "roles" roles = joined(roles),
+            "groups" groups = joined(groups),
+            "created" created_at = created_at.to_string(),
+            "quotas" quotas = joined_pairs(quotas),
+            "second factor" second_factor = yes_no(*second_factor),
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use clap::ValueEnum;
 use svc_client::Client;
 use svc_core::SinkId;
 use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState, Sink};
@@ -14,6 +13,7 @@ use super::{
 use crate::{
     commands::{
         Shell,
+        choice::choice,
         records::{self, LIMIT_DEFAULT, ListArgs},
     },
     exit::{Exit, Failure, Outcome},
@@ -36,8 +36,8 @@ pub struct Args {
     #[command(flatten)]
     which: SinkArg,
     /// Only deliveries in this state
-    #[arg(long, value_enum)]
-    state: Option<StateFilter>,
+    #[arg(long, value_parser = choice::<DeliveryState>(&["pending", "delivered", "dead"]))]
+    state: Option<DeliveryState>,
     /// Show each change as it happens; with -o json one object per line
     #[arg(short, long, conflicts_with = "cursor")]
     follow: bool,
@@ -57,30 +57,13 @@ pub struct Args {
     page: ListArgs,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum StateFilter {
-    Pending,
-    Delivered,
-    Dead,
-}
-
-impl From<StateFilter> for DeliveryState {
-    fn from(filter: StateFilter) -> Self {
-        match filter {
-            StateFilter::Pending => Self::Pending,
-            StateFilter::Delivered => Self::Delivered,
-            StateFilter::Dead => Self::Dead,
-        }
-    }
-}
-
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let client = shell.client()?;
     let sink: Sink = records::find(&client, &args.which.sink).await?;
     if let Some(attempt) = args.attempt {
         return exchange::show(shell, &client, &sink, attempt, args.curl).await;
     }
-    let state = args.state.map(Into::into);
+    let state = args.state;
     if args.follow {
         return follow(shell, &client, sink.id, state, args.page.limit).await;
     }
