@@ -114,6 +114,21 @@ impl Output {
         try_write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
+    /// Prints one of many records on a line: as a text without control characters, or as JSON.
+    /// Returns `false` if stdout is closed.
+    pub fn next_record(
+        &self,
+        record: &impl Serialize,
+        line: impl FnOnce() -> String,
+    ) -> Result<bool, Failure> {
+        match self.format {
+            Format::Table => self.next_line(clean(&line())),
+            Format::Json | Format::Yaml => {
+                self.next_line(serde_json::to_string(record).map_err(unwritable)?)
+            }
+        }
+    }
+
     /// Prints a text of several lines, and ends the last line. For a terminal, the text is cleaned.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
         if self.terminal {

@@ -46,7 +46,7 @@ pub enum Command {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Group>(shell, args).await,
-        Command::Get(which) => records::get::<Group>(shell, &which).await,
+        Command::Get(which) => records::get::<Group>(shell, &which.name).await,
         Command::Create { name } => {
             records::create::<Group>(shell, json!({}), &GroupBody { name }).await
         }

@@ -181,7 +181,7 @@ fn mapping(text: &str) -> Result<ClaimMapping, Failure> {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<OidcProvider>(shell, args).await,
-        Command::Get(which) => records::get::<OidcProvider>(shell, &which).await,
+        Command::Get(which) => records::get::<OidcProvider>(shell, &which.name).await,
         Command::Create(args) => create(shell, *args).await,
         Command::Update(args) => update(shell, *args).await,
         Command::Check { name } => check(shell, &name).await,
@@ -202,8 +202,7 @@ async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
 
 /// Prints the steps. A failed step determines the exit code.
 async fn check(shell: &Shell, name: &str) -> Outcome {
-    let client = shell.client()?;
-    let provider: OidcProvider = records::find(&client, name).await?;
+    let (client, provider) = records::open::<OidcProvider>(shell, name).await?;
     let report = client.check_oidc_provider(provider.id).await?;
     shell.output.document(&report, || {
         let head = ["STEP", "RESULT", "DETAIL", "WHAT TO DO"];

@@ -22,8 +22,6 @@ pub const LIMIT_DEFAULT: u32 = 50;
 pub trait Record: Resource {
     /// The head of a list. A column has the first field whose name begins as the column is called.
     const HEAD: &'static [&'static str];
-    /// The word for a removal in messages.
-    const REMOVED: &'static str = "removed";
 
     /// The record shown alone. Destructure the whole record, so that a new field does not compile
     /// until it is shown or left out on purpose.
@@ -38,6 +36,11 @@ pub trait Record: Resource {
             field.map_or_else(String::new, |(_, value)| value.clone())
         };
         Self::HEAD.iter().map(cell).collect()
+    }
+
+    /// The message after the removal.
+    fn removed(&self) -> String {
+        format!("removed {} `{}`", Self::KIND, self.name())
     }
 
     async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
@@ -106,8 +109,8 @@ pub async fn list_matching<R: Record>(
     })
 }
 
-pub async fn get<R: Record>(shell: &Shell, which: &NameArg) -> Outcome {
-    show::<R>(shell, &find(&shell.client()?, &which.name).await?)
+pub async fn get<R: Record>(shell: &Shell, reference: &str) -> Outcome {
+    show::<R>(shell, &find(&shell.client()?, reference).await?)
 }
 
 /// Prints one record.
@@ -121,6 +124,13 @@ pub async fn find<R: Record>(client: &Client, reference: &str) -> Result<R, Fail
     R::find(client, reference)
         .await
         .map_err(|error| with_list_hint::<R>(error.into()))
+}
+
+/// A client, and the record that the command acts on.
+pub async fn open<R: Record>(shell: &Shell, reference: &str) -> Result<(Client, R), Failure> {
+    let client = shell.client()?;
+    let record = find::<R>(&client, reference).await?;
+    Ok((client, record))
 }
 
 pub fn with_list_hint<R: Resource>(failure: Failure) -> Failure {
@@ -162,8 +172,7 @@ where
 
 pub async fn update<R: Record>(shell: &Shell, reference: &str, patch: &R::Patch) -> Outcome {
     check_patch::<R>(patch)?;
-    let client = shell.client()?;
-    let record = find::<R>(&client, reference).await?;
+    let (client, record) = open::<R>(shell, reference).await?;
     show::<R>(shell, &client.update(record.id(), patch).await?)
 }
 
@@ -190,7 +199,7 @@ pub async fn remove<R: Record>(shell: &Shell, which: &NameArgs) -> Outcome {
     for name in &which.names {
         let record: R = find(&client, name).await?;
         client.delete::<R>(record.id()).await?;
-        eprintln!("{} {} `{}`", R::REMOVED, R::KIND, record.name());
+        eprintln!("{}", record.removed());
     }
     Ok(Exit::Ok)
 }
@@ -374,6 +383,27 @@ mod tests {
             "issuer",
         );
         assert_eq!(only_in_create("user"), "inactive password-stdin");
+    }
+
+    #[test]
+    fn a_column_of_a_list_has_the_field_whose_name_begins_like_it() {
+        let schedule: api::Schedule = serde_json::from_value(json!({
+            "id": Uuid::nil(), "name": "a", "description": "text", "owner_id": Uuid::nil(),
+            "cron": "0 2 * * *", "timezone": "UTC", "payload": {}, "missed": "once", "active": true,
+            "next_at": "2026-01-02T02:00:00.000Z", "last_at": null, "last_event_id": null,
+            "failure": "full", "created_at": "2026-01-01T00:00:00.000Z",
+        }))
+        .expect("a schedule");
+        let cells = [
+            "a",
+            "0 2 * * *",
+            "UTC",
+            "yes",
+            "2026-01-02T02:00:00.000Z",
+            "-",
+            "full",
+        ];
+        assert_eq!(schedule.row(), cells);
     }
 
     /// A check with all its members, as the server writes it.

@@ -74,7 +74,7 @@ pub enum Command {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Role>(shell, args).await,
-        Command::Get(which) => records::get::<Role>(shell, &which).await,
+        Command::Get(which) => records::get::<Role>(shell, &which.name).await,
         Command::Create {
             name,
             permissions,

@@ -141,7 +141,7 @@ impl Settings {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Schedule>(shell, args).await,
-        Command::Get(which) => records::get::<Schedule>(shell, &which).await,
+        Command::Get(which) => records::get::<Schedule>(shell, &which.name).await,
         Command::Create {
             name,
             cron,
@@ -188,8 +188,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             print_runs(shell, &runs)
         }
         Command::Run(which) => {
-            let client = shell.client()?;
-            let schedule: Schedule = find(&client, &which.name).await?;
+            let (client, schedule) = records::open::<Schedule>(shell, &which.name).await?;
             let emitted = client.run_schedule(schedule.id).await?;
             shell
                 .output

@@ -79,13 +79,10 @@ pub struct SinkArg {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Sink>(shell, args).await,
-        Command::Get(one) => {
-            let sink: Sink = find(&shell.client()?, &one.sink).await?;
-            records::show(shell, &sink)
-        }
+        Command::Get(which) => records::get::<Sink>(shell, &which.sink).await,
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
-        Command::Rm(which) => remove(shell, &which).await,
+        Command::Rm(which) => records::remove::<Sink>(shell, &which).await,
         Command::Enable(which) => switch(shell, &which, true).await,
         Command::Disable(which) => switch(shell, &which, false).await,
         Command::Test(args) => trying::run(shell, args).await,
@@ -98,20 +95,6 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             overlap_hours,
         } => rotate_secret(shell, &which.sink, overlap_hours).await,
     }
-}
-
-async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
-    let client = shell.client()?;
-    for name in &which.names {
-        let sink: Sink = find(&client, name).await?;
-        client.delete::<Sink>(sink.id()).await?;
-        let waiting = match sink.queue_depth {
-            0 => String::new(),
-            depth => format!(", with {depth} events in its queue"),
-        };
-        eprintln!("removed sink `{}`{waiting}", sink.name);
-    }
-    Ok(Exit::Ok)
 }
 
 async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
@@ -130,8 +113,7 @@ async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
 }
 
 async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32>) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = find(&client, reference).await?;
+    let (client, sink) = records::open::<Sink>(shell, reference).await?;
     let rotate = RotateSecret { overlap_hours };
     let rotated = client.rotate_secret(sink.id, &rotate).await?;
     eprintln!(
@@ -173,6 +155,14 @@ impl Record for Sink {
 
     async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
         client.find_sink(reference).await
+    }
+
+    fn removed(&self) -> String {
+        let waiting = match self.queue_depth {
+            0 => String::new(),
+            depth => format!(", with {depth} events in its queue"),
+        };
+        format!("removed sink `{}`{waiting}", self.name)
     }
 
     fn row(&self) -> Vec<String> {

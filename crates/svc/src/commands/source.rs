@@ -10,7 +10,7 @@ use svc_protocol::api::{RotateSource, Source, SourceRejection, SourceTest};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArg, NameArgs, Record, find},
+    records::{self, ListArgs, NameArg, NameArgs, Record},
     sink::read_text,
 };
 use crate::{
@@ -78,7 +78,7 @@ pub enum Command {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Source>(shell, args).await,
-        Command::Get(which) => records::get::<Source>(shell, &which).await,
+        Command::Get(which) => records::get::<Source>(shell, &which.name).await,
         Command::Create(args) => change::create(shell, *args).await,
         Command::Update(args) => change::update(shell, *args).await,
         Command::Rotate {
@@ -118,8 +118,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outcome {
-    let client = shell.client()?;
-    let source: Source = find(&client, reference).await?;
+    let (client, source) = records::open::<Source>(shell, reference).await?;
     let rotated = client.rotate_source(source.id, request).await?;
     if let Some(until) = rotated.previous_until {
         eprintln!("requests that are signed with the old secret are accepted until {until}");
@@ -134,8 +133,7 @@ async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outco
 }
 
 async fn run_test(shell: &Shell, reference: &str, test: &SourceTest) -> Outcome {
-    let client = shell.client()?;
-    let source: Source = find(&client, reference).await?;
+    let (client, source) = records::open::<Source>(shell, reference).await?;
     let tested = client.test_source(source.id, test).await?;
     let exit = match tested.accepted {
         true => Exit::Ok,

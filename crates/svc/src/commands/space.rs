@@ -15,7 +15,7 @@ use svc_protocol::api::{RegistrationStatus, Space};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs, Record, find},
+    records::{self, ListArgs, NameArgs, Record},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
@@ -76,16 +76,10 @@ pub struct SpaceArg {
     space: String,
 }
 
-impl SpaceArg {
-    async fn find(&self, client: &Client) -> Result<Space, Failure> {
-        find(client, &self.space).await
-    }
-}
-
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Space>(shell, args).await,
-        Command::Get(which) => records::show(shell, &which.find(&shell.client()?).await?),
+        Command::Get(which) => records::get::<Space>(shell, &which.space).await,
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
         Command::Start {
@@ -94,21 +88,18 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             timeout,
         } => start(shell, &which, wait.then_some(timeout)).await,
         Command::Stop(which) => {
-            let client = shell.client()?;
-            let space = which.find(&client).await?;
+            let (client, space) = records::open::<Space>(shell, &which.space).await?;
             client.stop_space(space.id).await?;
             eprintln!("space `{}` is stopped", space.name);
             Ok(Exit::Ok)
         }
         Command::Rm(which) => records::remove::<Space>(shell, &which).await,
         Command::Logs { which, args } => {
-            let client = shell.client()?;
-            let space = which.find(&client).await?;
+            let (client, space) = records::open::<Space>(shell, &which.space).await?;
             print_logs(shell, &client, space.id, &args).await
         }
         Command::AgentToken(which) => {
-            let client = shell.client()?;
-            let space = which.find(&client).await?;
+            let (client, space) = records::open::<Space>(shell, &which.space).await?;
             let token = client.renew_agent_token(space.id).await?;
             shell.output.line_or_data(&token.agent_token, &token)
         }
@@ -117,8 +108,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 
 /// Starts a space and, with `wait`, waits this long for its agent.
 async fn start(shell: &Shell, which: &SpaceArg, wait: Option<Duration>) -> Outcome {
-    let client = shell.client()?;
-    let space = which.find(&client).await?;
+    let (client, space) = records::open::<Space>(shell, &which.space).await?;
     client.start_space(space.id).await?;
     let Some(limit) = wait else {
         eprintln!("the agent of space `{}` may link again", space.name);

@@ -91,7 +91,7 @@ fn parse_field(text: &str) -> Result<(String, String), String> {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Template>(shell, args).await,
-        Command::Get(which) => records::get::<Template>(shell, &which).await,
+        Command::Get(which) => records::get::<Template>(shell, &which.name).await,
         Command::Create { name, content } => {
             let script = script::find_startup(shell, content.startup_script.as_deref()).await?;
             let new = patch(Some(name), content, Vec::new(), script)?;

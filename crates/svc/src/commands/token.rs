@@ -77,7 +77,6 @@ pub fn secret_of(token: &Token) -> Result<String, Failure> {
 
 impl Record for Token {
     const HEAD: &'static [&'static str] = &["NAME", "SCOPES", "EXPIRES", "LAST USED", "ID"];
-    const REMOVED: &'static str = "revoked";
 
     fn row(&self) -> Vec<String> {
         vec![
@@ -87,6 +86,10 @@ impl Record for Token {
             or_dash(self.last_used_at),
             self.id.to_string(),
         ]
+    }
+
+    fn removed(&self) -> String {
+        format!("revoked token `{}`", self.name)
     }
 
     fn fields(&self) -> Fields {

@@ -123,7 +123,7 @@ fn parse_quota(text: &str) -> Result<(Quota, Option<u64>), String> {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<User>(shell, args).await,
-        Command::Get(which) => records::get::<User>(shell, &which).await,
+        Command::Get(which) => records::get::<User>(shell, &which.name).await,
         Command::Create {
             name,
             membership,
@@ -170,8 +170,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 async fn reset_second_factor(shell: &Shell, name: &str) -> Outcome {
-    let client = shell.client()?;
-    let user: User = records::find(&client, name).await?;
+    let (client, user) = records::open::<User>(shell, name).await?;
     client.reset_second_factor(user.id).await?;
     eprintln!(
         "`{}` has no second factor any more, and logs in with the password alone",
@@ -181,8 +180,7 @@ async fn reset_second_factor(shell: &Shell, name: &str) -> Outcome {
 }
 
 async fn set_password(shell: &Shell, name: &str, from_stdin: bool) -> Outcome {
-    let client = shell.client()?;
-    let user: User = records::find(&client, name).await?;
+    let (client, user) = records::open::<User>(shell, name).await?;
     let patch = UserPatch {
         password: Some(new_password(&user.username, from_stdin)?),
         ..UserPatch::default()

@@ -136,8 +136,7 @@ fn new_sink(
 }
 
 pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = records::find(&client, &args.which.sink).await?;
+    let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     let script = args.content.find_script(&client, sink.r#type).await?;
     let gives_secret = args.secret_stdin;
     let secret = match gives_secret {

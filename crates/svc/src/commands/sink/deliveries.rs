@@ -17,7 +17,7 @@ use crate::{
         records::{self, LIMIT_DEFAULT, ListArgs},
     },
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, clean, json_name, or_dash},
+    output::{Table, json_name, or_dash},
 };
 
 /// Time between two requests of `--follow`.
@@ -58,8 +58,7 @@ pub struct Args {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = records::find(&client, &args.which.sink).await?;
+    let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     if let Some(attempt) = args.attempt {
         return exchange::show(shell, &client, &sink, attempt, args.curl).await;
     }
@@ -181,8 +180,8 @@ impl ShownDeliveries {
 }
 
 fn print_line(shell: &Shell, delivery: &Delivery) -> Result<bool, Failure> {
-    let text = match shell.output.format {
-        Format::Table => clean(&format!(
+    shell.output.next_record(delivery, || {
+        format!(
             "{:>6} {:<9} {} {} attempts: {} {}",
             delivery.n,
             json_name(delivery.state),
@@ -190,12 +189,8 @@ fn print_line(shell: &Shell, delivery: &Delivery) -> Result<bool, Failure> {
             delivery.event_id,
             delivery.attempts.len(),
             last_attempt(delivery)
-        )),
-        Format::Json | Format::Yaml => {
-            serde_json::to_string(delivery).expect("a delivery is always JSON")
-        }
-    };
-    shell.output.next_line(text)
+        )
+    })
 }
 
 #[cfg(test)]
