@@ -3,6 +3,11 @@
 //! stdout is for data; everything else goes to stderr. In tables, and in texts for a terminal,
 //! characters that could control the terminal are replaced.
 
+mod record;
+
+pub(crate) use record::fields;
+pub use record::{Fields, present};
+
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
@@ -184,30 +189,6 @@ pub struct Table {
     rows: Vec<Vec<String>>,
     /// Printed to stderr instead of an empty table.
     empty: Option<String>,
-}
-
-/// The names and values of a record.
-pub type Fields = Vec<(&'static str, String)>;
-
-/// The fields of a record: `"name" member = text`, or `"name" = text` for a text of several members.
-/// An optional text without a value makes no field. Members after `without` make none of their own.
-/// A member that the list lacks does not compile.
-macro_rules! fields {
-    ($record:ident as $kind:ident $(, without $($hidden:ident),*)?:
-        $($name:literal $($member:ident)? = $text:expr,)*) => {{
-        let $kind { $($($member,)?)* $($($hidden: _,)*)? } = $record;
-        $crate::output::present([$(($name, $text.into())),*])
-    }};
-}
-
-pub(crate) use fields;
-
-/// The fields that have a text.
-pub fn present<const N: usize>(fields: [(&'static str, Option<String>); N]) -> Fields {
-    let fields = fields.into_iter();
-    fields
-        .filter_map(|(name, text)| Some((name, text?)))
-        .collect()
 }
 
 impl Table {
