@@ -73,8 +73,8 @@ pub use recovery::{
 };
 pub use schedules::{NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 pub use scripts::{
-    CheckScript, NewScript, RunNewScript, RunScript, Script, ScriptCheck, ScriptFault, ScriptKind,
-    ScriptOwner, ScriptPatch, ScriptQuery, ScriptRunResult,
+    AnnotationsPatch, CheckScript, NewScript, RunNewScript, RunScript, Script, ScriptCheck,
+    ScriptFault, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery, ScriptRunResult,
 };
 pub use second_factor::{
     FactorKind, LoginResult, PasswordProof, PendingLogin, RecoveryCodes, SecondFactorLogin,

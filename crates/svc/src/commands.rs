@@ -6,6 +6,7 @@ pub mod api;
 pub mod audit;
 pub mod backup;
 pub mod calls;
+mod choice;
 pub mod completions;
 pub mod context;
 pub mod doctor;

@@ -3,6 +3,11 @@
 //! stdout is for data; everything else goes to stderr. In tables, and in texts for a terminal,
 //! characters that could control the terminal are replaced.
 
+mod record;
+
+pub(crate) use record::fields;
+pub use record::{Fields, present};
+
 use std::{
     fmt::Display,
     io::{self, IsTerminal, Write},
@@ -114,6 +119,21 @@ impl Output {
         try_write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
+    /// Prints one of many records on a line: as a text without control characters, or as JSON.
+    /// Returns `false` if stdout is closed.
+    pub fn next_record(
+        &self,
+        record: &impl Serialize,
+        line: impl FnOnce() -> String,
+    ) -> Result<bool, Failure> {
+        match self.format {
+            Format::Table => self.next_line(clean(&line())),
+            Format::Json | Format::Yaml => {
+                self.next_line(serde_json::to_string(record).map_err(unwritable)?)
+            }
+        }
+    }
+
     /// Prints a text of several lines, and ends the last line. For a terminal, the text is cleaned.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
         if self.terminal {
@@ -170,9 +190,6 @@ pub struct Table {
     /// Printed to stderr instead of an empty table.
     empty: Option<String>,
 }
-
-/// The names and values of a record.
-pub type Fields = Vec<(&'static str, String)>;
 
 impl Table {
     /// A row for each item.

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Format, Table, clean, or_dash},
+    output::{Fields, Table, or_dash},
 };
 
 /// List recorded calls, and follow new ones
@@ -282,8 +282,8 @@ fn outcome(call: &Call) -> String {
 
 /// Prints a call on one line, in every format. `false` if stdout is closed.
 fn print_line(shell: &Shell, call: &Call) -> Result<bool, Failure> {
-    let text = match shell.output.format {
-        Format::Table => clean(&format!(
+    shell.output.next_record(call, || {
+        format!(
             "{} {} {} {} {} ms {}",
             call.at,
             or_dash(call.caller.as_ref()),
@@ -291,8 +291,6 @@ fn print_line(shell: &Shell, call: &Call) -> Result<bool, Failure> {
             outcome(call),
             call.duration_ms,
             call.id
-        )),
-        Format::Json | Format::Yaml => serde_json::to_string(call).expect("a call is always JSON"),
-    };
-    shell.output.next_line(text)
+        )
+    })
 }

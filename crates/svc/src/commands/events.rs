@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Format, Table, clean, joined, or_dash},
+    output::{Fields, Table, joined, or_dash},
 };
 
 /// List past events, and follow new ones
@@ -165,16 +165,12 @@ fn fields(event: &EventRecord) -> Fields {
 
 /// Prints an event on one line, in every format. `false` if stdout is closed.
 fn print_line(shell: &Shell, event: &EventRecord) -> Result<bool, Failure> {
-    let text = match shell.output.format {
-        Format::Table => clean(&format!(
+    shell.output.next_record(event, || {
+        format!(
             "{} {} {} {}",
             event.event_ts, event.event_type, event.event_id, event.data
-        )),
-        Format::Json | Format::Yaml => {
-            serde_json::to_string(event).expect("an event is always JSON")
-        }
-    };
-    shell.output.next_line(text)
+        )
+    })
 }
 
 #[cfg(test)]

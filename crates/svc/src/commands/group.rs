@@ -1,13 +1,17 @@
 //! `svc group`
 
 use clap::Subcommand;
+use serde_json::json;
 use svc_protocol::api::{Group, GroupBody};
 
 use super::{
     Shell,
     records::{self, ListArgs, NameArg, NameArgs, Record},
 };
-use crate::{exit::Outcome, output::Fields};
+use crate::{
+    exit::Outcome,
+    output::{Fields, fields},
+};
 
 /// Manage groups of users; a shared method can be limited to groups
 #[derive(Subcommand, Debug)]
@@ -42,8 +46,10 @@ pub enum Command {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Group>(shell, args).await,
-        Command::Get(which) => records::get::<Group>(shell, &which).await,
-        Command::Create { name } => records::create::<Group>(shell, &GroupBody { name }).await,
+        Command::Get(which) => records::get::<Group>(shell, &which.name).await,
+        Command::Create { name } => {
+            records::create::<Group>(shell, json!({}), &GroupBody { name }).await
+        }
         Command::Update { group, name } => {
             records::update::<Group>(shell, &group, &GroupBody { name }).await
         }
@@ -54,19 +60,11 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 impl Record for Group {
     const HEAD: &'static [&'static str] = &["NAME", "ID", "CREATED"];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            self.id.to_string(),
-            self.created_at.to_string(),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.name.clone()),
-            ("id", self.id.to_string()),
-            ("created", self.created_at.to_string()),
-        ]
+        fields! { self as Group:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "created" created_at = created_at.to_string(),
+        }
     }
 }

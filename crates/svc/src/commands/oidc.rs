@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use clap::Subcommand;
-use svc_protocol::api::{ClaimMapping, NewOidcProvider, OidcProvider, OidcProviderPatch};
+use serde_json::json;
+use svc_protocol::api::{ClaimMapping, OidcProvider, OidcProviderPatch};
 
 use super::{
     Shell,
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, joined, or_dash, yes_no},
+    output::{Fields, Table, fields, joined, or_dash, yes_no},
     prompt,
 };
 
@@ -107,8 +108,25 @@ struct Settings {
 }
 
 impl Settings {
-    fn secret(&self) -> Result<Option<String>, Failure> {
-        self.secret_stdin.then(prompt::read_secret).transpose()
+    fn patch(
+        self,
+        client_id: Option<String>,
+        no_secret: bool,
+    ) -> Result<OidcProviderPatch, Failure> {
+        let secret = self.secret_stdin.then(prompt::read_secret).transpose()?;
+        Ok(OidcProviderPatch {
+            client_secret: (no_secret || secret.is_some()).then_some(secret),
+            required_claims: self.required()?,
+            mappings: self.mappings()?,
+            scopes: records::words_if_given(self.scopes),
+            groups_claim: self
+                .groups_claim
+                .map(|claim| (!claim.is_empty()).then_some(claim)),
+            enabled: self.enabled,
+            create_users: self.create_users,
+            label: self.label,
+            client_id,
+        })
     }
 
     fn required(&self) -> Result<Option<BTreeMap<String, Vec<String>>>, Failure> {
@@ -163,7 +181,7 @@ fn mapping(text: &str) -> Result<ClaimMapping, Failure> {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<OidcProvider>(shell, args).await,
-        Command::Get(which) => records::get::<OidcProvider>(shell, &which).await,
+        Command::Get(which) => records::get::<OidcProvider>(shell, &which.name).await,
         Command::Create(args) => create(shell, *args).await,
         Command::Update(args) => update(shell, *args).await,
         Command::Check { name } => check(shell, &name).await,
@@ -172,49 +190,19 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
-    let settings = args.settings;
-    let new = NewOidcProvider {
-        client_secret: settings.secret()?,
-        required_claims: settings.required()?.unwrap_or_default(),
-        mappings: settings.mappings()?.unwrap_or_default(),
-        scopes: records::words_if_given(settings.scopes),
-        groups_claim: settings.groups_claim.filter(|claim| !claim.is_empty()),
-        enabled: settings.enabled.unwrap_or(true),
-        create_users: settings.create_users.unwrap_or(false),
-        name: args.name,
-        label: settings.label,
-        issuer: args.issuer,
-        client_id: args.client_id,
-    };
-    records::create::<OidcProvider>(shell, &new).await
+    let fixed = json!({"name": args.name, "issuer": args.issuer});
+    let settings = args.settings.patch(Some(args.client_id), false)?;
+    records::create::<OidcProvider>(shell, fixed, &settings).await
 }
 
 async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
-    let settings = args.settings;
-    let client_secret = match args.no_secret {
-        true => Some(None),
-        false => settings.secret()?.map(Some),
-    };
-    let patch = OidcProviderPatch {
-        client_secret,
-        required_claims: settings.required()?,
-        mappings: settings.mappings()?,
-        scopes: records::words_if_given(settings.scopes),
-        groups_claim: settings
-            .groups_claim
-            .map(|claim| (!claim.is_empty()).then_some(claim)),
-        enabled: settings.enabled,
-        create_users: settings.create_users,
-        label: settings.label,
-        client_id: args.client_id,
-    };
+    let patch = args.settings.patch(args.client_id, args.no_secret)?;
     records::update::<OidcProvider>(shell, &args.name, &patch).await
 }
 
 /// Prints the steps. A failed step determines the exit code.
 async fn check(shell: &Shell, name: &str) -> Outcome {
-    let client = shell.client()?;
-    let provider: OidcProvider = records::find(&client, name).await?;
+    let (client, provider) = records::open::<OidcProvider>(shell, name).await?;
     let report = client.check_oidc_provider(provider.id).await?;
     shell.output.document(&report, || {
         let head = ["STEP", "RESULT", "DETAIL", "WHAT TO DO"];
@@ -241,44 +229,39 @@ async fn check(shell: &Shell, name: &str) -> Outcome {
 impl Record for OidcProvider {
     const HEAD: &'static [&'static str] = &["NAME", "ISSUER", "ENABLED", "USERS"];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            self.issuer.clone(),
-            yes_no(self.enabled),
-            self.identities.to_string(),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        let required = self
-            .required_claims
-            .iter()
-            .flat_map(|(claim, values)| values.iter().map(move |value| format!("{claim}={value}")));
-        let mappings = self.mappings.iter().map(|mapping| {
-            let target = match (&mapping.group, &mapping.role) {
-                (Some(group), _) => format!("group:{group}"),
-                (None, role) => format!("role:{}", role.as_deref().unwrap_or_default()),
-            };
-            format!("{}={target}", mapping.value)
-        });
-        vec![
-            ("name", self.name.clone()),
-            ("id", self.id.to_string()),
-            ("label", self.label.clone()),
-            ("issuer", self.issuer.clone()),
-            ("client id", self.client_id.clone()),
-            ("has secret", yes_no(self.has_secret)),
-            ("scopes", joined(&self.scopes)),
-            ("enabled", yes_no(self.enabled)),
-            ("creates users", yes_no(self.create_users)),
-            ("required claims", joined(required)),
-            ("groups claim", or_dash(self.groups_claim.as_ref())),
-            ("mappings", joined(mappings)),
-            ("users", self.identities.to_string()),
-            ("created", self.created_at.to_string()),
-        ]
+        fields! { self as OidcProvider:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "label" label = label.clone(),
+            "issuer" issuer = issuer.clone(),
+            "client id" client_id = client_id.clone(),
+            "has secret" has_secret = yes_no(*has_secret),
+            "scopes" scopes = joined(scopes),
+            "enabled" enabled = yes_no(*enabled),
+            "creates users" create_users = yes_no(*create_users),
+            "required claims" required_claims = claims_text(required_claims),
+            "groups claim" groups_claim = or_dash(groups_claim.as_ref()),
+            "mappings" mappings = joined(mappings.iter().map(mapping_text)),
+            "users" identities = identities.to_string(),
+            "created" created_at = created_at.to_string(),
+        }
     }
+}
+
+fn claims_text(required: &BTreeMap<String, Vec<String>>) -> String {
+    let pairs = required
+        .iter()
+        .flat_map(|(claim, values)| values.iter().map(move |value| format!("{claim}={value}")));
+    joined(pairs)
+}
+
+fn mapping_text(mapping: &ClaimMapping) -> String {
+    let target = match (&mapping.group, &mapping.role) {
+        (Some(group), _) => format!("group:{group}"),
+        (None, role) => format!("role:{}", role.as_deref().unwrap_or_default()),
+    };
+    format!("{}={target}", mapping.value)
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! List, show, find, create, update and remove: shared by the commands of all resources.
 
+use std::collections::BTreeMap;
+
 use clap::CommandFactory;
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
 use svc_client::{Client, Error, Resource};
 use svc_protocol::api::{Listing, PageQuery};
 
@@ -17,15 +20,28 @@ pub const LIMIT_DEFAULT: u32 = 50;
 
 /// A resource that commands print and find.
 pub trait Record: Resource {
-    /// The head of a list.
+    /// The head of a list. A column has the first field whose name begins as the column is called.
     const HEAD: &'static [&'static str];
-    /// The word for a removal in messages.
-    const REMOVED: &'static str = "removed";
+
+    /// The record shown alone. Destructure the whole record, so that a new field does not compile
+    /// until it is shown or left out on purpose.
+    fn fields(&self) -> Fields;
 
     /// The record in a list, one cell for each column of the head.
-    fn row(&self) -> Vec<String>;
-    /// The record shown alone: all its fields.
-    fn fields(&self) -> Fields;
+    fn row(&self) -> Vec<String> {
+        let fields = self.fields();
+        let cell = |column: &&str| {
+            let name = column.to_lowercase();
+            let field = fields.iter().find(|(field, _)| field.starts_with(&name));
+            field.map_or_else(String::new, |(_, text)| text.clone())
+        };
+        Self::HEAD.iter().map(cell).collect()
+    }
+
+    /// The message after the removal.
+    fn removed(&self) -> String {
+        format!("removed {} `{}`", Self::KIND, self.name())
+    }
 
     async fn find(client: &Client, reference: &str) -> Result<Self, Error> {
         client.find(reference).await
@@ -93,8 +109,8 @@ pub async fn list_matching<R: Record>(
     })
 }
 
-pub async fn get<R: Record>(shell: &Shell, which: &NameArg) -> Outcome {
-    show::<R>(shell, &find(&shell.client()?, &which.name).await?)
+pub async fn get<R: Record>(shell: &Shell, reference: &str) -> Outcome {
+    show::<R>(shell, &find(&shell.client()?, reference).await?)
 }
 
 /// Prints one record.
@@ -110,18 +126,53 @@ pub async fn find<R: Record>(client: &Client, reference: &str) -> Result<R, Fail
         .map_err(|error| with_list_hint::<R>(error.into()))
 }
 
+/// A client, and the record that the command acts on.
+pub async fn open<R: Record>(shell: &Shell, reference: &str) -> Result<(Client, R), Failure> {
+    let client = shell.client()?;
+    let record = find::<R>(&client, reference).await?;
+    Ok((client, record))
+}
+
 pub fn with_list_hint<R: Resource>(failure: Failure) -> Failure {
     failure.hint_for(Exit::NotFound, format!("svc {} list", R::KIND))
 }
 
-pub async fn create<R: Record>(shell: &Shell, new: &R::New) -> Outcome {
-    show::<R>(shell, &shell.client()?.create(new).await?)
+pub async fn create<R: Record>(shell: &Shell, fixed: Value, settings: &R::Patch) -> Outcome
+where
+    R::New: DeserializeOwned,
+{
+    let new = new_record::<R>(fixed, settings)?;
+    show::<R>(shell, &shell.client()?.create(&new).await?)
+}
+
+/// The body that creates a record: the members of `fixed`, which never change, and those of a patch
+/// with the settings of the new record. `null`, which resets a member, is the default of a new one.
+pub fn new_record<R: Resource>(fixed: Value, settings: &R::Patch) -> Result<R::New, Failure>
+where
+    R::New: DeserializeOwned,
+{
+    #[derive(Serialize)]
+    struct Body<'a, P> {
+        #[serde(flatten)]
+        fixed: Value,
+        #[serde(flatten)]
+        settings: &'a P,
+    }
+    let read = || {
+        // As texts: a number in a payload may be more exact than a `Value`.
+        let text = serde_json::to_string(&Body { fixed, settings })?;
+        let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&text)?;
+        members.retain(|_, value| value.get() != "null");
+        serde_json::from_str(&serde_json::to_string(&members)?)
+    };
+    read().map_err(|error: serde_json::Error| {
+        Failure::usage(format!("the new {} is not valid", R::KIND)).why(error)
+    })
 }
 
 pub async fn update<R: Record>(shell: &Shell, reference: &str, patch: &R::Patch) -> Outcome {
     check_patch::<R>(patch)?;
-    let client = shell.client()?;
-    let record = find::<R>(&client, reference).await?;
+    let (client, record) = open::<R>(shell, reference).await?;
     show::<R>(shell, &client.update(record.id(), patch).await?)
 }
 
@@ -148,7 +199,7 @@ pub async fn remove<R: Record>(shell: &Shell, which: &NameArgs) -> Outcome {
     for name in &which.names {
         let record: R = find(&client, name).await?;
         client.delete::<R>(record.id()).await?;
-        eprintln!("{} {} `{}`", R::REMOVED, R::KIND, record.name());
+        eprintln!("{}", record.removed());
     }
     Ok(Exit::Ok)
 }
@@ -164,51 +215,4 @@ pub fn words_if_given(given: Vec<String>) -> Option<Vec<String>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use svc_protocol::api::{
-        RolePatch, Space, SpacePatch, Template, TemplatePatch, User, UserPatch,
-    };
-
-    use super::*;
-
-    #[test]
-    fn an_empty_word_empties_a_list() {
-        let given = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(words_if_given(given(&[])), None);
-        assert_eq!(words_if_given(given(&[""])), Some(vec![]));
-        assert_eq!(words_if_given(given(&["a", "b"])), Some(given(&["a", "b"])));
-    }
-
-    #[test]
-    fn an_update_without_options_is_a_usage_error_that_names_them() {
-        let check = |checked: Result<(), Failure>, options: &str| {
-            let failure = checked.expect_err(options);
-            assert_eq!(failure.exit, Exit::Usage);
-            assert_eq!(failure.why, Some(format!("the options are {options}")));
-        };
-        check(
-            check_patch::<Space>(&SpacePatch::default()),
-            "--health-check, --startup-script",
-        );
-        check(
-            check_patch::<Template>(&TemplatePatch::default()),
-            "--name, --remove-field, --port, --health-check, --field, --startup-script",
-        );
-        let patch = UserPatch::default();
-        check(
-            check_patch::<User>(&patch),
-            "--role, --group, --activate, --deactivate, --quota",
-        );
-        let patch = TemplatePatch {
-            health_check: Some(None),
-            ..TemplatePatch::default()
-        };
-        assert!(check_patch::<Template>(&patch).is_ok());
-        let patch = RolePatch {
-            name: Some("n".into()),
-            permissions: None,
-            require_second_factor: None,
-        };
-        assert!(check_patch::<svc_protocol::api::Role>(&patch).is_ok());
-    }
-}
+mod tests;

@@ -1,8 +1,9 @@
 //! `svc role`
 
 use clap::Subcommand;
+use serde_json::json;
 use svc_core::{Permission, Permissions};
-use svc_protocol::api::{NewRole, Role, RolePatch};
+use svc_protocol::api::{Role, RolePatch};
 
 use super::{
     Shell,
@@ -10,7 +11,7 @@ use super::{
 };
 use crate::{
     exit::{Failure, Outcome},
-    output::{Fields, joined, yes_no},
+    output::{Fields, fields, joined, yes_no},
 };
 
 /// Manage roles: named sets of permissions
@@ -73,18 +74,18 @@ pub enum Command {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Role>(shell, args).await,
-        Command::Get(which) => records::get::<Role>(shell, &which).await,
+        Command::Get(which) => records::get::<Role>(shell, &which.name).await,
         Command::Create {
             name,
             permissions,
             require_second_factor,
         } => {
-            let new = NewRole {
-                name,
-                permissions: parse(&records::words(permissions))?,
-                require_second_factor,
+            let new = RolePatch {
+                name: Some(name),
+                permissions: parse(permissions)?,
+                require_second_factor: Some(require_second_factor),
             };
-            records::create::<Role>(shell, &new).await
+            records::create::<Role>(shell, json!({}), &new).await
         }
         Command::Update {
             role,
@@ -92,12 +93,9 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             permissions,
             require_second_factor,
         } => {
-            let permissions = records::words_if_given(permissions)
-                .map(|names| parse(&names))
-                .transpose()?;
             let patch = RolePatch {
                 name,
-                permissions,
+                permissions: parse(permissions)?,
                 require_second_factor,
             };
             records::update::<Role>(shell, &role, &patch).await
@@ -106,11 +104,16 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     }
 }
 
-fn parse(names: &[String]) -> Result<Permissions, Failure> {
+/// The permissions of the option; `None` if it was not given.
+fn parse(given: Vec<String>) -> Result<Option<Permissions>, Failure> {
+    let Some(names) = records::words_if_given(given) else {
+        return Ok(None);
+    };
     names
         .iter()
         .map(|name| name.parse::<Permission>())
         .collect::<Result<Permissions, _>>()
+        .map(Some)
         .map_err(|error| {
             Failure::usage(error.to_string())
                 .hint(format!("the permissions are {}", joined(Permission::ALL)))
@@ -133,22 +136,14 @@ fn required(is_required: bool) -> String {
 impl Record for Role {
     const HEAD: &'static [&'static str] = &["NAME", "BUILT-IN", "PERMISSIONS"];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            yes_no(self.builtin),
-            permission_names(self.permissions),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.name.clone()),
-            ("id", self.id.to_string()),
-            ("built-in", yes_no(self.builtin)),
-            ("permissions", permission_names(self.permissions)),
-            ("second factor", required(self.require_second_factor)),
-            ("created", self.created_at.to_string()),
-        ]
+        fields! { self as Role:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "built-in" builtin = yes_no(*builtin),
+            "permissions" permissions = permission_names(*permissions),
+            "second factor" require_second_factor = required(*require_second_factor),
+            "created" created_at = created_at.to_string(),
+        }
     }
 }

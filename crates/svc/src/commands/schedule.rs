@@ -1,20 +1,19 @@
 //! `svc schedule`: manages schedules, which emit events at certain times.
 
-use clap::{Subcommand, ValueEnum};
-use svc_client::Resource;
+use clap::Subcommand;
+use serde_json::json;
 use svc_core::{json_text::JsonText, schedule::MissedPolicy};
-use svc_protocol::api::{
-    NewSchedule, NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch,
-};
+use svc_protocol::api::{NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 
 use super::{
     Shell,
+    choice::choice,
     records::{self, ListArgs, NameArg, NameArgs, Record, find},
     sink::read_text,
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, or_dash, yes_no},
+    output::{Fields, Table, fields, or_dash, yes_no},
     prompt,
 };
 
@@ -106,61 +105,51 @@ pub struct Settings {
     #[arg(long, value_name = "JSON|@FILE")]
     payload: Option<String>,
     /// What happens to runs that were missed while the server was down [default: once]
-    #[arg(long, value_enum)]
-    missed: Option<Missed>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Missed {
-    /// Skip all of them
-    Skip,
-    /// Run only the latest of them
-    Once,
-    /// Run each of them, at most the 100 latest
-    All,
-}
-
-impl From<Missed> for MissedPolicy {
-    fn from(missed: Missed) -> Self {
-        match missed {
-            Missed::Skip => Self::Skip,
-            Missed::Once => Self::Once,
-            Missed::All => Self::All,
-        }
-    }
+    #[arg(long, value_parser = choice::<MissedPolicy>(&[
+        "skip: Skip all of them",
+        "once: Run only the latest of them",
+        "all: Run each of them, at most the 100 latest",
+    ]))]
+    missed: Option<MissedPolicy>,
 }
 
 impl Settings {
-    fn payload(&self, shell: &Shell) -> Result<Option<JsonText>, Failure> {
-        let text = read_text(&shell.environment, self.payload.clone())?;
+    fn patch(
+        self,
+        shell: &Shell,
+        name: Option<String>,
+        cron: Option<String>,
+        active: Option<bool>,
+    ) -> Result<SchedulePatch, Failure> {
+        let payload = read_text(&shell.environment, self.payload)?;
         let parse = |text: &str| -> Result<JsonText, Failure> {
             let object = prompt::parse_object("`--payload`", text)?;
             JsonText::parse(object.get()).map_err(|error| Failure::usage(error.to_string()))
         };
-        text.as_deref().map(parse).transpose()
+        Ok(SchedulePatch {
+            name,
+            description: self.description,
+            cron,
+            timezone: self.timezone,
+            payload: payload.as_deref().map(parse).transpose()?,
+            missed: self.missed,
+            active,
+        })
     }
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Schedule>(shell, args).await,
-        Command::Get(which) => records::get::<Schedule>(shell, &which).await,
+        Command::Get(which) => records::get::<Schedule>(shell, &which.name).await,
         Command::Create {
             name,
             cron,
             inactive,
             settings,
         } => {
-            let new = NewSchedule {
-                name,
-                cron,
-                payload: settings.payload(shell)?,
-                description: settings.description.unwrap_or_default(),
-                timezone: settings.timezone.unwrap_or_else(|| "UTC".to_owned()),
-                missed: settings.missed.map_or(MissedPolicy::Once, Into::into),
-                active: !inactive,
-            };
-            records::create::<Schedule>(shell, &new).await
+            let new = settings.patch(shell, Some(name), Some(cron), Some(!inactive))?;
+            records::create::<Schedule>(shell, json!({}), &new).await
         }
         Command::Update {
             schedule,
@@ -170,19 +159,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             inactive,
             settings,
         } => {
-            let patch = SchedulePatch {
-                name,
-                cron,
-                payload: settings.payload(shell)?,
-                description: settings.description,
-                timezone: settings.timezone,
-                missed: settings.missed.map(Into::into),
-                active: match (active, inactive) {
-                    (true, _) => Some(true),
-                    (_, true) => Some(false),
-                    _ => None,
-                },
-            };
+            let active = (active || inactive).then_some(active);
+            let patch = settings.patch(shell, name, cron, active)?;
             records::update::<Schedule>(shell, &schedule, &patch).await
         }
         Command::Rm(which) => records::remove::<Schedule>(shell, &which).await,
@@ -210,8 +188,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             print_runs(shell, &runs)
         }
         Command::Run(which) => {
-            let client = shell.client()?;
-            let schedule: Schedule = find(&client, &which.name).await?;
+            let (client, schedule) = records::open::<Schedule>(shell, &which.name).await?;
             let emitted = client.run_schedule(schedule.id).await?;
             shell
                 .output
@@ -240,34 +217,22 @@ impl Record for Schedule {
         "FAILURE",
     ];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            self.cron.clone(),
-            self.timezone.clone(),
-            yes_no(self.active),
-            or_dash(self.next_at),
-            or_dash(self.last_at),
-            or_dash(self.failure.as_ref()),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.name.clone()),
-            ("id", self.id().to_string()),
-            ("description", self.description.clone()),
-            ("event type", format!("schedule.{}", self.name)),
-            ("cron", self.cron.clone()),
-            ("time zone", self.timezone.clone()),
-            ("payload", self.payload.to_string()),
-            ("missed runs", self.missed.to_string()),
-            ("active", yes_no(self.active)),
-            ("next run", or_dash(self.next_at)),
-            ("last run", or_dash(self.last_at)),
-            ("last event", or_dash(self.last_event_id)),
-            ("failure", or_dash(self.failure.as_ref())),
-            ("created", self.created_at.to_string()),
-        ]
+        fields! { self as Schedule, without owner_id:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "description" description = description.clone(),
+            "event type" = format!("schedule.{name}"),
+            "cron" cron = cron.clone(),
+            "time zone" timezone = timezone.clone(),
+            "payload" payload = payload.to_string(),
+            "missed runs" missed = missed.to_string(),
+            "active" active = yes_no(*active),
+            "next run" next_at = or_dash(*next_at),
+            "last run" last_at = or_dash(*last_at),
+            "last event" last_event_id = or_dash(*last_event_id),
+            "failure" failure = or_dash(failure.as_ref()),
+            "created" created_at = created_at.to_string(),
+        }
     }
 }

@@ -6,17 +6,18 @@ mod trial;
 
 pub use find::{find_id, find_startup};
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Subcommand, builder::TypedValueParser};
 use svc_client::Resource;
 use svc_protocol::api::{Script, ScriptKind, ScriptQuery};
 
 use super::{
     Shell,
+    choice::choice,
     records::{self, ListArgs, Record},
 };
 use crate::{
     exit::{Exit, Outcome},
-    output::{Fields, Format, json_name, or_dash},
+    output::{Fields, Format, fields, json_name, or_dash},
 };
 
 /// Manage stored scripts: startup scripts, event sinks, tools and libraries
@@ -31,8 +32,8 @@ pub enum Command {
     #[command(before_help = "  svc script list\n  svc script list --kind library -o json")]
     List {
         /// Only scripts of this kind
-        #[arg(long, value_enum)]
-        kind: Option<Kind>,
+        #[arg(long, value_parser = kinds())]
+        kind: Option<ScriptKind>,
         #[command(flatten)]
         page: ListArgs,
     },
@@ -51,8 +52,8 @@ pub enum Command {
         #[arg(required = true, value_name = "SCRIPT")]
         scripts: Vec<String>,
         /// Kind of the scripts, if a name is ambiguous
-        #[arg(long, value_enum)]
-        kind: Option<Kind>,
+        #[arg(long, value_parser = kinds())]
+        kind: Option<ScriptKind>,
     },
     Run(trial::Args),
 }
@@ -63,38 +64,24 @@ pub struct ScriptArg {
     /// Name, global/name or id
     script: String,
     /// Kind of the script, if the name is ambiguous
-    #[arg(long, value_enum)]
-    kind: Option<Kind>,
+    #[arg(long, value_parser = kinds())]
+    kind: Option<ScriptKind>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Kind {
-    /// Run by a space's agent when it starts
-    Startup,
-    /// Imported by other scripts, under its name
-    Library,
-    /// Run on the server for each event of a sink
-    Sink,
-    /// Run on the server for a caller: defines `main(params)`
-    Tool,
-}
-
-impl From<Kind> for ScriptKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Startup => Self::Startup,
-            Kind::Library => Self::Library,
-            Kind::Sink => Self::Sink,
-            Kind::Tool => Self::Tool,
-        }
-    }
+fn kinds() -> impl TypedValueParser<Value = ScriptKind> {
+    choice::<ScriptKind>(&[
+        "startup: Run by a space's agent when it starts",
+        "library: Imported by other scripts, under its name",
+        "sink: Run on the server for each event of a sink",
+        "tool: Run on the server for a caller: defines `main(params)`",
+    ])
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List { kind, page } => {
             let query = ScriptQuery {
-                kind: kind.map(Into::into),
+                kind,
                 ..ScriptQuery::default()
             };
             records::list_matching::<Script>(shell, page, &query).await
@@ -102,14 +89,13 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Show(one) => show(shell, &one).await,
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
-        Command::Delete { scripts, kind } => delete(shell, &scripts, kind.map(Into::into)).await,
+        Command::Delete { scripts, kind } => delete(shell, &scripts, kind).await,
         Command::Run(args) => trial::run(shell, args).await,
     }
 }
 
 async fn show(shell: &Shell, one: &ScriptArg) -> Outcome {
-    let kind = one.kind.map(Into::into);
-    let script = find::find(&shell.client()?, &one.script, kind).await?;
+    let script = find::find(&shell.client()?, &one.script, one.kind).await?;
     if shell.output.format == Format::Table {
         shell.output.text(&script.source)?;
         return Ok(Exit::Ok);
@@ -131,32 +117,19 @@ async fn delete(shell: &Shell, references: &[String], kind: Option<ScriptKind>) 
 impl Record for Script {
     const HEAD: &'static [&'static str] = &["NAME", "KIND", "OWNER", "UPDATED", "DESCRIPTION"];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            json_name(self.kind),
-            json_name(self.owner),
-            self.updated_at.to_string(),
-            self.description.clone(),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.name.clone()),
-            ("id", self.id.to_string()),
-            ("kind", json_name(self.kind)),
-            ("owner", json_name(self.owner)),
-            ("title", or_dash(self.title.as_ref())),
-            ("description", self.description.clone()),
-            (
-                "annotations",
-                or_dash((!self.annotations.is_empty()).then_some(self.annotations)),
-            ),
-            ("params schema", or_dash(self.params_schema.as_ref())),
-            ("source", format!("{} bytes", self.source.len())),
-            ("created", self.created_at.to_string()),
-            ("updated", self.updated_at.to_string()),
-        ]
+        fields! { self as Script, without owner_id:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "kind" kind = json_name(kind),
+            "owner" owner = json_name(owner),
+            "title" title = or_dash(title.as_ref()),
+            "description" description = description.clone(),
+            "annotations" annotations = or_dash((!annotations.is_empty()).then_some(annotations)),
+            "params schema" params_schema = or_dash(params_schema.as_ref()),
+            "source" source = format!("{} bytes", source.len()),
+            "created" created_at = created_at.to_string(),
+            "updated" updated_at = updated_at.to_string(),
+        }
     }
 }

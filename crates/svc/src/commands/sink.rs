@@ -14,7 +14,9 @@ pub use content::read_text;
 use clap::Subcommand;
 use svc_client::{Client, Error, Resource};
 
-use svc_protocol::api::{FeedProgress, RotateSecret, Sink, SinkPatch};
+use svc_protocol::api::{
+    FeedProgress, RotateSecret, ScriptConfig, Sink, SinkPatch, SinkPause, WebhookConfig,
+};
 
 use super::{
     Shell,
@@ -22,7 +24,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Outcome},
-    output::{Fields, joined, json_name, or_dash, yes_no},
+    output::{Fields, fields, joined, json_name, or_dash, yes_no},
 };
 
 /// Manage event sinks, to which events are delivered in order and with retries
@@ -77,13 +79,10 @@ pub struct SinkArg {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Sink>(shell, args).await,
-        Command::Get(one) => {
-            let sink: Sink = find(&shell.client()?, &one.sink).await?;
-            records::show(shell, &sink)
-        }
+        Command::Get(which) => records::get::<Sink>(shell, &which.sink).await,
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
-        Command::Rm(which) => remove(shell, &which).await,
+        Command::Rm(which) => records::remove::<Sink>(shell, &which).await,
         Command::Enable(which) => switch(shell, &which, true).await,
         Command::Disable(which) => switch(shell, &which, false).await,
         Command::Test(args) => trial::run(shell, args).await,
@@ -96,20 +95,6 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             overlap_hours,
         } => rotate_secret(shell, &which.sink, overlap_hours).await,
     }
-}
-
-async fn remove(shell: &Shell, which: &NameArgs) -> Outcome {
-    let client = shell.client()?;
-    for name in &which.names {
-        let sink: Sink = find(&client, name).await?;
-        client.delete::<Sink>(sink.id()).await?;
-        let waiting = match sink.queue_depth {
-            0 => String::new(),
-            depth => format!(", with {depth} events in its queue"),
-        };
-        eprintln!("removed sink `{}`{waiting}", sink.name);
-    }
-    Ok(Exit::Ok)
 }
 
 async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
@@ -128,8 +113,7 @@ async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
 }
 
 async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32>) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = find(&client, reference).await?;
+    let (client, sink) = records::open::<Sink>(shell, reference).await?;
     let rotate = RotateSecret { overlap_hours };
     let rotated = client.rotate_secret(sink.id, &rotate).await?;
     eprintln!(
@@ -173,6 +157,14 @@ impl Record for Sink {
         client.find_sink(reference).await
     }
 
+    fn removed(&self) -> String {
+        let waiting = match self.queue_depth {
+            0 => String::new(),
+            depth => format!(", with {depth} events in its queue"),
+        };
+        format!("removed sink `{}`{waiting}", self.name)
+    }
+
     fn row(&self) -> Vec<String> {
         vec![
             self.name.clone(),
@@ -187,89 +179,63 @@ impl Record for Sink {
     }
 
     fn fields(&self) -> Fields {
-        let mut fields = vec![
-            ("name", self.name.clone()),
-            ("id", self.id.to_string()),
-            ("description", self.description.clone()),
-            ("patterns", joined(&self.patterns)),
-            ("type", json_name(self.r#type)),
-            ("owner", json_name(self.owner)),
-            ("active", yes_no(self.active)),
-        ];
-        let mut template = None;
-        if let Some(webhook) = &self.webhook {
-            let headers = webhook.headers.iter();
-            let headers = joined(headers.map(|(name, value)| format!("{name}: {value}")));
-            fields.extend([("url", webhook.url.clone()), ("headers", headers)]);
-            if !webhook.format.is_default() {
-                fields.push(("format", json_name(webhook.format)));
-            }
-            let tls = [
-                ("receiver CA", webhook.ca.as_deref().map(count_certificates)),
-                (
-                    "client certificate",
-                    webhook
-                        .client_certificate
-                        .as_deref()
-                        .map(count_certificates),
-                ),
-                ("client key", webhook.client_key.clone()),
-                ("HTTP/2", webhook.http2.then(|| yes_no(true))),
-            ];
-            fields.extend(
-                tls.into_iter()
-                    .filter_map(|(name, value)| Some((name, value?))),
-            );
-            fields.extend(webhook.secret.clone().map(|secret| ("secret", secret)));
-            template = webhook.body_template.as_ref();
+        let hook = self.webhook.as_ref();
+        let template = match (hook, &self.json_rpc) {
+            (Some(hook), _) => hook.body_template.as_ref(),
+            (None, part) => part.as_ref().and_then(|part| part.body_template.as_ref()),
+        };
+        let certificate = hook.and_then(|hook| hook.client_certificate.as_deref());
+        let error = or_dash(self.filter_error.as_ref());
+        fields! { self as Sink, without owner_id, webhook, json_rpc, lost, dead, failures,
+            feed_progress, filter_error, last_delivery:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "description" description = description.clone(),
+            "patterns" patterns = joined(patterns),
+            "type" r#type = json_name(r#type),
+            "owner" owner = json_name(owner),
+            "active" active = yes_no(*active),
+            "url" = hook.map(|hook| hook.url.clone()),
+            "headers" = hook.map(headers),
+            "format" = hook.map(|hook| hook.format).filter(|it| !it.is_default()).map(json_name),
+            "receiver CA" = hook.and_then(|hook| hook.ca.as_deref()).map(count_certificates),
+            "client certificate" = certificate.map(count_certificates),
+            "client key" = hook.and_then(|hook| hook.client_key.clone()),
+            "HTTP/2" = hook.filter(|hook| hook.http2).map(|_| yes_no(true)),
+            "secret" = hook.and_then(|hook| hook.secret.clone()),
+            "script" script = script.as_ref().map(script_text),
+            "paused" paused = paused.as_ref().map(pause_text),
+            "body template" = or_dash(template),
+            "delivery" delivery = policy::describe(delivery),
+            "queued" queue_depth = queue_depth.to_string(),
+            "dropped" dropped = dropped.to_string(),
+            "held" held =
+                held.then(|| "stored events wait until the sink can queue them".to_owned()),
+            "resends and replays" feeds =
+                (*feeds > 0).then(|| format!("{} unfinished", progress(self))),
+            "filter errors" filter_errors =
+                (*filter_errors > 0).then(|| format!("{filter_errors}, last: {error}")),
+            "last delivery" = last_delivery(self),
+            "created" created_at = created_at.to_string(),
         }
-        if let Some(script) = &self.script {
-            let inline = |source: &String| format!("inline, {} bytes", source.len());
-            let id = script.script_id.map(|id| id.to_string());
-            let script = id.or_else(|| script.source.as_ref().map(inline));
-            fields.push(("script", or_dash(script)));
-        }
-        if let Some(json_rpc) = &self.json_rpc {
-            template = json_rpc.body_template.as_ref();
-        }
-        let paused = self.paused.as_ref();
-        let paused = paused.map(|pause| {
-            let remedy = match pause.until_corrected {
-                true => "; correct the text: this enables the sink again",
-                false => "",
-            };
-            format!("{}: {}{remedy}", pause.at, pause.reason)
-        });
-        fields.extend(paused.map(|paused| ("paused", paused)));
-        fields.extend([
-            ("body template", or_dash(template)),
-            ("delivery", policy::describe(&self.delivery)),
-            ("queued", self.queue_depth.to_string()),
-            ("dropped", self.dropped.to_string()),
-        ]);
-        if self.held {
-            fields.push((
-                "held",
-                "stored events wait until the sink can queue them".to_owned(),
-            ));
-        }
-        if self.feeds > 0 {
-            fields.push((
-                "resends and replays",
-                format!("{} unfinished", progress(self)),
-            ));
-        }
-        if self.filter_errors > 0 {
-            let error = or_dash(self.filter_error.as_ref());
-            fields.push((
-                "filter errors",
-                format!("{}, last: {error}", self.filter_errors),
-            ));
-        }
-        fields.extend([
-            ("last delivery", last_delivery(self)),
-            ("created", self.created_at.to_string()),
-        ]);
-        fields
     }
+}
+
+fn headers(webhook: &WebhookConfig) -> String {
+    let headers = webhook.headers.iter();
+    joined(headers.map(|(name, value)| format!("{name}: {value}")))
+}
+
+fn script_text(script: &ScriptConfig) -> String {
+    let inline = |source: &String| format!("inline, {} bytes", source.len());
+    let id = script.script_id.map(|id| id.to_string());
+    or_dash(id.or_else(|| script.source.as_ref().map(inline)))
+}
+
+fn pause_text(pause: &SinkPause) -> String {
+    let remedy = match pause.until_corrected {
+        true => "; correct the text: this enables the sink again",
+        false => "",
+    };
+    format!("{}: {}{remedy}", pause.at, pause.reason)
 }

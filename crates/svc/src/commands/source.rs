@@ -5,18 +5,17 @@ mod requests;
 
 use clap::Subcommand;
 use serde_json::json;
-use svc_client::Resource;
-use svc_core::json_text::JsonText;
-use svc_protocol::api::{RotateSource, Source, SourceTest};
+use svc_core::{json_text::JsonText, source::settings::TypeRule};
+use svc_protocol::api::{RotateSource, Source, SourceRejection, SourceTest};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArg, NameArgs, Record, find},
+    records::{self, ListArgs, NameArg, NameArgs, Record},
     sink::read_text,
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, joined, or_dash, yes_no},
+    output::{Fields, Table, fields, joined, or_dash, yes_no},
     prompt,
 };
 
@@ -79,7 +78,7 @@ pub enum Command {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Source>(shell, args).await,
-        Command::Get(which) => records::get::<Source>(shell, &which).await,
+        Command::Get(which) => records::get::<Source>(shell, &which.name).await,
         Command::Create(args) => change::create(shell, *args).await,
         Command::Update(args) => change::update(shell, *args).await,
         Command::Rotate {
@@ -119,8 +118,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outcome {
-    let client = shell.client()?;
-    let source: Source = find(&client, reference).await?;
+    let (client, source) = records::open::<Source>(shell, reference).await?;
     let rotated = client.rotate_source(source.id, request).await?;
     if let Some(until) = rotated.previous_until {
         eprintln!("requests that are signed with the old secret are accepted until {until}");
@@ -135,8 +133,7 @@ async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outco
 }
 
 async fn run_test(shell: &Shell, reference: &str, test: &SourceTest) -> Outcome {
-    let client = shell.client()?;
-    let source: Source = find(&client, reference).await?;
+    let (client, source) = records::open::<Source>(shell, reference).await?;
     let tested = client.test_source(source.id, test).await?;
     let exit = match tested.accepted {
         true => Exit::Ok,
@@ -164,43 +161,34 @@ impl Record for Source {
         "LAST ACCEPTED",
     ];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            self.verify.r#type.to_string(),
-            yes_no(self.active),
-            self.accepted.to_string(),
-            self.rejected.to_string(),
-            or_dash(self.last_accepted_at),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        let mut fields = vec![
-            ("name", self.name.clone()),
-            ("id", self.id().to_string()),
-            ("description", self.description.clone()),
-            ("verify", self.verify.r#type.to_string()),
-            ("events", format!("source.{}.*", self.name)),
-            ("active", yes_no(self.active)),
-            ("headers", joined(&self.headers)),
-        ];
-        if self.event_type != Default::default() {
-            fields.push(("event type", json!(self.event_type).to_string()));
+        fields! { self as Source, without owner_id:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "description" description = description.clone(),
+            "verify" verify = verify.r#type.to_string(),
+            "events" = format!("source.{name}.*"),
+            "active" active = yes_no(*active),
+            "headers" headers = joined(headers),
+            "event type" event_type = rule_text(event_type),
+            "url" url = url.clone(),
+            "secret" = verify.secret.clone(),
+            "old secret until" previous_secret_until =
+                previous_secret_until.map(|until| until.to_string()),
+            "accepted" accepted = accepted.to_string(),
+            "rejected" rejected = rejected.to_string(),
+            "last accepted" last_accepted_at = or_dash(*last_accepted_at),
+            "last rejection" last_rejection =
+                or_dash(last_rejection.as_ref().map(rejection_text)),
+            "created" created_at = created_at.to_string(),
         }
-        fields.extend(self.url.clone().map(|url| ("url", url)));
-        fields.extend(self.verify.secret.clone().map(|secret| ("secret", secret)));
-        let until = self.previous_secret_until.map(|until| until.to_string());
-        fields.extend(until.map(|until| ("old secret until", until)));
-        let rejection = self.last_rejection.as_ref();
-        let rejection = rejection.map(|last| format!("{}: {}", last.at, last.reason));
-        fields.extend([
-            ("accepted", self.accepted.to_string()),
-            ("rejected", self.rejected.to_string()),
-            ("last accepted", or_dash(self.last_accepted_at)),
-            ("last rejection", or_dash(rejection)),
-            ("created", self.created_at.to_string()),
-        ]);
-        fields
     }
+}
+
+fn rule_text(rule: &TypeRule) -> Option<String> {
+    (*rule != TypeRule::default()).then(|| json!(rule).to_string())
+}
+
+fn rejection_text(last: &SourceRejection) -> String {
+    format!("{}: {}", last.at, last.reason)
 }

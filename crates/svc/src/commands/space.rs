@@ -15,11 +15,11 @@ use svc_protocol::api::{RegistrationStatus, Space};
 
 use super::{
     Shell,
-    records::{self, ListArgs, NameArgs, Record, find},
+    records::{self, ListArgs, NameArgs, Record},
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, joined_pairs, or_dash},
+    output::{Fields, fields, joined_pairs, or_dash},
     prompt::parse_seconds,
 };
 
@@ -76,16 +76,10 @@ pub struct SpaceArg {
     space: String,
 }
 
-impl SpaceArg {
-    async fn find(&self, client: &Client) -> Result<Space, Failure> {
-        find(client, &self.space).await
-    }
-}
-
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Space>(shell, args).await,
-        Command::Get(which) => records::show(shell, &which.find(&shell.client()?).await?),
+        Command::Get(which) => records::get::<Space>(shell, &which.space).await,
         Command::Create(args) => change::create(shell, args).await,
         Command::Update(args) => change::update(shell, args).await,
         Command::Start {
@@ -94,21 +88,18 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             timeout,
         } => start(shell, &which, wait.then_some(timeout)).await,
         Command::Stop(which) => {
-            let client = shell.client()?;
-            let space = which.find(&client).await?;
+            let (client, space) = records::open::<Space>(shell, &which.space).await?;
             client.stop_space(space.id).await?;
             eprintln!("space `{}` is stopped", space.name);
             Ok(Exit::Ok)
         }
         Command::Rm(which) => records::remove::<Space>(shell, &which).await,
         Command::Logs { which, args } => {
-            let client = shell.client()?;
-            let space = which.find(&client).await?;
+            let (client, space) = records::open::<Space>(shell, &which.space).await?;
             print_logs(shell, &client, space.id, &args).await
         }
         Command::AgentToken(which) => {
-            let client = shell.client()?;
-            let space = which.find(&client).await?;
+            let (client, space) = records::open::<Space>(shell, &which.space).await?;
             let token = client.renew_agent_token(space.id).await?;
             shell.output.line_or_data(&token.agent_token, &token)
         }
@@ -117,8 +108,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 
 /// Starts a space and, with `wait`, waits this long for its agent.
 async fn start(shell: &Shell, which: &SpaceArg, wait: Option<Duration>) -> Outcome {
-    let client = shell.client()?;
-    let space = which.find(&client).await?;
+    let (client, space) = records::open::<Space>(shell, &which.space).await?;
     client.start_space(space.id).await?;
     let Some(limit) = wait else {
         eprintln!("the agent of space `{}` may link again", space.name);
@@ -148,7 +138,7 @@ async fn start(shell: &Shell, which: &SpaceArg, wait: Option<Duration>) -> Outco
     }))
 }
 
-fn registration(status: &RegistrationStatus) -> String {
+fn methods(status: &RegistrationStatus) -> String {
     match status {
         RegistrationStatus::None => "-".to_owned(),
         RegistrationStatus::Active { methods } => methods.to_string(),
@@ -177,30 +167,28 @@ impl Record for Space {
             self.state.to_string(),
             self.health.to_string(),
             self.runtime.to_string(),
-            first_line(&registration(&self.registration)),
+            first_line(&methods(&self.registration)),
         ]
     }
 
     fn fields(&self) -> Fields {
-        let mut fields = vec![
-            ("name", self.name.to_string()),
-            ("id", self.id.to_string()),
-            ("owner", self.owner.to_string()),
-            ("state", self.state.to_string()),
-            ("health", self.health.to_string()),
-            ("runtime", self.runtime.to_string()),
-            ("methods", registration(&self.registration)),
-            ("urls", joined_pairs(&self.space_urls)),
-            ("health check", json!(self.health_check).to_string()),
-            ("template", or_dash(self.template_id)),
-            ("startup script", or_dash(self.startup_script_id)),
-            ("node", or_dash(self.node_id)),
-            ("created", self.created_at.to_string()),
-        ];
         // The server starts a local agent itself, so the user needs no token.
-        if let (Runtime::External, Some(token)) = (self.runtime, &self.agent_token) {
-            fields.push(("agent token", token.clone()));
+        let is_external = self.runtime == Runtime::External;
+        fields! { self as Space, without owner_id, stop_reason, stopped_at, folder, linked:
+            "name" name = name.to_string(),
+            "id" id = id.to_string(),
+            "owner" owner = owner.to_string(),
+            "state" state = state.to_string(),
+            "health" health = health.to_string(),
+            "runtime" runtime = runtime.to_string(),
+            "methods" registration = methods(registration),
+            "urls" space_urls = joined_pairs(space_urls),
+            "health check" health_check = json!(health_check).to_string(),
+            "template" template_id = or_dash(*template_id),
+            "startup script" startup_script_id = or_dash(*startup_script_id),
+            "node" node_id = or_dash(*node_id),
+            "created" created_at = created_at.to_string(),
+            "agent token" agent_token = agent_token.clone().filter(|_| is_external),
         }
-        fields
     }
 }

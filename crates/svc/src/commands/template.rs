@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use clap::Subcommand;
 use serde_json::json;
-use svc_core::{ScriptId, space::HealthCheck};
-use svc_protocol::api::{NewTemplate, Port, Template, TemplatePatch};
+use svc_core::ScriptId;
+use svc_protocol::api::{Port, Template, TemplatePatch};
 
 use super::{
     Shell, health_check,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     exit::{Failure, Outcome},
-    output::{Fields, joined_pairs, or_dash},
+    output::{Fields, fields, joined_pairs, or_dash},
 };
 
 /// Manage templates: settings that several spaces share
@@ -71,19 +71,6 @@ pub struct Content {
     startup_script: Option<String>,
 }
 
-impl Content {
-    fn health_check(&self) -> Result<Option<Option<HealthCheck>>, Failure> {
-        self.health_check
-            .as_deref()
-            .map(health_check::parse)
-            .transpose()
-    }
-
-    fn custom_fields(&self) -> BTreeMap<String, String> {
-        self.fields.iter().cloned().collect()
-    }
-}
-
 fn parse_port(text: &str) -> Result<Port, String> {
     let (name, port) = text.split_once('=').ok_or("a port looks like `web=3000`")?;
     let port = port
@@ -104,17 +91,11 @@ fn parse_field(text: &str) -> Result<(String, String), String> {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<Template>(shell, args).await,
-        Command::Get(which) => records::get::<Template>(shell, &which).await,
+        Command::Get(which) => records::get::<Template>(shell, &which.name).await,
         Command::Create { name, content } => {
             let script = script::find_startup(shell, content.startup_script.as_deref()).await?;
-            let new = NewTemplate {
-                name,
-                health_check: content.health_check()?.flatten(),
-                custom_fields: content.custom_fields(),
-                startup_script_id: script.flatten(),
-                ports: content.ports,
-            };
-            records::create::<Template>(shell, &new).await
+            let new = patch(Some(name), content, Vec::new(), script)?;
+            records::create::<Template>(shell, json!({}), &new).await
         }
         Command::Update {
             template,
@@ -137,16 +118,16 @@ fn patch(
     remove_fields: Vec<String>,
     startup_script_id: Option<Option<ScriptId>>,
 ) -> Result<TemplatePatch, Failure> {
-    let health_check = content.health_check()?;
     let removed = remove_fields.into_iter().map(|name| (name, None));
     let set = content.fields.into_iter();
     let set = set.map(|(name, value)| (name, Some(value)));
     let fields: BTreeMap<_, _> = removed.chain(set).collect();
+    let health_check = content.health_check.as_deref();
     Ok(TemplatePatch {
         name,
         ports: (!content.ports.is_empty()).then_some(Some(content.ports)),
         startup_script_id,
-        health_check,
+        health_check: health_check.map(health_check::parse).transpose()?,
         custom_fields: (!fields.is_empty()).then_some(Some(fields)),
     })
 }
@@ -154,24 +135,15 @@ fn patch(
 impl Record for Template {
     const HEAD: &'static [&'static str] = &["NAME", "PORTS", "ID"];
 
-    fn row(&self) -> Vec<String> {
-        vec![self.name.clone(), ports(self), self.id.to_string()]
-    }
-
     fn fields(&self) -> Fields {
-        let health_check = self.health_check.as_ref().map(|check| json!(check));
-        vec![
-            ("name", self.name.clone()),
-            ("id", self.id.to_string()),
-            ("ports", ports(self)),
-            ("health check", or_dash(health_check)),
-            ("startup script", or_dash(self.startup_script_id)),
-            ("custom fields", joined_pairs(&self.custom_fields)),
-            ("created", self.created_at.to_string()),
-        ]
+        fields! { self as Template:
+            "name" name = name.clone(),
+            "id" id = id.to_string(),
+            "ports" ports = joined_pairs(ports.iter().map(|port| (&port.name, port.port))),
+            "health check" health_check = or_dash(health_check.as_ref().map(|check| json!(check))),
+            "startup script" startup_script_id = or_dash(*startup_script_id),
+            "custom fields" custom_fields = joined_pairs(custom_fields),
+            "created" created_at = created_at.to_string(),
+        }
     }
-}
-
-fn ports(template: &Template) -> String {
-    joined_pairs(template.ports.iter().map(|port| (&port.name, port.port)))
 }

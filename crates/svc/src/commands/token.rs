@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     exit::{Failure, Outcome},
-    output::{Fields, joined, or_dash},
+    output::{Fields, fields, joined, or_dash},
 };
 
 /// Manage your API tokens
@@ -77,7 +77,6 @@ pub fn secret_of(token: &Token) -> Result<String, Failure> {
 
 impl Record for Token {
     const HEAD: &'static [&'static str] = &["NAME", "SCOPES", "EXPIRES", "LAST USED", "ID"];
-    const REMOVED: &'static str = "revoked";
 
     fn row(&self) -> Vec<String> {
         vec![
@@ -89,14 +88,18 @@ impl Record for Token {
         ]
     }
 
+    fn removed(&self) -> String {
+        format!("revoked token `{}`", self.name)
+    }
+
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.name.clone()),
-            ("token", or_dash(self.token.as_ref())),
-            ("id", self.id.to_string()),
-            ("scopes", joined(self.scopes.as_slice())),
-            ("expires", or_dash(self.expires_at)),
-            ("created", self.created_at.to_string()),
-        ]
+        fields! { self as Token, without last_used_at:
+            "name" name = name.clone(),
+            "token" token = or_dash(token.as_ref()),
+            "id" id = id.to_string(),
+            "scopes" scopes = joined(scopes.as_slice()),
+            "expires" expires_at = or_dash(*expires_at),
+            "created" created_at = created_at.to_string(),
+        }
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, joined, joined_pairs, yes_no},
+    output::{Fields, fields, joined, joined_pairs, yes_no},
     prompt,
 };
 
@@ -123,7 +123,7 @@ fn parse_quota(text: &str) -> Result<(Quota, Option<u64>), String> {
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => records::list::<User>(shell, args).await,
-        Command::Get(which) => records::get::<User>(shell, &which).await,
+        Command::Get(which) => records::get::<User>(shell, &which.name).await,
         Command::Create {
             name,
             membership,
@@ -170,8 +170,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 async fn reset_second_factor(shell: &Shell, name: &str) -> Outcome {
-    let client = shell.client()?;
-    let user: User = records::find(&client, name).await?;
+    let (client, user) = records::open::<User>(shell, name).await?;
     client.reset_second_factor(user.id).await?;
     eprintln!(
         "`{}` has no second factor any more, and logs in with the password alone",
@@ -181,8 +180,7 @@ async fn reset_second_factor(shell: &Shell, name: &str) -> Outcome {
 }
 
 async fn set_password(shell: &Shell, name: &str, from_stdin: bool) -> Outcome {
-    let client = shell.client()?;
-    let user: User = records::find(&client, name).await?;
+    let (client, user) = records::open::<User>(shell, name).await?;
     let patch = UserPatch {
         password: Some(new_password(&user.username, from_stdin)?),
         ..UserPatch::default()
@@ -239,26 +237,16 @@ fn must_be_asked() -> Result<(), Failure> {
 impl Record for User {
     const HEAD: &'static [&'static str] = &["NAME", "ACTIVE", "ROLES", "GROUPS", "ID"];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.username.to_string(),
-            yes_no(self.active),
-            joined(&self.roles),
-            joined(&self.groups),
-            self.id.to_string(),
-        ]
-    }
-
     fn fields(&self) -> Fields {
-        vec![
-            ("name", self.username.to_string()),
-            ("id", self.id.to_string()),
-            ("active", yes_no(self.active)),
-            ("roles", joined(&self.roles)),
-            ("groups", joined(&self.groups)),
-            ("created", self.created_at.to_string()),
-            ("quotas", joined_pairs(&self.quotas)),
-            ("second factor", yes_no(self.second_factor)),
-        ]
+        fields! { self as User, without last_seen_at:
+            "name" username = username.to_string(),
+            "id" id = id.to_string(),
+            "active" active = yes_no(*active),
+            "roles" roles = joined(roles),
+            "groups" groups = joined(groups),
+            "created" created_at = created_at.to_string(),
+            "quotas" quotas = joined_pairs(quotas),
+            "second factor" second_factor = yes_no(*second_factor),
+        }
     }
 }

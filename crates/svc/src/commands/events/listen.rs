@@ -16,7 +16,6 @@ use crate::{
         tail::{POLICY, Tail},
     },
     exit::{Exit, Failure, Outcome},
-    output::{Format, clean},
 };
 
 /// Time for the answer, and for connecting. A webhook delivery has the same time for its answer.
@@ -126,27 +125,23 @@ impl Receiver {
 }
 
 fn print(shell: &Shell, event: &EventRecord, forwarded: &ForwardResult) -> Result<bool, Failure> {
-    let text = match shell.output.format {
-        Format::Table => {
-            let answer = match &forwarded.answer {
-                Ok(status) => status.to_string(),
-                Err(error) => format!("failed: {error}"),
-            };
-            clean(&format!(
-                "{} {} {} -> {answer} ({} ms)",
-                event.event_ts, event.event_type, event.event_id, forwarded.ms
-            ))
-        }
-        Format::Json | Format::Yaml => json!({
-            "event_id": event.event_id,
-            "event_type": event.event_type,
-            "status": forwarded.answer.as_ref().ok(),
-            "error": forwarded.answer.as_ref().err(),
-            "ms": forwarded.ms,
-        })
-        .to_string(),
-    };
-    shell.output.next_line(text)
+    let record = json!({
+        "event_id": event.event_id,
+        "event_type": event.event_type,
+        "status": forwarded.answer.as_ref().ok(),
+        "error": forwarded.answer.as_ref().err(),
+        "ms": forwarded.ms,
+    });
+    shell.output.next_record(&record, || {
+        let answer = match &forwarded.answer {
+            Ok(status) => status.to_string(),
+            Err(error) => format!("failed: {error}"),
+        };
+        format!(
+            "{} {} {} -> {answer} ({} ms)",
+            event.event_ts, event.event_type, event.event_id, forwarded.ms
+        )
+    })
 }
 
 #[cfg(test)]

@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use svc_client::Resource;
 use svc_protocol::{
-    api::{NewScript, Script, ScriptOwner, ScriptPatch},
+    api::{AnnotationsPatch, Script, ScriptKind, ScriptOwner, ScriptPatch},
     document,
 };
 
-use super::{Kind, ScriptArg, find};
+use super::{ScriptArg, find, kinds};
 use crate::{
     commands::{Shell, own_script, records, sink::read_text},
     environment::Environment,
@@ -29,8 +28,8 @@ pub struct CreateArgs {
     /// Name, unique among your scripts of this kind (with --global: among the global ones); a library is imported by this name
     name: String,
     /// Purpose of the script
-    #[arg(long, value_enum)]
-    kind: Kind,
+    #[arg(long, value_parser = kinds())]
+    kind: ScriptKind,
     /// Let all users use the script
     #[arg(long)]
     global: bool,
@@ -75,7 +74,7 @@ struct Content {
 
 impl Content {
     /// `None` if the option was not given, `Some(None)` for an empty text.
-    fn annotations<T: DeserializeOwned>(&self) -> Result<Option<Option<T>>, Failure> {
+    fn annotations(&self) -> Result<Option<Option<AnnotationsPatch>>, Failure> {
         let Some(text) = &self.annotations else {
             return Ok(None);
         };
@@ -119,36 +118,25 @@ fn read_source(environment: &Environment, file: &Path) -> Result<String, Failure
 }
 
 pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
-    let params_schema = args.content.params_schema(&shell.environment)?.flatten();
-    let annotations = args.content.annotations()?.flatten().unwrap_or_default();
-    let title = args.content.title().flatten();
-    let file = args.content.file.unwrap_or_else(|| PathBuf::from("-"));
-    if file == Path::new("-") && prompt::can_ask() {
+    let mut content = args.content;
+    let file = content.file.get_or_insert_with(|| PathBuf::from("-"));
+    if file.as_path() == Path::new("-") && prompt::can_ask() {
         return Err(Failure::usage("the script needs a source")
             .hint("name a file with --file, or pipe the source in"));
     }
-    let new = NewScript {
-        name: args.name,
-        kind: args.kind.into(),
-        owner: if args.global {
-            ScriptOwner::Global
-        } else {
-            ScriptOwner::User
-        },
-        source: read_source(&shell.environment, &file)?,
-        title,
-        description: args.content.description.unwrap_or_default(),
-        annotations,
-        params_schema,
+    let owner = match args.global {
+        true => ScriptOwner::Global,
+        false => ScriptOwner::User,
     };
-    records::create::<Script>(shell, &new).await
+    let fixed = json!({"kind": args.kind, "owner": owner});
+    let settings = patch(&shell.environment, Some(args.name), &content)?;
+    records::create::<Script>(shell, fixed, &settings).await
 }
 
 pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let patch = patch(&shell.environment, args.name, &args.content)?;
     let client = shell.client()?;
-    let kind = args.which.kind.map(Into::into);
-    let script = find::find(&client, &args.which.script, kind).await?;
+    let script = find::find(&client, &args.which.script, args.which.kind).await?;
     let script: Script = client.update(script.id(), &patch).await?;
     records::show(shell, &script)
 }
@@ -161,13 +149,14 @@ fn patch(
     let file = content.file.as_deref();
     let patch = ScriptPatch {
         name,
-        source: file
-            .map(|file| read_source(environment, file))
-            .transpose()?,
         description: content.description.clone(),
         params_schema: content.params_schema(environment)?,
         title: content.title(),
         annotations: content.annotations()?,
+        // Last: it may wait for stdin, and an error in an option is reported before that.
+        source: file
+            .map(|file| read_source(environment, file))
+            .transpose()?,
     };
     records::check_patch::<Script>(&patch)?;
     Ok(patch)
@@ -175,8 +164,6 @@ fn patch(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::exit::Exit;
 

@@ -39,8 +39,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         source: None,
     };
     let client = shell.client()?;
-    let kind = args.which.kind.map(Into::into);
-    let script = find::find(&client, &args.which.script, kind).await?;
+    let script = find::find(&client, &args.which.script, args.which.kind).await?;
     let ran = client.run_script(script.id, &request).await?;
     if shell.output.format != Format::Table {
         shell.output.data(&ran)?;

@@ -8,7 +8,7 @@ use svc_protocol::api::{Backtest, BacktestResult, PatternsInput, ScriptConfig, S
 
 use super::{SinkArg, content::read_text};
 use crate::{
-    commands::{Shell, own_script, records::find, times::parse_time},
+    commands::{Shell, own_script, records, times::parse_time},
     exit::Outcome,
     output::Table,
 };
@@ -55,8 +55,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             source: Some(source),
         }),
     };
-    let client = shell.client()?;
-    let sink: Sink = find(&client, &args.which.sink).await?;
+    let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     let result = client.backtest(sink.id, &backtest).await?;
     report(&result);
     shell.output.document(&result, || {

@@ -1,15 +1,9 @@
 //! `svc sink create` and `svc sink update`.
 
-use std::collections::BTreeMap;
-
-use clap::ValueEnum;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use svc_client::Resource;
 use svc_core::{ScriptId, pattern::Pattern};
-use svc_protocol::api::{
-    JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, Sink, SinkOwner, SinkPatch, SinkType,
-    WebhookConfig, WebhookFormat,
-};
+use svc_protocol::api::{Members, NewSink, PatternsInput, Sink, SinkOwner, SinkPatch, SinkType};
 
 use super::{
     SinkArg,
@@ -17,7 +11,7 @@ use super::{
     policy,
 };
 use crate::{
-    commands::{Shell, records},
+    commands::{Shell, choice::choice, records},
     environment::Environment,
     exit::{Failure, Outcome},
     prompt,
@@ -38,8 +32,12 @@ pub struct CreateArgs {
     /// Name, unique among your sinks
     name: String,
     /// How the sink handles an event
-    #[arg(long, value_enum, default_value_t = Kind::Webhook)]
-    r#type: Kind,
+    #[arg(long, default_value = "webhook", value_parser = choice::<SinkType>(&[
+        "webhook: Post the event to a URL",
+        "script: Run a script on the server",
+        "json-rpc: Format the event for methods that name the sink in `event_sinks`",
+    ]))]
+    r#type: SinkType,
     /// Types of events to deliver: exact, or with a `*` at the end; separated by commas
     #[arg(long, visible_alias = "pattern", value_parser = parse_patterns)]
     patterns: String,
@@ -80,26 +78,6 @@ pub struct UpdateArgs {
     content: Content,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Kind {
-    /// Post the event to a URL
-    Webhook,
-    /// Run a script on the server
-    Script,
-    /// Format the event for methods that name the sink in `event_sinks`
-    JsonRpc,
-}
-
-impl From<Kind> for SinkType {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Webhook => Self::Webhook,
-            Kind::Script => Self::Script,
-            Kind::JsonRpc => Self::JsonRpc,
-        }
-    }
-}
-
 /// Checks the patterns here, to report the position of an error. The text is sent unchanged.
 fn parse_patterns(text: &str) -> Result<String, String> {
     match Pattern::parse_list(text) {
@@ -109,17 +87,14 @@ fn parse_patterns(text: &str) -> Result<String, String> {
 }
 
 pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
-    let makes_secret = args.r#type == Kind::Webhook && !args.secret_stdin;
+    let makes_secret = args.r#type == SinkType::Webhook && !args.secret_stdin;
     let secret = match (args.secret_stdin, args.r#type) {
-        (true, Kind::Webhook) => Some(prompt::read_secret()?),
+        (true, SinkType::Webhook) => Some(prompt::read_secret()?),
         (true, _) => return Err(Failure::usage("only a webhook has a secret")),
         (false, _) => None,
     };
     let client = shell.client()?;
-    let script = args
-        .content
-        .find_script(&client, args.r#type.into())
-        .await?;
+    let script = args.content.find_script(&client, args.r#type).await?;
     let new = new_sink(&shell.environment, args, secret, script)?;
     let sink: Sink = client.create(&new).await?;
     if makes_secret {
@@ -134,66 +109,34 @@ fn new_sink(
     secret: Option<String>,
     script: Option<ScriptId>,
 ) -> Result<NewSink, Failure> {
-    let content = args.content;
-    content.check_kind(args.r#type.into())?;
-    let source = content.script_source(environment)?;
-    let body_template = read_text(environment, content.body_template)?;
-    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let ca = given(read_file(environment, content.receiver_ca)?);
-    let client_certificate = given(read_file(environment, content.client_cert)?);
-    let client_key = given(read_file(environment, content.client_key)?);
-    let mut new = NewSink {
-        name: args.name,
-        description: content.description.unwrap_or_default(),
-        patterns: PatternsInput::Text(args.patterns),
-        r#type: args.r#type.into(),
-        owner: if args.global {
-            SinkOwner::Global
-        } else {
-            SinkOwner::User
-        },
-        active: !args.inactive,
-        webhook: None,
-        script: None,
-        json_rpc: None,
-        delivery: policy::to_policy(content.delivery)?,
-    };
-    match args.r#type {
-        Kind::Webhook => {
-            let url = content
-                .url
-                .ok_or_else(|| Failure::usage("a webhook needs `--url`"))?;
-            new.webhook = Some(WebhookConfig {
-                url,
-                headers: content.headers.into_iter().collect::<BTreeMap<_, _>>(),
-                body_template,
-                format: content.format.map(Into::into).unwrap_or_default(),
-                ca,
-                client_certificate,
-                client_key,
-                http2: content.http2.unwrap_or_default(),
-                secret,
-            });
-        }
-        Kind::Script => {
-            if script.is_none() && source.is_none() {
-                return Err(Failure::usage(
-                    "a script sink needs `--script` or `--script-file`",
-                ));
-            }
-            new.script = Some(ScriptConfig {
-                script_id: script,
-                source,
-            });
-        }
-        Kind::JsonRpc => new.json_rpc = Some(JsonRpcConfig { body_template }),
+    let (kind, content) = (args.r#type, args.content);
+    content.check_kind(kind)?;
+    if kind == SinkType::Webhook && content.url.is_none() {
+        return Err(Failure::usage("a webhook needs `--url`"));
     }
-    Ok(new)
+    if kind == SinkType::Script && script.is_none() && content.script_file.is_none() {
+        return Err(Failure::usage(
+            "a script sink needs `--script` or `--script-file`",
+        ));
+    }
+    let delivery = policy::to_policy(content.delivery.clone())?;
+    let owner = match args.global {
+        true => SinkOwner::Global,
+        false => SinkOwner::User,
+    };
+    let settings = SinkPatch {
+        name: Some(args.name),
+        patterns: Some(PatternsInput::Text(args.patterns)),
+        active: Some(!args.inactive),
+        delivery: None,
+        ..settings(environment, content, (kind, script), secret, Value::String)?
+    };
+    let new = records::new_record::<Sink>(json!({"type": kind, "owner": owner}), &settings)?;
+    Ok(NewSink { delivery, ..new })
 }
 
 pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = records::find(&client, &args.which.sink).await?;
+    let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     let script = args.content.find_script(&client, sink.r#type).await?;
     let gives_secret = args.secret_stdin;
     let secret = match gives_secret {
@@ -215,67 +158,71 @@ fn patch(
     (kind, script): (SinkType, Option<ScriptId>),
     secret: Option<String>,
 ) -> Result<SinkPatch, Failure> {
-    let content = args.content;
-    content.check_kind(kind)?;
+    args.content.check_kind(kind)?;
     if secret.is_some() && kind != SinkType::Webhook {
         return Err(Failure::usage("only a webhook has a secret"));
     }
+    let kind = (kind, script);
+    let mut patch = settings(environment, args.content, kind, secret, absent_if_empty)?;
+    // An empty object would be a change.
+    let is_change = |config: &Members| !config.is_empty();
+    patch.webhook = patch.webhook.filter(is_change);
+    patch.script = patch.script.filter(is_change);
+    patch.json_rpc = patch.json_rpc.filter(is_change);
+    patch.name = args.name;
+    patch.patterns = args.patterns.map(PatternsInput::Text);
+    records::check_patch::<Sink>(&patch)?;
+    Ok(patch)
+}
+
+/// The settings that a new sink and an update have in common. `text` makes a header or a template of
+/// its text: on update, an empty text removes it.
+fn settings(
+    environment: &Environment,
+    content: Content,
+    (kind, script): (SinkType, Option<ScriptId>),
+    secret: Option<String>,
+    text: fn(String) -> Value,
+) -> Result<SinkPatch, Failure> {
     let source = content.script_source(environment)?;
-    let mut config = Map::new();
-    if let Some(secret) = secret {
-        config.insert("secret".into(), secret.into());
-    }
-    if let Some(url) = content.url {
-        config.insert("url".into(), url.into());
-    }
-    if !content.headers.is_empty() {
-        let headers: Map<String, Value> = content
-            .headers
-            .into_iter()
-            .map(|(name, value)| (name, absent_if_empty(value)))
-            .collect();
-        config.insert("headers".into(), headers.into());
-    }
-    if let Some(template) = read_text(environment, content.body_template)? {
-        config.insert("body_template".into(), absent_if_empty(template));
-    }
-    if let Some(format) = content.format {
-        config.insert("format".into(), json!(WebhookFormat::from(format)));
-    }
+    let mut config = Members::new();
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            config.insert(name.to_owned(), value);
+        }
+    };
+    let headers = content.headers.into_iter();
+    let headers: Members = headers.map(|(name, value)| (name, text(value))).collect();
+    set("secret", secret.map(Value::String));
+    set("url", content.url.map(Value::String));
+    set("headers", (!headers.is_empty()).then(|| json!(headers)));
+    let template = read_text(environment, content.body_template)?;
+    set("body_template", template.map(text));
+    set("format", content.format.map(|format| json!(format)));
     for (name, path) in [
         ("ca", content.receiver_ca),
         ("client_certificate", content.client_cert),
         ("client_key", content.client_key),
     ] {
-        if let Some(text) = read_file(environment, path)? {
-            config.insert(name.into(), absent_if_empty(text));
-        }
+        set(name, read_file(environment, path)?.map(absent_if_empty));
     }
-    if let Some(http2) = content.http2 {
-        config.insert("http2".into(), http2.into());
-    }
+    set("http2", content.http2.map(Value::Bool));
     // A script sink has a stored script or its own source, never both.
-    if let Some(id) = script {
-        config.insert("script_id".into(), json!(id));
-        config.insert("source".into(), Value::Null);
-    } else if let Some(source) = source {
-        config.insert("script_id".into(), Value::Null);
-        config.insert("source".into(), json!(source));
+    if script.is_some() || source.is_some() {
+        set("source", Some(json!(source.filter(|_| script.is_none()))));
+        set("script_id", Some(json!(script)));
     }
-    let config = (!config.is_empty()).then_some(config);
-    let of = |wanted: SinkType| config.clone().filter(|_| wanted == kind);
-    let patch = SinkPatch {
-        name: args.name,
+    let of = |wanted: SinkType| (wanted == kind).then(|| config.clone());
+    Ok(SinkPatch {
+        name: None,
         description: content.description,
-        patterns: args.patterns.map(PatternsInput::Text),
+        patterns: None,
         active: None,
         webhook: of(SinkType::Webhook),
         script: of(SinkType::Script),
         json_rpc: of(SinkType::JsonRpc),
         delivery: policy::to_patch(content.delivery),
-    };
-    records::check_patch::<Sink>(&patch)?;
-    Ok(patch)
+    })
 }
 
 /// `null` for an empty text: in a merge patch it removes the member.

@@ -5,14 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::ValueEnum;
 use svc_client::Client;
 use svc_core::ScriptId;
 use svc_protocol::api::{ScriptKind, SinkType, WebhookFormat};
 
 use super::policy::{Setting, parse_setting};
 use crate::{
-    commands::{own_script, script},
+    commands::{choice::choice, own_script, script},
     environment::Environment,
     exit::Failure,
     output::json_name,
@@ -34,8 +33,12 @@ pub struct Content {
     #[arg(long, value_name = "TEXT|@FILE")]
     pub body_template: Option<String>,
     /// How a webhook writes an event into its request
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub format: Option<FormatArg>,
+    #[arg(long, value_name = "FORMAT", value_parser = choice::<WebhookFormat>(&[
+        "default: The default body, or the body template",
+        "cloudevents-structured: CloudEvents 1.0 with the attributes in the body",
+        "cloudevents-binary: CloudEvents 1.0 with the attributes in headers",
+    ]))]
+    pub format: Option<WebhookFormat>,
     /// PEM file with the only certificate authorities that are trusted for an https webhook
     #[arg(long, value_name = "FILE")]
     pub receiver_ca: Option<String>,
@@ -58,26 +61,6 @@ pub struct Content {
     /// repeated. On update an empty value restores the default. docs/EVENTS.md lists all settings
     #[arg(long = "delivery", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub delivery: Vec<Setting>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum FormatArg {
-    /// The default body, or the body template
-    Default,
-    /// CloudEvents 1.0 with the attributes in the body
-    CloudeventsStructured,
-    /// CloudEvents 1.0 with the attributes in headers
-    CloudeventsBinary,
-}
-
-impl From<FormatArg> for WebhookFormat {
-    fn from(format: FormatArg) -> Self {
-        match format {
-            FormatArg::Default => Self::Default,
-            FormatArg::CloudeventsStructured => Self::CloudeventsStructured,
-            FormatArg::CloudeventsBinary => Self::CloudeventsBinary,
-        }
-    }
 }
 
 fn parse_header(text: &str) -> Result<(String, String), String> {

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use clap::ValueEnum;
 use svc_client::Client;
 use svc_core::SinkId;
 use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState, Sink};
@@ -14,10 +13,11 @@ use super::{
 use crate::{
     commands::{
         Shell,
+        choice::choice,
         records::{self, LIMIT_DEFAULT, ListArgs},
     },
     exit::{Exit, Failure, Outcome},
-    output::{Format, Table, clean, json_name, or_dash},
+    output::{Table, json_name, or_dash},
 };
 
 /// Time between two requests of `--follow`.
@@ -36,8 +36,8 @@ pub struct Args {
     #[command(flatten)]
     which: SinkArg,
     /// Only deliveries in this state
-    #[arg(long, value_enum)]
-    state: Option<StateFilter>,
+    #[arg(long, value_parser = choice::<DeliveryState>(&["pending", "delivered", "dead"]))]
+    state: Option<DeliveryState>,
     /// Show each change as it happens; with -o json one object per line
     #[arg(short, long, conflicts_with = "cursor")]
     follow: bool,
@@ -57,30 +57,12 @@ pub struct Args {
     page: ListArgs,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum StateFilter {
-    Pending,
-    Delivered,
-    Dead,
-}
-
-impl From<StateFilter> for DeliveryState {
-    fn from(filter: StateFilter) -> Self {
-        match filter {
-            StateFilter::Pending => Self::Pending,
-            StateFilter::Delivered => Self::Delivered,
-            StateFilter::Dead => Self::Dead,
-        }
-    }
-}
-
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = records::find(&client, &args.which.sink).await?;
+    let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     if let Some(attempt) = args.attempt {
         return exchange::show(shell, &client, &sink, attempt, args.curl).await;
     }
-    let state = args.state.map(Into::into);
+    let state = args.state;
     if args.follow {
         return follow(shell, &client, sink.id, state, args.page.limit).await;
     }
@@ -198,8 +180,8 @@ impl ShownDeliveries {
 }
 
 fn print_line(shell: &Shell, delivery: &Delivery) -> Result<bool, Failure> {
-    let text = match shell.output.format {
-        Format::Table => clean(&format!(
+    shell.output.next_record(delivery, || {
+        format!(
             "{:>6} {:<9} {} {} attempts: {} {}",
             delivery.n,
             json_name(delivery.state),
@@ -207,12 +189,8 @@ fn print_line(shell: &Shell, delivery: &Delivery) -> Result<bool, Failure> {
             delivery.event_id,
             delivery.attempts.len(),
             last_attempt(delivery)
-        )),
-        Format::Json | Format::Yaml => {
-            serde_json::to_string(delivery).expect("a delivery is always JSON")
-        }
-    };
-    shell.output.next_line(text)
+        )
+    })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use svc_protocol::api::{Attempt, DeliveryQuery, Exchange, Sink};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
-    output::{Format, clean},
+    output::{Format, clean, quote},
 };
 
 /// The server writes this in place of a secret in a header's value.
@@ -160,11 +160,6 @@ fn curl_command(exchange: &Exchange) -> String {
     write!(command, " \\\n  --data-raw {}\n", quote(&request.body))
         .expect("writing to a string never fails");
     command
-}
-
-/// Quotes a text for a POSIX shell.
-fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

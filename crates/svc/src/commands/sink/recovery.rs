@@ -6,7 +6,7 @@ use svc_protocol::api::{Replay, ReplayOnly, Resend, Sink};
 
 use super::{SinkArg, deliveries};
 use crate::{
-    commands::{Shell, records::find, times::parse_time},
+    commands::{Shell, records, times::parse_time},
     exit::{Exit, Failure, Outcome},
     output::{Table, joined},
 };
@@ -57,9 +57,8 @@ pub struct ReplayArgs {
 }
 
 pub async fn resend(shell: &Shell, args: ResendArgs) -> Outcome {
-    let client = shell.client()?;
     let reference = &args.which.sink;
-    let sink: Sink = find(&client, reference).await?;
+    let (client, sink) = records::open::<Sink>(shell, reference).await?;
     match args.numbers[..] {
         [n] if !args.dry_run => resend_one(shell, &client, &sink, reference, n).await,
         _ => resend_many(shell, &client, &sink, args).await,
@@ -102,8 +101,7 @@ async fn resend_many(shell: &Shell, client: &Client, sink: &Sink, args: ResendAr
 }
 
 pub async fn replay(shell: &Shell, args: ReplayArgs) -> Outcome {
-    let client = shell.client()?;
-    let sink: Sink = find(&client, &args.which.sink).await?;
+    let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     let replay = Replay {
         since: args.since,
         until: args.until,

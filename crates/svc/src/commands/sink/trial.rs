@@ -52,8 +52,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         patterns: None,
         dry_run: args.dry_run,
     };
-    let client = shell.client()?;
-    let sink: Sink = records::find(&client, &args.which.sink).await?;
+    let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     let previewed = client.test_sink(sink.id, &preview).await?;
     print(shell, &previewed)?;
     Ok(exit_of(&previewed))

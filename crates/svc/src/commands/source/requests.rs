@@ -5,7 +5,7 @@ use svc_protocol::api::{Source, SourceRequest};
 use crate::{
     commands::{
         Shell,
-        records::{NameArg, find},
+        records::{self, NameArg},
     },
     exit::Outcome,
     output::{Table, json_name, or_dash},
@@ -14,8 +14,7 @@ use crate::{
 const HEAD: &[&str] = &["AT", "OUTCOME", "STATUS", "FROM", "EVENT TYPE", "REASON"];
 
 pub async fn run(shell: &Shell, which: &NameArg) -> Outcome {
-    let client = shell.client()?;
-    let source: Source = find(&client, &which.name).await?;
+    let (client, source) = records::open::<Source>(shell, &which.name).await?;
     let listed = client.source_requests(source.id).await?;
     shell.output.document(&listed, || {
         let empty = "no requests since the server started".to_owned();
