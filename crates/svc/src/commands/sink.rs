@@ -186,8 +186,8 @@ impl Record for Sink {
         };
         let certificate = hook.and_then(|hook| hook.client_certificate.as_deref());
         let error = or_dash(self.filter_error.as_ref());
-        fields! { self as Sink, without owner_id, webhook, json_rpc, lost, dead, failures,
-            feed_progress, filter_error, last_delivery:
+        fields! { self as Sink, without owner_id, webhook, json_rpc, attention, lost, dead,
+            failures, feed_progress, filter_error, last_delivery:
             "name" name = name.clone(),
             "id" id = id.to_string(),
             "description" description = description.clone(),

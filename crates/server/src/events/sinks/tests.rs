@@ -25,6 +25,7 @@ use crate::{
     },
     identity::{Directory, Memory, User},
     journal::{Journal, JournalOptions},
+    limits::MinuteLimit,
     methods::calls::recorder::CallRecorder,
     metrics::{Metrics, MetricsOptions},
     options::Limits,

@@ -1,7 +1,7 @@
 use serde_json::json;
 use svc_core::{delivery_policy::DeliveryPolicy, json_text::JsonText};
 use svc_protocol::api::{
-    self, RolePatch, Space, SpacePatch, Template, TemplatePatch, User, UserPatch,
+    self, Role, RolePatch, Space, SpacePatch, Template, TemplatePatch, User, UserPatch,
 };
 use uuid::Uuid;
 
@@ -45,7 +45,7 @@ fn an_update_without_options_is_a_usage_error_that_names_them() {
         permissions: None,
         require_second_factor: None,
     };
-    assert!(check_patch::<svc_protocol::api::Role>(&patch).is_ok());
+    assert!(check_patch::<Role>(&patch).is_ok());
 }
 
 /// For each kind: the JSON of a patch with all settings, the members that only a new record has,
@@ -132,7 +132,7 @@ fn the_settings_of_every_kind_are_a_new_record_and_a_patch() {
         api::NewScript::MEMBERS,
         "global",
     );
-    check_kind::<api::Template>(
+    check_kind::<Template>(
         json!({
             "name": "a", "ports": [{"name": "http", "port": 80}], "startup_script_id": Uuid::nil(),
             "health_check": health_check(), "custom_fields": {"b": "c"},
@@ -141,13 +141,13 @@ fn the_settings_of_every_kind_are_a_new_record_and_a_patch() {
         api::NewTemplate::MEMBERS,
         "",
     );
-    check_kind::<api::Space>(
+    check_kind::<Space>(
         json!({"startup_script_id": Uuid::nil(), "health_check": health_check()}),
         json!({"name": "a", "template_id": Uuid::nil(), "runtime": "local"}),
         api::NewSpace::MEMBERS,
         "template runtime",
     );
-    check_kind::<api::Role>(
+    check_kind::<Role>(
         json!({"name": "a", "permissions": ["use_mcp"], "require_second_factor": true}),
         json!({}),
         api::NewRole::MEMBERS,
@@ -196,13 +196,13 @@ fn health_check() -> Value {
 
 #[test]
 fn a_reset_member_of_a_new_record_has_its_default_and_numbers_stay_exact() {
-    let patch = api::TemplatePatch {
+    let patch = TemplatePatch {
         name: Some("a".into()),
         custom_fields: Some(None),
         health_check: Some(None),
-        ..api::TemplatePatch::default()
+        ..TemplatePatch::default()
     };
-    let new = new_record::<api::Template>(json!({}), &patch).expect("valid");
+    let new = new_record::<Template>(json!({}), &patch).expect("valid");
     assert!(new.custom_fields.is_empty() && new.health_check.is_none());
     let exact = r#"{"n":123456789012345678901234567890}"#;
     let patch = api::SchedulePatch {
