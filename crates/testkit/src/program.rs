@@ -40,7 +40,7 @@ fn built(name: &str) -> PathBuf {
     let path = folder.join(name);
     assert!(
         path.exists(),
-        "`{}` is not built; run `cargo build -p svc --bins --examples` first",
+        "`{}` is not built; run `cargo examples --bins` first",
         path.display()
     );
     path

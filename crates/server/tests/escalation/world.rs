@@ -342,7 +342,7 @@ fn worker_program() -> PathBuf {
         .join("examples/server-script-worker");
     assert!(
         path.exists(),
-        "`{}` is not built: cargo build --package svc-server --examples",
+        "`{}` is not built: `cargo examples`",
         path.display()
     );
     path

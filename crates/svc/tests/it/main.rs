@@ -2,8 +2,8 @@
 //!
 //! One folder per subject. The name of a test for a rule of the specification starts with the name
 //! of the rule (`v3_`, `d2_`). If the rule has no name, the name of the test starts with the
-//! section (`s6_5_`). So `cargo verify v3` and `cargo verify 6_5` find the test. Every test has its
-//! own server, data folder and ports, and waits for conditions. A test waits for a fixed time only
+//! section (`s6_5_`). So `cargo it v3` and `cargo it 6_5` find the test. Every test has its own
+//! server, data folder and ports, and waits for conditions. A test waits for a fixed time only
 //! if there is no condition: to check that something does not happen, or to act at a certain time,
 //! such as shortly before a period ends.
 #![allow(clippy::unwrap_used)]
