@@ -39,9 +39,7 @@ async fn the_registrations_of_an_address_are_limited_and_names_are_harmless() {
 #[tokio::test]
 async fn the_networks_of_one_customer_gain_little() {
     let server = TestServer::builder()
-        .config(
-            "public_url = \"https://svc.example.com\"\ntrusted_proxies = [\"127.0.0.0/8\"]",
-        )
+        .config("public_url = \"https://svc.example.com\"\ntrusted_proxies = [\"127.0.0.0/8\"]")
         .start()
         .await;
     let http = server.http();
