@@ -1,5 +1,5 @@
 //! The control plane: identity, methods, events, scripts, links and spaces, and their HTTP API. One
-//! [`Server`] is one process of a zone.
+//! [`Server`] is one process of a zone. `docs/design/modules.md` says what each module owns.
 
 pub mod app;
 pub mod backup;

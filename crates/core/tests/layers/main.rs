@@ -1,7 +1,9 @@
-//! The modules of `server` and of `agent` import downward only. The order of the layers is drawn in
-//! ARCHITECTURE.md, section "Layers"; these tests read that picture and the sources.
+//! Compares documents with the sources. The modules of `server` and of `agent` import downward
+//! only, in the order of the layers that docs/design/layers.md draws (this file). Every name in
+//! docs/RULES.md exists ([`rules`]).
 
 mod picture;
+mod rules;
 mod source;
 
 use std::{
@@ -12,6 +14,9 @@ use std::{
 
 use picture::Picture;
 use source::{Import, imports, re_exports, test_modules, without_tests};
+
+/// The document with the pictures of the layers.
+const DOCUMENT: &str = "docs/design/layers.md";
 
 #[test]
 fn modules_of_the_server_import_downward_only() {
@@ -25,12 +30,12 @@ fn modules_of_the_agent_import_downward_only() {
 
 fn check(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let document = fs::read_to_string(root.join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    let document = fs::read_to_string(root.join(DOCUMENT)).expect(DOCUMENT);
     let picture = Picture::parse(&document, name);
     let complaints = Crate::read(&root.join("crates").join(name).join("src")).check(&picture);
     assert!(
         complaints.is_empty(),
-        "crates/{name}/src and the picture in ARCHITECTURE.md, section \"Layers\", disagree:\n{}",
+        "crates/{name}/src and the picture in {DOCUMENT} disagree:\n{}",
         complaints.join("\n")
     );
 }
@@ -139,8 +144,7 @@ fn read_folder(src: &Path, folder: &Path, files: &mut BTreeMap<PathBuf, String>)
 }
 
 const PICTURE: &str = r#"
-## Layers
-### demo
+## demo
 ```mermaid
 flowchart TD
     subgraph top

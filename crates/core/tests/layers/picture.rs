@@ -9,12 +9,11 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// The picture below the heading `### <name>` of the section "Layers".
+    /// The picture below the heading `## <name>`.
     pub fn parse(document: &str, name: &str) -> Self {
-        let heading = format!("### {name}");
+        let heading = format!("## {name}");
         let mut lines = document
             .lines()
-            .skip_while(|line| *line != "## Layers")
             .skip_while(|line| *line != heading)
             .skip_while(|line| *line != "```mermaid")
             .skip(1)
@@ -23,7 +22,7 @@ impl Picture {
             .peekable();
         assert!(
             lines.peek().is_some(),
-            "ARCHITECTURE.md has no picture `{heading}` in its section \"Layers\""
+            "the document has no picture below `{heading}`"
         );
         let (mut layers, mut layer, mut is_inside) = (Vec::new(), 0, false);
         for line in lines {

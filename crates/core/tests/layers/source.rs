@@ -176,6 +176,6 @@ fn blank(text: &str) -> String {
     text.chars().map(keep).collect()
 }
 
-fn is_name(c: char) -> bool {
+pub fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
