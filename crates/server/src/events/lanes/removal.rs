@@ -55,7 +55,7 @@ async fn clear(store: &Store) -> Result<(), StoreError> {
 #[cfg(test)]
 mod tests {
     use svc_core::{
-        CanonicalName, EventId, SpaceId, Timestamp, UserId, pattern::Pattern,
+        CanonicalName, EventId, SpaceId, Timestamp, UserId, lane::QUEUE_CAPACITY, pattern::Pattern,
         subscription::Subscription,
     };
     use svc_store::lanes::Withdrawal;
@@ -66,24 +66,26 @@ mod tests {
     const ANN: UserId = UserId(Uuid::from_u128(1));
     const LAB: SpaceId = SpaceId(Uuid::from_u128(2));
 
-    /// Removes a lane with more deliveries than one step removes.
-    async fn remove_lane(store: &Store) {
+    /// Removes three full lanes: more deliveries than one step removes.
+    async fn remove_lanes(store: &Store) {
         let removing = store.write(|tx| {
-            let subscription = Subscription {
-                method: CanonicalName::parse("a").expect("valid"),
+            let subscriptions = ["a", "b", "c"].map(|method| Subscription {
+                method: CanonicalName::parse(method).expect("valid"),
                 patterns: Pattern::parse_list("custom.*").expect("valid"),
                 formatters: Vec::new(),
                 holds: false,
-            };
-            let lane = lanes::declare(tx, ANN, LAB, &[subscription])?.lanes[0];
-            for n in 0..500 {
-                let event = (EventId(Uuid::from_u128(n)), "custom.x");
-                lanes::enqueue(tx, lane, event, Timestamp(1)).map(drop)?;
+            });
+            for lane in lanes::declare(tx, ANN, LAB, &subscriptions)?.lanes {
+                for n in 0..QUEUE_CAPACITY {
+                    let event = (EventId(Uuid::from_u128(n.into())), "custom.x");
+                    lanes::enqueue(tx, lane, event, Timestamp(1)).map(drop)?;
+                }
             }
             lanes::withdraw_space(tx, LAB, Withdrawal::All)
         });
         let removed = removing.await.expect("committed");
-        assert_eq!(removed[0].queued, 500);
+        let queued: Vec<_> = removed.iter().map(|lane| lane.queued).collect();
+        assert_eq!(queued, [QUEUE_CAPACITY; 3]);
     }
 
     async fn any_removed(store: &Store) -> bool {
@@ -94,7 +96,7 @@ mod tests {
     async fn one_server_of_a_zone_clears_removed_lanes_at_a_time() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("opens");
-        remove_lane(&store).await;
+        remove_lanes(&store).await;
         // Another server has begun.
         assert_eq!(may_begin(&store, BEGAN, RUN_MAX).await, Ok(true));
         clear(&store).await.expect("nothing to do");
@@ -104,7 +106,7 @@ mod tests {
         clear(&store).await.expect("cleared");
         assert!(!any_removed(&store).await);
         // The next run may begin at once.
-        remove_lane(&store).await;
+        remove_lanes(&store).await;
         clear(&store).await.expect("cleared");
         assert!(!any_removed(&store).await);
     }
@@ -115,7 +117,7 @@ mod tests {
         let store = Store::open(folder.path()).expect("opens");
         let running = tokio::spawn(run(store.clone(), Duration::from_millis(1)));
         for _ in 0..3 {
-            remove_lane(&store).await;
+            remove_lanes(&store).await;
             let deadline = Instant::now() + Duration::from_secs(60);
             while any_removed(&store).await {
                 assert!(Instant::now() < deadline, "the lane is not cleared");

@@ -49,60 +49,63 @@ impl CompleteBody<Arc<ByteBudget>> {
     }
 }
 
-/// Reads a whole body. `reservation` accounts for its memory.
-pub async fn read_body<B, R>(
+/// Reads a whole body. `reservation` accounts for its memory. Not an `async fn`, which would store its
+/// arguments twice.
+pub fn read_body<B, R>(
     body: B,
     max: usize,
     time_max: Duration,
     mut reservation: Reservation<R>,
-) -> Result<CompleteBody<R>, ApiError>
+) -> impl Future<Output = Result<CompleteBody<R>, ApiError>>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
     R: Deref<Target = ByteBudget>,
 {
-    let mut body = pin!(body);
-    let first = match futures_util::poll!(body.frame()) {
-        Poll::Ready(Some(Ok(frame))) => Some(frame),
-        Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
-        Poll::Ready(None) => {
+    async move {
+        let mut body = pin!(body);
+        let first = match futures_util::poll!(body.frame()) {
+            Poll::Ready(Some(Ok(frame))) => Some(frame),
+            Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
+            Poll::Ready(None) => {
+                return Ok(CompleteBody {
+                    bytes: Bytes::new(),
+                    reservation,
+                    waited: false,
+                });
+            }
+            Poll::Pending => None,
+        };
+        // Most bodies arrive with the head, in one piece. They need no copy and no timer.
+        if let Some(data) = first.as_ref().and_then(Frame::data_ref)
+            && data.len() <= max
+            && body.is_end_stream()
+        {
+            reservation.settle(data.len())?;
             return Ok(CompleteBody {
-                bytes: Bytes::new(),
+                bytes: data.clone(),
                 reservation,
                 waited: false,
             });
         }
-        Poll::Pending => None,
-    };
-    // Most bodies arrive with the head, in one piece. They need no copy and no timer.
-    if let Some(data) = first.as_ref().and_then(Frame::data_ref)
-        && data.len() <= max
-        && body.is_end_stream()
-    {
-        reservation.settle(data.len())?;
-        return Ok(CompleteBody {
-            bytes: data.clone(),
-            reservation,
-            waited: false,
+        // Boxed, because otherwise the future of every call would be larger by the size of this future.
+        let reading = Box::pin(tokio::time::timeout(
+            time_max,
+            read_pieces(body, first, max, &mut reservation),
+        ));
+        let read = reading.await.unwrap_or_else(|_| {
+            let seconds = time_max.as_secs();
+            Err(ApiError::new(
+                failures::BODY_TOO_SLOW,
+                format!("the body did not arrive within {seconds} seconds"),
+            ))
         });
+        read.map(|bytes| CompleteBody {
+            bytes,
+            reservation,
+            waited: true,
+        })
     }
-    // Boxed, because otherwise the future of every call would be larger by the size of this future.
-    let reading = Box::pin(tokio::time::timeout(
-        time_max,
-        read_pieces(body, first, max, &mut reservation),
-    ));
-    let read = reading.await.unwrap_or_else(|_| {
-        let seconds = time_max.as_secs();
-        Err(ApiError::new(
-            failures::BODY_TOO_SLOW,
-            format!("the body did not arrive within {seconds} seconds"),
-        ))
-    });
-    read.map(|bytes| CompleteBody {
-        bytes,
-        reservation,
-        waited: true,
-    })
 }
 
 /// Reads a body; `first` is the piece that was already taken from it, if any.
