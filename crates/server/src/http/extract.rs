@@ -3,7 +3,7 @@
 
 mod body;
 
-use std::{convert::Infallible, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
+use std::{convert::Infallible, marker::PhantomData, sync::Arc, time::Duration};
 
 use axum::{
     body::HttpBody,
@@ -32,7 +32,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    limits::{Account, ByteBudget, OwnedReservation},
+    limits::Account,
     traces::{TRACEPARENT, TRACESTATE},
 };
 
@@ -114,7 +114,7 @@ where
     }
     require_json(&parts.headers)?;
     let (account, bytes_max) = account_of(&parts);
-    let reservation = OwnedReservation::new(app.bodies.clone(), account);
+    let reservation = app.bodies.begin(account);
     let received = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
     if let Some(caller) = readmit_after(&parts, &received)? {
         parts.extensions.insert(caller);
@@ -134,10 +134,7 @@ fn is_empty_post(parts: &Parts, body: &impl HttpBody) -> bool {
 
 /// Resolves the caller again if the server had to wait for the body: the credential may have been
 /// revoked meanwhile.
-pub fn readmit_after<R: Deref<Target = ByteBudget>>(
-    parts: &Parts,
-    received: &CompleteBody<R>,
-) -> Result<Option<Caller>, ApiError> {
+pub fn readmit_after(parts: &Parts, received: &CompleteBody) -> Result<Option<Caller>, ApiError> {
     match received.waited {
         true => Admission::repeat(parts),
         false => Ok(None),

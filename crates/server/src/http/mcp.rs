@@ -35,7 +35,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    limits::{Account, AnswerHold, OwnedReservation},
+    limits::{Account, AnswerHold},
     mcp::{Era, McpResponse, Mode},
 };
 
@@ -70,7 +70,7 @@ pub async fn post(
     require_json(&parts.headers)?;
     let mode = query.mode()?;
     let account = Account::User(caller.user.id);
-    let reservation = OwnedReservation::new(app.bodies.clone(), account);
+    let reservation = app.bodies.begin(account);
     let bytes_max = app.limits.call_bytes_max;
     let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
     if let Some(readmitted) = readmit_after(&parts, &body)? {

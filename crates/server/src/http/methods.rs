@@ -18,10 +18,7 @@ use super::{
     answers::{HTTP2_UNCOUNTED_BYTES_MAX, Payer},
     describe::{Answer, Operation},
     error::{ApiError, ApiResult, protect},
-    extract::{
-        CompleteBody, JsonBytes, PAYLOAD_TIME_MAX, Query, RawRequest, read_body, require_json,
-        trace_of,
-    },
+    extract::{JsonBytes, PAYLOAD_TIME_MAX, Query, RawRequest, read_body, require_json, trace_of},
     failures,
 };
 use crate::{
@@ -116,11 +113,9 @@ where
         let bytes_max = app.limits.call_bytes_max;
         // The agent may report until the answer that it did not send the call. The params are then
         // sent to another provider, so the body stays until the call ends.
-        let CompleteBody {
-            bytes,
-            reservation: _reservation,
-            waited,
-        } = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
+        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
+        let waited = body.waited;
+        let bytes = body.into_bytes();
         if waited {
             *caller = app.directory.readmit(caller, app.clock.now())?;
         }

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     app::App,
     identity::{Caller, hash_secret},
-    limits::{Account, OwnedReservation},
+    limits::Account,
     sources::{Inbound, ReceiveError, Received},
     tables::KnownSource,
 };
@@ -175,7 +175,7 @@ async fn handle(
     // The memory is counted for the owner, so that bodies for this URL do not delay the bodies of
     // other users.
     let account = Account::User(source.owner());
-    let reservation = OwnedReservation::new(app.bodies.clone(), account);
+    let reservation = app.bodies.begin(account);
     let read = read_body(body, BODY_BYTES_MAX, BODY_TIME_MAX, reservation).await;
     let body = read.map_err(|error| {
         let error = ReceiveError::Body {

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::UserId;
 
-use super::{Account, BudgetFull, ByteBudget, OwnedReservation};
+use super::{Account, BudgetFull, ByteBudget, Reservation};
 
 /// Answers of up to this size are not counted: they are as large as the buffers of a connection,
 /// and counting would take a lock for each call.
@@ -38,7 +38,7 @@ pub fn charge_reply(
 pub struct AnswerHold {
     /// The sum of all answers so far. Up to [`UNCOUNTED_BYTES_MAX`], nothing is counted.
     bytes: AtomicUsize,
-    reservation: Mutex<Option<Box<OwnedReservation>>>,
+    reservation: Mutex<Option<Box<Reservation>>>,
 }
 
 impl AnswerHold {
@@ -73,7 +73,7 @@ impl AnswerHold {
         (bytes, replaced): (usize, usize),
     ) -> Result<(), BudgetFull> {
         let account = Account::User(user);
-        let begin = || Box::new(OwnedReservation::new(Arc::clone(budget), account));
+        let begin = || Box::new(budget.begin(account));
         self.reservation
             .lock()
             .get_or_insert_with(begin)

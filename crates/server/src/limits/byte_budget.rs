@@ -25,7 +25,7 @@ use svc_core::UserId;
 use thiserror::Error;
 
 use self::allowance::Allowance;
-pub use self::reservation::{ChargedBytes, OwnedReservation, Reservation};
+pub use self::reservation::{ChargedBytes, Reservation};
 
 /// Limit of the bytes of one connection whose requests have no valid credential.
 const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
@@ -117,8 +117,8 @@ impl ByteBudget {
     }
 
     /// Begins to count a body.
-    pub fn begin(&self, account: Account) -> Reservation<&Self> {
-        Reservation::new(self, account)
+    pub fn begin(self: &Arc<Self>, account: Account) -> Reservation {
+        Reservation::new(Arc::clone(self), account)
     }
 
     /// Counts bytes that stay in memory as long as the result. It is the same bytes.
@@ -126,7 +126,7 @@ impl ByteBudget {
     where
         T: AsRef<[u8]> + Send + 'static,
     {
-        let mut reservation = Reservation::new(Arc::clone(self), account);
+        let mut reservation = self.begin(account);
         reservation.settle(bytes.as_ref().len())?;
         Ok(Bytes::from_owner(ChargedBytes::new(bytes, reservation)))
     }

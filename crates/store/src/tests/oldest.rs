@@ -167,7 +167,7 @@ fn check_with_networks(
     }
     assert_eq!(
         list(tx, &exists)?,
-        [20, 27, 28],
+        [14, 20, 28],
         "the network with the most rows loses its oldest ones"
     );
     Ok(())

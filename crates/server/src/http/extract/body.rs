@@ -1,7 +1,6 @@
 //! Reads the bodies of requests, within limits of size, time and memory.
 
 use std::{
-    ops::Deref,
     pin::{Pin, pin},
     sync::{Arc, OnceLock},
     task::Poll,
@@ -16,13 +15,13 @@ use hyper::body::Frame;
 
 use crate::{
     http::{error::ApiError, failures},
-    limits::{ByteBudget, ChargedBytes, OwnedReservation, Reservation},
+    limits::{ChargedBytes, Reservation},
 };
 
-pub struct CompleteBody<R: Deref<Target = ByteBudget>> {
+pub struct CompleteBody {
     pub bytes: Bytes,
     /// The memory of the body. Must live as long as the body, or what was made of it.
-    pub reservation: Reservation<R>,
+    pub reservation: Reservation,
     /// Whether the body may have arrived later than the head. If so, the caller may have been
     /// revoked since the head was checked.
     pub waited: bool,
@@ -31,9 +30,9 @@ pub struct CompleteBody<R: Deref<Target = ByteBudget>> {
 /// The memory of the body of a request. The authentication middleware adds it to the extensions of
 /// the request and keeps it until the request ends: a change that waits for its commit still holds
 /// the parsed body.
-pub type BodyMemory = Arc<OnceLock<OwnedReservation>>;
+pub type BodyMemory = Arc<OnceLock<Reservation>>;
 
-impl CompleteBody<Arc<ByteBudget>> {
+impl CompleteBody {
     /// The bytes, counted until the request with these extensions ends.
     pub fn into_bytes_of(self, extensions: &Extensions) -> Bytes {
         if let Some(memory) = extensions.get::<BodyMemory>() {
@@ -49,18 +48,20 @@ impl CompleteBody<Arc<ByteBudget>> {
     }
 }
 
-/// Reads a whole body. `reservation` accounts for its memory. Not an `async fn`, which would store its
-/// arguments twice.
-pub fn read_body<B, R>(
+/// Reads a whole body. `reservation` accounts for its memory.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an `async fn` would store its arguments twice"
+)]
+pub fn read_body<B>(
     body: B,
     max: usize,
     time_max: Duration,
-    mut reservation: Reservation<R>,
-) -> impl Future<Output = Result<CompleteBody<R>, ApiError>>
+    mut reservation: Reservation,
+) -> impl Future<Output = Result<CompleteBody, ApiError>>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
-    R: Deref<Target = ByteBudget>,
 {
     async move {
         let mut body = pin!(body);
@@ -109,16 +110,15 @@ where
 }
 
 /// Reads a body; `first` is the piece that was already taken from it, if any.
-async fn read_pieces<B, R>(
+async fn read_pieces<B>(
     mut body: Pin<&mut B>,
     mut first: Option<Frame<Bytes>>,
     max: usize,
-    reservation: &mut Reservation<R>,
+    reservation: &mut Reservation,
 ) -> Result<Bytes, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
-    R: Deref<Target = ByteBudget>,
 {
     let mut whole = Vec::new();
     loop {

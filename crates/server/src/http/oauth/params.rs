@@ -8,7 +8,7 @@ use super::error::OAuthFailure;
 use crate::{
     app::App,
     http::{connections::Slot, error::ApiError, extract::read_body},
-    limits::{Account, OwnedReservation},
+    limits::Account,
     oauth::OAuthError,
 };
 
@@ -40,7 +40,7 @@ const FORM: &str = "application/x-www-form-urlencoded";
 pub async fn small_body(app: &App, request: Request) -> Result<bytes::Bytes, OAuthFailure> {
     let slot = request.extensions().get::<std::sync::Arc<Slot>>();
     let account = Account::Connection(slot.map_or(0, |slot| slot.id()));
-    let reservation = OwnedReservation::new(app.bodies.clone(), account);
+    let reservation = app.bodies.begin(account);
     let (parts, body) = request.into_parts();
     let read = read_body(body, FORM_BYTES_MAX, FORM_TIME_MAX, reservation).await;
     let read = read.map(|read| read.into_bytes_of(&parts.extensions));

@@ -1,23 +1,20 @@
 //! The part of a budget that one body holds.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use super::{Account, BudgetFull, ByteBudget};
 
 /// The part of a budget that one body holds; released when dropped.
-pub struct Reservation<B: Deref<Target = ByteBudget>> {
-    budget: B,
+pub struct Reservation {
+    budget: Arc<ByteBudget>,
     account: Account,
     bytes: usize,
     /// Whether the bytes are taken from the allowance for small bodies.
     is_small: bool,
 }
 
-/// A reservation that is not bound to the life of a request.
-pub type OwnedReservation = Reservation<Arc<ByteBudget>>;
-
-impl<B: Deref<Target = ByteBudget>> Reservation<B> {
-    pub fn new(budget: B, account: Account) -> Self {
+impl Reservation {
+    pub fn new(budget: Arc<ByteBudget>, account: Account) -> Self {
         Self {
             budget,
             account,
@@ -62,7 +59,7 @@ impl<B: Deref<Target = ByteBudget>> Reservation<B> {
     }
 }
 
-impl<B: Deref<Target = ByteBudget>> Drop for Reservation<B> {
+impl Drop for Reservation {
     fn drop(&mut self) {
         match (self.bytes, self.is_small) {
             (0, _) => {}
@@ -75,11 +72,11 @@ impl<B: Deref<Target = ByteBudget>> Drop for Reservation<B> {
 /// Bytes with their reservation.
 pub struct ChargedBytes<T> {
     bytes: T,
-    _reservation: OwnedReservation,
+    _reservation: Reservation,
 }
 
 impl<T> ChargedBytes<T> {
-    pub fn new(bytes: T, reservation: OwnedReservation) -> Self {
+    pub fn new(bytes: T, reservation: Reservation) -> Self {
         Self {
             bytes,
             _reservation: reservation,

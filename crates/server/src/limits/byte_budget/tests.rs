@@ -8,7 +8,7 @@ fn user(number: u128) -> Account {
 
 #[test]
 fn no_user_takes_more_than_a_quarter() {
-    let budget = ByteBudget::of_bodies(64 * MIB);
+    let budget = Arc::new(ByteBudget::of_bodies(64 * MIB));
     let mut first = budget.begin(user(1));
     let mut second = budget.begin(user(1));
     first.grow_to(10 * MIB).expect("a part of the share");
@@ -27,7 +27,7 @@ fn no_user_takes_more_than_a_quarter() {
 
 #[test]
 fn the_last_quarter_is_for_small_bodies() {
-    let budget = ByteBudget::of_bodies(64 * MIB);
+    let budget = Arc::new(ByteBudget::of_bodies(64 * MIB));
     let mut large: Vec<_> = (0..3).map(|number| budget.begin(user(number))).collect();
     for body in &mut large {
         body.grow_to(16 * MIB).expect("its share");
@@ -39,7 +39,7 @@ fn the_last_quarter_is_for_small_bodies() {
 
 #[test]
 fn anonymous_connections_share_a_quarter() {
-    let budget = ByteBudget::of_bodies(8 * MIB);
+    let budget = Arc::new(ByteBudget::of_bodies(8 * MIB));
     let mut first = budget.begin(Account::Connection(1));
     first.grow_to(MIB).expect("its share");
     first.grow_to(MIB + 1).expect_err("more than its share");
@@ -110,7 +110,7 @@ fn small_bodies_use_the_allowance_and_then_the_share() {
 #[test]
 fn a_complete_body_holds_its_true_size_until_its_last_part_is_dropped() {
     let budget = Arc::new(ByteBudget::of_bodies(64 * MIB));
-    let mut body = OwnedReservation::new(Arc::clone(&budget), user(1));
+    let mut body = budget.begin(user(1));
     body.grow_to(2 * MIB).expect("the buffer has doubled");
     body.settle(MIB + 1).expect("smaller");
     assert_eq!(budget.total(), MIB + 1);

@@ -58,7 +58,8 @@ fn removed(number: u128, r#type: &str) -> RemovedEvent {
 
 #[tokio::test]
 async fn an_event_reads_no_lane_that_it_does_not_match() {
-    let (store, lane) = many_lanes(&TestEngine::embedded()).await;
+    let engine = TestEngine::embedded();
+    let (store, lane) = many_lanes(&engine).await;
     let read = store.read(|tx| {
         let events = [(ANN, "custom.app.x"), (ANN, "custom.none"), (ANN, "space")];
         let state = dispatch::read(tx, &events, &[], Timestamp(1))?;
@@ -73,7 +74,8 @@ async fn an_event_reads_no_lane_that_it_does_not_match() {
 
 #[tokio::test]
 async fn a_removed_event_reads_no_lane_that_it_does_not_match() {
-    let (store, lane) = many_lanes(&TestEngine::embedded()).await;
+    let engine = TestEngine::embedded();
+    let (store, lane) = many_lanes(&engine).await;
     let read = store.read(|tx| {
         let events = [(1, "custom.app.x"), (2, "custom.none"), (3, "custom.app.y")];
         list_lost(
@@ -88,7 +90,8 @@ async fn a_removed_event_reads_no_lane_that_it_does_not_match() {
 
 #[tokio::test]
 async fn retention_finds_the_lanes_that_need_an_event_by_an_index() {
-    let (store, _) = many_lanes(&TestEngine::embedded()).await;
+    let engine = TestEngine::embedded();
+    let (store, _) = many_lanes(&engine).await;
     let plan = store.write(|tx| {
         let explained = format!("EXPLAIN QUERY PLAN {NEEDED}");
         let values = values![EventId::NIL, EventId::NIL, EventId::NIL, 1];

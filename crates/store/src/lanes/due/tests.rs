@@ -212,7 +212,8 @@ async fn due_lanes_of_methods_without_a_link_are_not_read() {
         point_steps: 5_000,
         ..StoreOptions::default()
     };
-    let store = TestEngine::embedded().open_with(options).await;
+    let engine = TestEngine::embedded();
+    let store = engine.open_with(options).await;
     methods_of(&store, 1, 20_000).await;
     let elsewhere = ServerId(Uuid::from_u128(8));
     let unlinking = store.write(move |tx| {

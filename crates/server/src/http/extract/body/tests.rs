@@ -5,19 +5,17 @@ use http::HeaderMap;
 use http_body_util::{Full, StreamBody};
 
 use super::*;
-use crate::limits::{Account, ByteBudget, OwnedReservation};
+use crate::limits::{Account, ByteBudget};
 
 const MAX: usize = 10;
 
-type OwnedBody = CompleteBody<Arc<ByteBudget>>;
-
-async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<OwnedBody, ApiError>
+async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<CompleteBody, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
     let budget = Arc::new(ByteBudget::of_bodies(1024 * 1024));
-    let reservation = OwnedReservation::new(budget, Account::Connection(1));
+    let reservation = budget.begin(Account::Connection(1));
     super::read_body(body, max, time_max, reservation).await
 }
 
@@ -78,7 +76,7 @@ async fn a_complete_body_is_counted_until_its_request_ends() {
     let budget = Arc::new(ByteBudget::of_bodies(1024 * 1024));
     let read = async |pieces: Vec<Bytes>| {
         let account = Account::Connection(1);
-        let reservation = OwnedReservation::new(Arc::clone(&budget), account);
+        let reservation = budget.begin(account);
         let time_max = Duration::from_secs(10);
         let read = match &pieces[..] {
             [whole] => {
