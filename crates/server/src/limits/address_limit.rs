@@ -31,9 +31,12 @@ const fn level(v4_bits: u32, v6_bits: u32, v4_times: u32, v6_times: u32) -> Leve
     }
 }
 
+/// A number of its own: with `LEVELS.len()` in the type of the counters, the compiler reports a cycle in
+/// builds that are not incremental.
+const LEVEL_COUNT: usize = 5;
 /// From narrow to wide. The IPv4 networks may send more, because their addresses often belong to
 /// different customers.
-const LEVELS: [Level; 5] = [
+const LEVELS: [Level; LEVEL_COUNT] = [
     level(32, 64, 1, 1),
     level(24, 56, 16, 4),
     level(16, 48, 64, 16),
@@ -54,7 +57,7 @@ pub struct AddressLimit {
 }
 
 /// The start of the window of each network, and its requests since then. One table for each level.
-type Levels = [HashMap<IpAddr, (Instant, u32)>; LEVELS.len()];
+type Levels = [HashMap<IpAddr, (Instant, u32)>; LEVEL_COUNT];
 
 impl AddressLimit {
     pub fn new(count: u32, window: Duration) -> Self {
