@@ -1,5 +1,5 @@
 /** All apps that may connect by OAuth, for administrators: add, block, delete. */
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { displayName } from '../lib/oauth.js';
 import { html, useState } from '../lib/preact.js';
@@ -47,7 +47,7 @@ export default function AppsPage() {
   const rows = apps.filter(matches(query.all));
   const open = apps.find((app) => app.id === query.get('app'));
   const unblock = async (/** @type {ListedApp} */ app) => {
-    await api.patch(`/api/oauth/clients/${app.id}`, { blocked: false });
+    await api.patch(at('/api/oauth/clients/{id}', { id: app.id }), { blocked: false });
     await list.reload();
     toast(`${displayName(app.name)} is allowed again`);
   };
@@ -149,7 +149,7 @@ const COLUMNS = [
  */
 function Confirmation({ action, app, list, onClose }) {
   const query = useQuery();
-  const path = `/api/oauth/clients/${app.id}`;
+  const path = at('/api/oauth/clients/{id}', { id: app.id });
   const ends = app.grants > 0 ? `This disconnects ${plural(app.grants, 'user')}.` : 'No user is connected.';
   const block = async () => {
     await api.patch(path, { blocked: true });

@@ -1,6 +1,6 @@
 /** The consent page: an app asks to connect to the user's account. */
 
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { Refusal } from '../lib/errors.js';
 import { safeRedirect, scopeText } from '../lib/oauth.js';
 import { html, useState } from '../lib/preact.js';
@@ -24,7 +24,7 @@ await loadStyles('apps.css');
 
 export default function ConnectPage() {
   const id = useQuery().get('request');
-  return html`<${Request} key=${id} path=${id ? `/api/oauth/requests/${encodeURIComponent(id)}` : null} />`;
+  return html`<${Request} key=${id} path=${id ? at('/api/oauth/requests/{id}', { id }) : null} />`;
 }
 
 /** @param {{path: string | null}} props */

@@ -1,5 +1,5 @@
 /** Groups, to which shared methods can be limited. */
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
@@ -194,7 +194,7 @@ function NoGroups({ filtered }) {
 function NameGroup({ group, onDone, onClose }) {
   const [name, setName] = useState(group?.name ?? '');
   const submit = async () => {
-    if (group) await api.patch(`/api/groups/${group.id}`, { name: name.trim() });
+    if (group) await api.patch(at('/api/groups/{id}', { id: group.id }), { name: name.trim() });
     else await api.post('/api/groups', { name: name.trim() });
     await onDone();
     toast(group ? 'Group renamed' : `Group ${name.trim()} created`);

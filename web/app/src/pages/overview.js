@@ -1,5 +1,7 @@
 /** The overview: what fails, spaces and methods, calls, recent events. */
+
 import { acceptAlerts } from '../lib/alerts.js';
+import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html, useEffect } from '../lib/preact.js';
@@ -35,7 +37,7 @@ export default function OverviewPage() {
   const query = useQuery();
   const mayViewServer = can('view_audit');
   const server = mayViewServer && query.get('scope') !== 'mine';
-  const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
+  const stats = useResource(server ? withQuery('/api/stats', { scope: 'server' }) : '/api/stats', { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
   useEffect(() => {
     if (stats.data) acceptAlerts(stats.data);
@@ -63,7 +65,7 @@ export default function OverviewPage() {
           ${anyFailing() && html`<${FailingCard} stats=${stats.data} />`}
           ${!start.hidden && html`<${GettingStarted} start=${start} />`}
           <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
-          <${RangeCharts} path=${server ? '/api/stats/calls?scope=server' : '/api/stats/calls'} one="call"
+          <${RangeCharts} path=${server ? withQuery('/api/stats/calls', { scope: 'server' }) : '/api/stats/calls'} one="call"
             every=${EVERY_MS} />
           <${Rest} stats=${/** @type {Stats} */ (stats.data)} />
         </div>

@@ -1,5 +1,5 @@
 /** OpenID Connect providers that users sign in with, for administrators: add, change, test, delete. */
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
@@ -34,7 +34,7 @@ export default function ProvidersPage() {
     await list.reload();
   };
   const remove = async (/** @type {Provider} */ provider) => {
-    await api.del(`/api/oidc/providers/${provider.id}`);
+    await api.del(at('/api/oidc/providers/{id}', { id: provider.id }));
     await list.reload();
     toast(`${provider.label} deleted`);
   };

@@ -1,6 +1,6 @@
 /** Roles and their permissions, as a matrix. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
 import { plural } from '../lib/format.js';
 import { loadMe } from '../lib/me.js';
@@ -95,7 +95,7 @@ export default function RolesPage() {
 /** @param {Role} role @param {boolean} required @param {{reload: () => Promise<void>}} list */
 async function requireFactor(role, required, list) {
   try {
-    await api.patch(`/api/roles/${role.id}`, { require_second_factor: required });
+    await api.patch(at('/api/roles/{id}', { id: role.id }), { require_second_factor: required });
     toast(required ? `${role.name} requires a second factor` : `${role.name} requires no second factor`);
   } catch (error) {
     toast(messageOf(error), { kind: 'error' });
@@ -144,7 +144,7 @@ function useEdits(roles, reload) {
  * @param {Changes} changes
  */
 async function savePermissions(id, changes) {
-  const path = `/api/roles/${id}`;
+  const path = at('/api/roles/{id}', { id });
   const { permissions } = await api.get(path);
   if (anyChange(permissions, changes)) await api.patch(path, { permissions: withChanges(permissions, changes) });
 }
@@ -171,7 +171,7 @@ function SaveBar({ edit }) {
 /** @param {{role: Role, members: number | undefined, onDone: () => Promise<void>, onClose: () => void}} props */
 function DeleteRole({ role, members, onDone, onClose }) {
   const remove = async () => {
-    await api.del(`/api/roles/${role.id}`);
+    await api.del(at('/api/roles/{id}', { id: role.id }));
     await onDone();
     toast(`Role ${role.name} deleted`);
     await loadMe();

@@ -1,5 +1,5 @@
 /** Schedules of the user: events at the times of cron expressions. */
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { useQuery, useSorting } from '../router.js';
@@ -67,7 +67,7 @@ export default function SchedulesPage() {
       html`
         <${ConfirmDialog} title="Delete this schedule?" action="Delete schedule" onClose=${() => setDeleting(null)}
           onConfirm=${async () => {
-            await api.del(`/api/schedules/${deleting.id}`);
+            await api.del(at('/api/schedules/{id}', { id: deleting.id }));
             query.set({ schedule: null });
             await list.reload();
             toast(`Schedule ${deleting.name} deleted`);

@@ -1,6 +1,6 @@
 /** One script: its source and a test run. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { useStoredDraft } from '../lib/draft.js';
 import { can } from '../lib/me.js';
 import { html, useEffect, useRef, useState } from '../lib/preact.js';
@@ -34,7 +34,7 @@ const BACK = { href: '/scripts', label: 'Scripts' };
 
 /** @param {{route: import('../routes.js').Route}} props */
 export default function ScriptPage({ route }) {
-  const path = `/api/scripts/${encodeURIComponent(route.params.id)}`;
+  const path = at('/api/scripts/{id}', { id: route.params.id });
   const script = useResource((signal) => api.get(path, {}, { signal, exact: true }), { every: 10_000, deps: [path] });
   return (
     pendingOf(script, { page: true, back: BACK }) ??

@@ -1,6 +1,6 @@
 /** One sink: health, deliveries and configuration. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { useStoredDraft } from '../lib/draft.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
@@ -41,7 +41,7 @@ export default function SinkPage({ route }) {
   // Polling stops before the sink is deleted: after that, the response would be a 404.
   const still = gone || dialog === 'delete';
   /** @type {SinkResource} */
-  const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, {
+  const resource = useResource(still ? null : at('/api/event-sinks/{id}', { id: route.params.id }), {
     every: REFRESH_MS,
   });
   const sink = resource.data;
@@ -60,7 +60,7 @@ export default function SinkPage({ route }) {
 /** @param {{sink: Sink, resource: SinkResource, onDialog: (name: string) => void}} props */
 function Header({ sink, resource, onDialog }) {
   const toggle = useAction(async () => {
-    const changed = await api.patch(`/api/event-sinks/${sink.id}`, { active: !sink.active });
+    const changed = await api.patch(at('/api/event-sinks/{id}', { id: sink.id }), { active: !sink.active });
     resource.set(changed);
     toast(!changed.active ? 'Sink disabled' : sink.paused ? 'Sink resumed' : 'Sink enabled');
   });
@@ -101,7 +101,7 @@ function Body({ sink, resource, still }) {
       ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
       <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
         ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
-        ${tab === 'stats' && html`<${RangeCharts} path=${`/api/event-sinks/${sink.id}/stats`} one="attempt" />`}
+        ${tab === 'stats' && html`<${RangeCharts} path=${at('/api/event-sinks/{id}/stats', { id: sink.id })} one="attempt" />`}
         ${
           tab === 'deliveries' &&
           (hasQueue(sink)
@@ -147,7 +147,7 @@ function Settings({ sink, onSaved }) {
     forget(saved);
   };
   const submit = async () => {
-    const changed = await api.patch(`/api/event-sinks/${sink.id}`, patch);
+    const changed = await api.patch(at('/api/event-sinks/{id}', { id: sink.id }), patch);
     const now = draftOf(changed);
     // A secret that the user entered is not shown again.
     setSecret((!draft.secret.trim() && changed.webhook?.secret) || '');
@@ -216,7 +216,7 @@ function OpenDialog({ name, sink, onClose, onChange, onGone }) {
   if (name === 'rotate') return html`<${RotateDialog} sink=${sink} onClose=${onClose} />`;
   if (name !== 'delete') return null;
   const remove = async () => {
-    await api.del(`/api/event-sinks/${sink.id}`);
+    await api.del(at('/api/event-sinks/{id}', { id: sink.id }));
     onGone();
     toast(`Sink ${sink.name} deleted`);
     navigate('/sinks');

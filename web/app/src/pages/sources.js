@@ -1,5 +1,5 @@
 /** Sources of the user: URLs to which other services send requests that become events. */
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
@@ -69,7 +69,7 @@ export default function SourcesPage() {
       html`
         <${ConfirmDialog} title="Delete this source?" action="Delete source" onClose=${() => setDeleting(null)}
           onConfirm=${async () => {
-            await api.del(`/api/sources/${deleting.id}`);
+            await api.del(at('/api/sources/{id}', { id: deleting.id }));
             query.set({ source: null });
             await list.reload();
             toast(`Source ${deleting.name} deleted`);

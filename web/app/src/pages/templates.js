@@ -1,5 +1,5 @@
 /** Templates of spaces: ports, health check, startup script and custom fields. */
-import { api } from '../lib/api.js';
+import { api, at, withQuery } from '../lib/api.js';
 import { can } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
 import { useList, useResource } from '../lib/resource.js';
@@ -40,7 +40,7 @@ export default function TemplatesPage() {
   const query = useQuery();
   const sorting = useSorting();
   const list = useList('/api/templates', 'templates', { query: { limit: 1_000 }, every: 10_000 });
-  const scripts = useResource('/api/scripts?kind=startup&limit=1000').data?.scripts ?? [];
+  const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 })).data?.scripts ?? [];
   const [deleting, setDeleting] = useState(/** @type {Template | null} */ (null));
   const all = /** @type {Template[]} */ (list.items ?? []);
   const rows = all.filter((one) => hasWords(searchText(one), query.get('q')));
@@ -98,7 +98,7 @@ const searchText = ({ name, ports, custom_fields: fields }) =>
 
 /** @param {Template} template @param {{reload: () => Promise<void>}} list */
 async function remove(template, list) {
-  await api.del(`/api/templates/${template.id}`);
+  await api.del(at('/api/templates/{id}', { id: template.id }));
   await list.reload();
   toast(`Template ${template.name} deleted`);
 }

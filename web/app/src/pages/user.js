@@ -1,6 +1,6 @@
 /** One user: roles, groups and effective access. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
 import { can, loadMe, me } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
@@ -33,7 +33,7 @@ const BACK = { href: '/users', label: 'Users' };
 
 /** @param {{route: import('../routes.js').Route}} props */
 export default function UserPage({ route }) {
-  const path = `/api/users/${encodeURIComponent(route.params.id)}`;
+  const path = at('/api/users/{id}', { id: route.params.id });
   const user = useResource(path, { every: 10_000 });
   return (
     pendingOf(user, { page: true, back: BACK }) ??

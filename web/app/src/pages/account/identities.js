@@ -1,5 +1,5 @@
 /** The accounts at OpenID Connect providers with which a user signs in. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button } from '../../ui/button.js';
@@ -80,7 +80,7 @@ export function IdentitiesCard({ user }) {
  *   onClose: () => void}} props
  */
 function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
-  const path = `/api/auth/identities/${account.id}`;
+  const path = at('/api/auth/identities/{id}', { id: account.id });
   const text = html`
     <p>
       ${user ? user.username : 'You'} can no longer sign in with the account at
@@ -143,7 +143,7 @@ function LinkDialog({ providers, hasPassword, onClose }) {
   const [password, setPassword] = useState('');
   const submit = async () => {
     const proof = hasPassword ? { password } : {};
-    const { redirect_to } = await api.post(`/api/auth/oidc/${encodeURIComponent(name)}/link`, proof);
+    const { redirect_to } = await api.post(at('/api/auth/oidc/{name}/link', { name }), proof);
     location.assign(redirect_to);
   };
   return html`

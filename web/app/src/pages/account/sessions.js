@@ -1,5 +1,5 @@
 /** The sessions of a user. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useList } from '../../lib/resource.js';
 import { Badge } from '../../ui/badge.js';
@@ -79,7 +79,7 @@ export function SessionsCard({ user }) {
       ending &&
       html`
         <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)}
-          onConfirm=${() => endSessions(`/api/auth/sessions/${ending.id}`, list, 'Session ended')}>
+          onConfirm=${() => endSessions(at('/api/auth/sessions/{id}', { id: ending.id }), list, 'Session ended')}>
           <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
         </${ConfirmDialog}>
       `

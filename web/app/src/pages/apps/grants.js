@@ -1,5 +1,5 @@
 /** The apps that a user has connected, with "Disconnect". */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { can } from '../../lib/me.js';
 import { displayName } from '../../lib/oauth.js';
 import { html, useState } from '../../lib/preact.js';
@@ -31,7 +31,7 @@ export function GrantsCard({ user }) {
   const list = useList('/api/oauth/grants', 'grants', { query: { user: user?.id }, every: 15_000 });
   const [ending, setEnding] = useState(/** @type {Grant | null} */ (null));
   const disconnect = async (/** @type {Grant} */ grant) => {
-    await api.del(`/api/oauth/grants/${grant.id}`);
+    await api.del(at('/api/oauth/grants/{id}', { id: grant.id }));
     await list.reload();
     toast(`${displayName(grant.app.name)} disconnected`);
   };

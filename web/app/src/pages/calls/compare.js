@@ -1,5 +1,5 @@
 /** Compares the recorded params and results of two calls of one method. */
-import { api, withQuery } from '../../lib/api.js';
+import { api, at, withQuery } from '../../lib/api.js';
 import { exactTime } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useState } from '../../lib/preact.js';
@@ -51,7 +51,7 @@ function Choice({ call }) {
 
 /** @param {{id: string, call: Call}} props */
 function OtherCall({ id, call }) {
-  const path = `/api/calls/${encodeURIComponent(id)}`;
+  const path = at('/api/calls/{id}', { id });
   const loaded = useResource((signal) => api.get(path, undefined, { signal, exact: true }), { deps: [id] });
   const pending = pendingOf(loaded);
   if (pending) return pending;

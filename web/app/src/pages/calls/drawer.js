@@ -1,5 +1,5 @@
 /** One recorded call. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { formatDuration } from '../../lib/duration.js';
 import { formatBytes } from '../../lib/format.js';
 import { can, me } from '../../lib/me.js';
@@ -25,7 +25,7 @@ import { callerOf, nameOfMethod, omissionWords, outcomeWords, pageOfMethod, viaW
 /** @param {{id: string, onClose: () => void}} props */
 export function CallDrawer({ id, onClose }) {
   // Exact, because recorded params may have a number that JavaScript would round.
-  const path = `/api/calls/${encodeURIComponent(id)}`;
+  const path = at('/api/calls/{id}', { id });
   const loaded = useResource((signal) => api.get(path, undefined, { signal, exact: true }), { deps: [id] });
   const call = /** @type {Call | null} */ (loaded.data);
   return html`

@@ -1,7 +1,7 @@
 /** One event: its fields and its deliveries. */
 import { useAction } from '../../lib/action.js';
 import { failingSinks } from '../../lib/alerts.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -79,7 +79,7 @@ function spaceOf(event, space) {
  * @param {{event: import('./payload.js').EventRecord}} props
  */
 export function Receivers({ event }) {
-  const list = useResource(`/api/events/${event.event_id}/deliveries`, { every: REFRESH_MS });
+  const list = useResource(at('/api/events/{id}/deliveries', { id: event.event_id }), { every: REFRESH_MS });
   const pending = pendingOf(list);
   if (pending) return pending;
   /** @type {EventDelivery[]} */
@@ -119,7 +119,7 @@ export function Receivers({ event }) {
 function ReceiverRow({ delivery, onChange }) {
   const { receiver, n, state, attempts } = delivery;
   const resend = useAction(async () => {
-    const again = await api.post(`/api/event-sinks/${receiver.id}/deliveries/${n}/resend`);
+    const again = await api.post(at('/api/event-sinks/{id}/deliveries/{n}/resend', { id: receiver.id, n }));
     toast(`Queued again as #${again.n}`);
     onChange();
   });

@@ -1,5 +1,5 @@
 /** Shows payloads. A payload with large numbers is shown as text, because JavaScript would round the numbers. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { CodeBlock } from '../../ui/code-block.js';
@@ -23,7 +23,7 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 export function useEvent(id) {
   return useResource(
     async (signal) => {
-      const response = await api.raw('GET', `/api/events/${encodeURIComponent(id)}`, undefined, { signal });
+      const response = await api.raw('GET', at('/api/events/{id}', { id }), undefined, { signal });
       const text = await response.text();
       return { event: JSON.parse(text), payload: payloadText(text) };
     },

@@ -1,5 +1,5 @@
 /** Deletes a group, after showing which methods and sinks depend on it. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -18,9 +18,9 @@ const NAMES_SHOWN = 8;
  *   onDone: () => Promise<any>, onClose: () => void}} props
  */
 export function DeleteGroup({ group, members, onDone, onClose }) {
-  const effects = useResource(`/api/groups/${group.id}/methods`);
+  const effects = useResource(at('/api/groups/{id}/methods', { id: group.id }));
   const remove = async () => {
-    await api.del(`/api/groups/${group.id}`);
+    await api.del(at('/api/groups/{id}', { id: group.id }));
     await onDone();
     toast(`Group ${group.name} deleted`);
   };

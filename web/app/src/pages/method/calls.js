@@ -1,5 +1,5 @@
 /** The recorded calls of one method: outcomes, durations, callers, and the newest calls. */
-import { withQuery } from '../../lib/api.js';
+import { at, withQuery } from '../../lib/api.js';
 import { timeTicks } from '../../lib/axis.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
@@ -103,7 +103,7 @@ function canonical({ name, owner }) {
 function statsPath(method) {
   const name = canonical(method);
   const visible = method.owner_id === me.value?.id ? name : `user.${method.owner}.${name}`;
-  return `/api/methods/${encodeURIComponent(visible)}/stats`;
+  return at('/api/methods/{name}/stats', { name: visible });
 }
 
 /** @param {{calls: Call[]}} props newest first */

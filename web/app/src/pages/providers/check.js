@@ -1,4 +1,5 @@
 /** Tests a provider, and shows the result and the advice of each step. */
+import { at } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
@@ -11,7 +12,7 @@ import { Table } from '../../ui/table.js';
 
 /** @param {{provider: import('../providers.js').Provider, onClose: () => void}} props */
 export function CheckDialog({ provider, onClose }) {
-  const check = useResource(`/api/oidc/providers/${provider.id}/check`);
+  const check = useResource(at('/api/oidc/providers/{id}/check', { id: provider.id }));
   return html`
     <${Dialog} title=${`Test of ${provider.label}`} onClose=${onClose} wide
       footer=${html`<${Button} kind="primary" onClick=${onClose}>Done</${Button}>`}>

@@ -1,5 +1,5 @@
 /** The form of a new or an existing provider. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -25,7 +25,7 @@ export function ProviderDialog({ provider, onDone, onClose }) {
       mappings: parseMappings(fields.mappings),
       ...(fields.secret && { client_secret: fields.secret }),
     };
-    if (provider) await api.patch(`/api/oidc/providers/${provider.id}`, body);
+    if (provider) await api.patch(at('/api/oidc/providers/{id}', { id: provider.id }), body);
     else await api.post('/api/oidc/providers', { ...body, name: fields.name.trim(), issuer: fields.issuer.trim() });
     toast(`${body.label} saved`);
     onDone();

@@ -1,5 +1,5 @@
 /** Dialogs to create and rename a role. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Checkbox, TextInput } from '../../ui/field.js';
@@ -37,7 +37,7 @@ export function NewRole({ permissions, onDone, onClose }) {
 export function RenameRole({ role, onDone, onClose }) {
   const [name, setName] = useState(role.name);
   const submit = async () => {
-    await api.patch(`/api/roles/${role.id}`, { name: name.trim() });
+    await api.patch(at('/api/roles/{id}', { id: role.id }), { name: name.trim() });
     await onDone();
     toast('Role renamed');
     onClose();

@@ -1,6 +1,6 @@
 /** Runs a script, its draft or a new script as the current user, and shows result, output and time. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, withQuery } from '../../lib/api.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime } from '../../lib/format.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
@@ -100,7 +100,7 @@ const EVENTS_MAX = 50;
 
 /** A choice of the newest events. @param {{value: string, onInput: (id: string) => void}} props */
 function PastEvent({ value, onInput }) {
-  const events = useResource(`/api/events?limit=${EVENTS_MAX}`).data?.events ?? [];
+  const events = useResource(withQuery('/api/events', { limit: EVENTS_MAX })).data?.events ?? [];
   const options = events.map((/** @type {any} */ event) => ({
     value: event.event_id,
     label: `${event.event_type}, ${exactTime(event.event_ts)}`,

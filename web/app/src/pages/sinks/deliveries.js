@@ -1,6 +1,6 @@
 /** The delivery log of one sink. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useList } from '../../lib/resource.js';
@@ -49,7 +49,7 @@ export function Deliveries({ sink, still, onChange }) {
   const state = query.get('state');
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
   const [resending, setResending] = useState(false);
-  const list = useList(still ? null : `/api/event-sinks/${sink.id}/deliveries`, 'deliveries', {
+  const list = useList(still ? null : at('/api/event-sinks/{id}/deliveries', { id: sink.id }), 'deliveries', {
     // Many waiting deliveries would hide a failing one. They are listed only if the user chooses a state.
     query: { state, tried: state ? null : true },
     every: REFRESH_MS,
@@ -61,14 +61,16 @@ export function Deliveries({ sink, still, onChange }) {
     await list.reload();
   };
   const resend = useAction(async (/** @type {Delivery} */ delivery) => {
-    const again = await api.post(`/api/event-sinks/${sink.id}/deliveries/${delivery.n}/resend`);
+    const again = await api.post(at('/api/event-sinks/{id}/deliveries/{n}/resend', { id: sink.id, n: delivery.n }));
     toast(`Queued again as #${again.n}`);
     await changed();
   });
   const resendChosen = useAction(async () => {
     const all = [...chosen];
     const numbers = all.slice(0, MOST_RESENT).map(Number);
-    const { feeding, skipped } = await api.post(`/api/event-sinks/${sink.id}/resend`, { deliveries: numbers });
+    const { feeding, skipped } = await api.post(at('/api/event-sinks/{id}/resend', { id: sink.id }), {
+      deliveries: numbers,
+    });
     toast(
       `${plural(feeding, 'delivery', 'deliveries')} queued again${skipped.length ? `, ${skipped.length} skipped` : ''}`,
     );

@@ -1,6 +1,6 @@
 /** Dialogs that send many past events again. Both can count the events before they send. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { formatNumber, localTime, plural, utcTime } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -18,7 +18,7 @@ const EVER = '1970-01-01T00:00:00Z';
 
 /** @param {{sink: Sink, onClose: () => void, onDone: () => Promise<void>}} props */
 export function ResendDeadDialog({ sink, onClose, onDone }) {
-  const path = `/api/event-sinks/${sink.id}/resend`;
+  const path = at('/api/event-sinks/{id}/resend', { id: sink.id });
   const counted = useResource((signal) => api.post(path, { dead_since: EVER, dry_run: true }, { signal }), {
     deps: [path],
   });
@@ -56,7 +56,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
   const [matching, setMatching] = useState(/** @type {number | null} */ (null));
   const request = { since: utcTime(since), until: utcTime(until), only: undelivered ? 'undelivered' : undefined };
-  const path = `/api/event-sinks/${sink.id}/replay`;
+  const path = at('/api/event-sinks/{id}/replay', { id: sink.id });
   const count = useAction(async () => {
     setMatching((await api.post(path, { ...request, dry_run: true })).matching);
   });

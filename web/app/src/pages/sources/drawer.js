@@ -1,6 +1,6 @@
 /** One source: its last requests, and buttons that test it, switch it off or on, or delete it. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
@@ -21,13 +21,13 @@ import { toast } from '../../ui/toasts.js';
 
 /** @param {{source: Source, onClose: () => void, onChanged: () => Promise<void>, onDelete: () => void}} props */
 export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
-  const requests = useResource(`/api/sources/${source.id}/requests`, { every: 5_000 });
+  const requests = useResource(at('/api/sources/{id}/requests', { id: source.id }), { every: 5_000 });
   const [tested, setTested] = useState(/** @type {Tested | null} */ (null));
   const test = useAction(async () => {
-    setTested(await api.post(`/api/sources/${source.id}/test`, { dry_run: true }));
+    setTested(await api.post(at('/api/sources/{id}/test', { id: source.id }), { dry_run: true }));
   });
   const change = useAction(async () => {
-    await api.patch(`/api/sources/${source.id}`, { active: !source.active });
+    await api.patch(at('/api/sources/{id}', { id: source.id }), { active: !source.active });
     await onChanged();
     toast(`Source ${source.name} is ${source.active ? 'off' : 'active'}`);
   });

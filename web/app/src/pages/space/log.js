@@ -1,5 +1,5 @@
 /** The tail of a space's log, updated live. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { clockTime, exactTime } from '../../lib/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../../lib/preact.js';
 import { poll } from '../../lib/resource.js';
@@ -90,7 +90,7 @@ function useLog(id, paused) {
     const load = async () => {
       try {
         const query = cursor.current ? { cursor: cursor.current } : { limit: FIRST_LINES };
-        const page = await api.get(`/api/spaces/${id}/logs`, query, request);
+        const page = await api.get(at('/api/spaces/{id}/logs', { id }), query, request);
         cursor.current = page.next_cursor ?? cursor.current;
         setLines((old) => (page.logs.length || !old ? [...(old ?? []), ...page.logs].slice(-MOST_LINES) : old));
         setError(null);

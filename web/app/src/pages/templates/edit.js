@@ -1,5 +1,5 @@
 /** The dialog that creates or changes a template. */
-import { api } from '../../lib/api.js';
+import { api, at, withQuery } from '../../lib/api.js';
 import { useStoredDraft } from '../../lib/draft.js';
 import { hashOf } from '../../lib/hash.js';
 import { html, useState } from '../../lib/preact.js';
@@ -44,7 +44,7 @@ const draftName = (template) =>
  *   new template
  */
 export function EditTemplate({ template, onDone, onClose }) {
-  const scripts = useResource('/api/scripts?kind=startup&limit=1000').data?.scripts ?? [];
+  const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 })).data?.scripts ?? [];
   const [stored] = useState(() => draftName(template));
   const [draft, setDraft, forget] = useStoredDraft(stored, draftOf(template));
   const { name, script, check, ports, fields } = draft;
@@ -62,7 +62,7 @@ export function EditTemplate({ template, onDone, onClose }) {
       ports: named(ports).map((one) => ({ name: one.name.trim(), port: Number(one.value) })),
       custom_fields: fieldsOf(template, fields),
     };
-    if (template) await api.patch(`/api/templates/${template.id}`, changesOf(template, body));
+    if (template) await api.patch(at('/api/templates/{id}', { id: template.id }), changesOf(template, body));
     else await api.post('/api/templates', body);
     forget();
     await onDone();

@@ -1,5 +1,5 @@
 /** API tokens in a table, and their revocation. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { now } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
@@ -105,7 +105,7 @@ export function RevokeDialog({ token, list, onClose }) {
 
 /** @param {Token} token @param {{reload: () => Promise<void>}} list */
 async function revoke(token, list) {
-  await api.del(`/api/tokens/${token.id}`);
+  await api.del(at('/api/tokens/{id}', { id: token.id }));
   await list.reload();
   toast(`Token ${token.name} revoked`);
 }
