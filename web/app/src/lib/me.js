@@ -3,16 +3,7 @@ import { ApiError, api, sessionEnded } from './api.js';
 import { signal } from './preact.js';
 import { setStreamUser } from './shared-stream.js';
 
-/**
- * @typedef {object} Me
- * @property {string} id
- * @property {string} username
- * @property {string[]} roles
- * @property {string[]} groups
- * @property {string[]} permissions
- * @property {string} credential
- * @property {Record<string, number>} [quotas] limits of the user on this server
- */
+/** @import { Me, PendingLogin as Pending } from 'api' */
 
 /** Null before the first answer and after signing out. @type {import('./preact.js').Signal<Me | null>} */
 export const me = signal(/** @type {Me | null} */ (null));
@@ -59,8 +50,6 @@ export function acceptState({ me: loaded, local_spaces: local }) {
   if (JSON.stringify(loaded) !== JSON.stringify(me.value)) me.value = loaded;
   return loaded;
 }
-
-/** @typedef {{token: string, methods: string[], expires_at: string}} Pending a login that needs a second factor */
 
 /**
  * @param {string} username

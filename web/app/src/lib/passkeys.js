@@ -4,7 +4,7 @@ import { api } from './api.js';
 import { Refusal } from './errors.js';
 import { loadMe } from './me.js';
 
-/** @typedef {{id: string, name: string, created_at: string, last_used_at: string | null}} Passkey */
+/** @import { Passkey } from 'api' */
 
 /** Whether this page can use passkeys. Browsers accept them only for host names. */
 export function hasPasskeys() {

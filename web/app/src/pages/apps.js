@@ -22,12 +22,9 @@ import { AppDrawer } from './apps/details.js';
 import { AppCell, QuotedName } from './apps/identity.js';
 import { CreatedDialog, NewAppDialog } from './apps/new-app.js';
 
-await loadStyles('apps.css');
+/** @import { App as ListedApp } from 'api' */
 
-/**
- * @typedef {import('../lib/oauth.js').App & {confidential: boolean, redirect_uris: string[], blocked: boolean,
- *   created_at: string, last_used_at: string | null, grants: number, secret?: string}} ListedApp
- */
+await loadStyles('apps.css');
 
 const KINDS = [
   { value: '', label: 'Every origin' },

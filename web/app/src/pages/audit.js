@@ -18,10 +18,10 @@ import { useNames } from './audit/names.js';
 import { nameOf, pageOf } from './audit/target.js';
 import { rangeOf } from './live-list/filters.js';
 
+/** @import { AuditEntry as Entry } from 'api' */
+
 await loadStyles('live-list.css');
 await loadStyles('audit.css');
-
-/** @typedef {import('./audit/target.js').Entry} Entry */
 
 /** @param {Map<string, string>} names */
 const columnsOf = (names) => [

@@ -15,12 +15,9 @@ import { withCode } from '../ui/rich-text.js';
 import { Decision, You } from './apps/decision.js';
 import { Origin, QuotedName } from './apps/identity.js';
 
-await loadStyles('apps.css');
+/** @import { AppSummary as App, Consent } from 'api' */
 
-/**
- * @typedef {{id: string, app: import('../lib/oauth.js').App, scopes: string[], redirect_host: string,
- *   redirect_is_local: boolean, missing_permission: string | null, expires_at: string}} Consent
- */
+await loadStyles('apps.css');
 
 export default function ConnectPage() {
   const id = useQuery().get('request');
@@ -110,7 +107,7 @@ function Missing({ permission }) {
 
 /**
  * Shown after the answer. The page often stays open, because the browser passes the answer to another program.
- * @param {{app: import('../lib/oauth.js').App, allowed: boolean}} props
+ * @param {{app: App, allowed: boolean}} props
  */
 function Answered({ app, allowed }) {
   return html`

@@ -19,12 +19,9 @@ import { Time } from '../ui/time.js';
 import { Decision, You } from './apps/decision.js';
 import { Origin, QuotedName } from './apps/identity.js';
 
-await loadStyles('apps.css');
+/** @import { DeviceLogin } from 'api' */
 
-/**
- * @typedef {{user_code: string, app: import('../lib/oauth.js').App, address: string, created_at: string, expires_at:
- *   string}} DeviceLogin
- */
+await loadStyles('apps.css');
 
 export default function DevicePage() {
   const [login, setLogin] = useState(/** @type {DeviceLogin | null} */ (null));

@@ -20,9 +20,10 @@ import { Members } from './groups/members.js';
 import { useUsers } from './users/directory.js';
 import { NameHint, Names } from './users/fields.js';
 
+/** @import { Group, User } from 'api' */
+
 await loadStyles('users.css');
 
-/** @typedef {{id: string, name: string, created_at: string}} Group */
 /** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} OpenDialogState */
 
 /** The maximum number of names in a row of the table. For further names, the row shows only their number. */
@@ -93,11 +94,10 @@ export default function GroupsPage() {
 }
 
 /** @param {Group} group */
-const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ user) =>
-  user.groups.includes(group.name);
+const inGroup = (group) => (/** @type {User} */ user) => user.groups.includes(group.name);
 
 /**
- * @param {import('./users/directory.js').User[] | null} users null without the permission to see them, and before they
+ * @param {User[] | null} users null without the permission to see them, and before they
  *   are loaded
  * @param {(open: OpenDialogState) => void} setOpen
  */

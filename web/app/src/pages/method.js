@@ -19,10 +19,9 @@ import { SchemaCard } from './method/schema-view.js';
 import { TryIt } from './method/try-it.js';
 import { inFlight } from './method/types.js';
 
-await loadStyles('methods.css');
+/** @import { Method, Provider } from 'api' */
 
-/** @typedef {import('./method/types.js').Method} Method */
-/** @typedef {import('./method/types.js').Provider} Provider */
+await loadStyles('methods.css');
 
 const BACK = { href: '/methods', label: 'Methods' };
 

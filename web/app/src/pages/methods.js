@@ -19,9 +19,9 @@ import { Table } from '../ui/table.js';
 import { activityColumn } from './charts/activity-column.js';
 import { inFlight } from './method/types.js';
 
-await loadStyles('methods.css');
+/** @import { Method } from 'api' */
 
-/** @typedef {import('./method/types.js').Method} Method */
+await loadStyles('methods.css');
 
 /** Methods of one page. */
 const PAGE = 100;

@@ -17,19 +17,9 @@ import { ActivityCard } from './overview/activity.js';
 import { anyFailing, FailingCard } from './overview/failing.js';
 import { GettingStarted, useGettingStarted } from './overview/getting-started.js';
 
-await loadStyles('overview.css');
+/** @import { Stats } from 'api' */
 
-/**
- * @typedef {object} Stats
- * @property {{calls: number, errors: number}[]} minutes oldest first, the last one is the current minute
- * @property {number | null} calls_in_flight
- * @property {{created: number, deployed: number, stopped: number, failing_total?: number} | null} spaces
- * @property {number} methods
- * @property {number} providers
- * @property {{total: number, active: number, paused: number, queued: number, dropped: number, lost: number} | null}
- *   sinks
- * @property {number} events_last_hour
- */
+await loadStyles('overview.css');
 
 const EVERY_MS = 5_000;
 

@@ -15,12 +15,8 @@ import { toast } from '../ui/toasts.js';
 import { CheckDialog } from './providers/check.js';
 import { ProviderDialog } from './providers/edit.js';
 
-/**
- * @typedef {{value: string, group?: string, role?: string}} Mapping
- * @typedef {{id: string, name: string, label: string, issuer: string, client_id: string, has_secret: boolean,
- *   scopes: string[], enabled: boolean, create_users: boolean, required_claims: Record<string, string[]>,
- *   groups_claim: string | null, mappings: Mapping[], identities: number, created_at: string}} Provider
- */
+/** @import { OidcProvider as Provider } from 'api' */
+
 /** @typedef {{what: 'edit' | 'check' | 'delete', provider: Provider}} OpenState */
 
 export default function ProvidersPage() {

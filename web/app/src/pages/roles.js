@@ -20,9 +20,10 @@ import { Matrix } from './roles/matrix.js';
 import { NewRole, RenameRole } from './roles/name-role.js';
 import { useUsers } from './users/directory.js';
 
+/** @import { Role } from 'api' */
+
 await Promise.all([loadStyles('users.css'), loadStyles('roles.css')]);
 
-/** @typedef {import('./roles/permissions.js').Role} Role */
 /** @typedef {{what: 'new' | 'rename' | 'delete', role: Role | null}} OpenDialogState */
 
 export default function RolesPage() {

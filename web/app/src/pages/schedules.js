@@ -15,11 +15,7 @@ import { toast } from '../ui/toasts.js';
 import { ScheduleDrawer } from './schedules/drawer.js';
 import { NewScheduleDialog } from './schedules/new-schedule.js';
 
-/**
- * @typedef {{id: string, name: string, description: string, cron: string, timezone: string, payload: any, missed:
- *   string, active: boolean, next_at: string | null, last_at: string | null, last_event_id: string | null, failure:
- *   string | null, created_at: string}} Schedule
- */
+/** @import { Schedule } from 'api' */
 
 export default function SchedulesPage() {
   const query = useQuery();

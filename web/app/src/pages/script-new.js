@@ -17,9 +17,9 @@ import { faultOf, isRunnable, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
 import { useLint } from './scripts/lint.js';
 import { TestRun } from './scripts/test-run.js';
 
-await loadStyles('scripts.css');
+/** @import { ScriptKind as Kind } from 'api' */
 
-/** @typedef {import('./scripts/kinds.js').Kind} Kind */
+await loadStyles('scripts.css');
 
 /** @param {Kind} kind @returns {import('./scripts/draft.js').Draft} */
 const starterOf = (kind) => ({

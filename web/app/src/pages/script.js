@@ -25,9 +25,10 @@ import { useLint } from './scripts/lint.js';
 import { TestRun } from './scripts/test-run.js';
 import { UsedBy } from './scripts/used-by.js';
 
+/** @import { Script } from 'api' */
+
 await loadStyles('scripts.css');
 
-/** @typedef {import('./scripts/kinds.js').Script} Script */
 /** @typedef {import('./scripts/draft.js').Draft} Draft */
 
 const BACK = { href: '/scripts', label: 'Scripts' };

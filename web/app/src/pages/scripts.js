@@ -16,9 +16,9 @@ import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { KINDS } from './scripts/kinds.js';
 
-await loadStyles('scripts.css');
+/** @import { Script } from 'api' */
 
-/** @typedef {import('./scripts/kinds.js').Script} Script */
+await loadStyles('scripts.css');
 
 /** @param {Script} script */
 const linesOf = (script) => script.source.trimEnd().split('\n').length;

@@ -9,12 +9,9 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 
-const EVERY_MS = 5_000;
+/** @import { ServerRecord as Server } from 'api' */
 
-/**
- * @typedef {{id: string, url: string, state: 'up' | 'draining' | 'gone', svc_version: string, started_at: string,
- *   seen_at: string, links: number, side_links: number, leases: number, is_this: boolean}} Server
- */
+const EVERY_MS = 5_000;
 
 /** @type {Record<Server['state'], import('../ui/badge.js').Tone>} */
 const TONES = { up: 'good', draining: 'warn', gone: 'bad' };

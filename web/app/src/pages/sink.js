@@ -26,9 +26,10 @@ import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus 
 import { ReplayDialog } from './sinks/resend-dialogs.js';
 import { StateNotice } from './sinks/state-notice.js';
 
+/** @import { Sink } from 'api' */
+
 await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
 
-/** @typedef {import('./sinks/health.js').Sink} Sink */
 /** @typedef {import('../lib/resource.js').Resource<Sink>} SinkResource */
 
 const REFRESH_MS = 3_000;

@@ -19,9 +19,9 @@ import { Pagination, Table } from '../ui/table.js';
 import { activityColumn } from './charts/activity-column.js';
 import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 
-await loadStyles('sinks.css');
+/** @import { Sink } from 'api' */
 
-/** @typedef {import('./sinks/health.js').Sink} Sink */
+await loadStyles('sinks.css');
 
 const REFRESH_MS = 3_000;
 const COMMAND = "svc sink create deploys --patterns 'custom.deploy.*' --url https://example.org/hook";

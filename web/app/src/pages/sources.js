@@ -16,12 +16,7 @@ import { toast } from '../ui/toasts.js';
 import { SourceDrawer } from './sources/drawer.js';
 import { CreatedDialog, NewSourceDialog } from './sources/new-source.js';
 
-/**
- * @typedef {{id: string, name: string, description: string, verify: {type: string, secret?: string, deduplicate?:
- *   string}, event_type: Record<string, string>, headers: string[], active: boolean, url?: string,
- *   previous_secret_until?: string, accepted: number, rejected: number, last_accepted_at: string | null,
- *   last_rejection: {at: string, reason: string} | null, created_at: string}} Source
- */
+/** @import { Source } from 'api' */
 
 export default function SourcesPage() {
   const query = useQuery();

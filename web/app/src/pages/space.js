@@ -20,9 +20,9 @@ import { SettingsCard } from './space/settings.js';
 import { AgentDialog } from './spaces/agent-command.js';
 import { HealthStatus, LinkStatus, RegistrationStatus, StateStatus } from './spaces/status.js';
 
-await loadStyles('spaces.css');
+/** @import { Space } from 'api' */
 
-/** @typedef {import('./spaces/status.js').Space} Space */
+await loadStyles('spaces.css');
 
 const BACK = { href: '/spaces', label: 'Spaces' };
 

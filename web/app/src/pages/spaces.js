@@ -19,9 +19,9 @@ import { AgentDialog } from './spaces/agent-command.js';
 import { NewSpaceDialog } from './spaces/new-space.js';
 import { HealthStatus, LinkStatus, RegistrationStatus, StateStatus } from './spaces/status.js';
 
-await loadStyles('spaces.css');
+/** @import { Space } from 'api' */
 
-/** @typedef {import('./spaces/status.js').Space} Space */
+await loadStyles('spaces.css');
 
 /** The value of the filter that selects failing spaces. */
 const FAILING = 'failing';

@@ -19,22 +19,13 @@ import { toast } from '../ui/toasts.js';
 import { checkText } from './spaces/fields.js';
 import { EditTemplate } from './templates/edit.js';
 
+/** @import { Template } from 'api' */
+
 await loadStyles('spaces.css');
 
 const DESCRIPTION =
   'A new space copies the ports, health check and startup script of its template. ' +
   'Custom fields stay in the template and apply to all its spaces.';
-
-/**
- * @typedef {object} Template
- * @property {string} id
- * @property {string} name
- * @property {{name: string, port: number}[]} ports
- * @property {string | null} startup_script_id
- * @property {import('./spaces/status.js').HealthCheck | null} health_check
- * @property {Record<string, string>} custom_fields
- * @property {string} created_at
- */
 
 export default function TemplatesPage() {
   const query = useQuery();

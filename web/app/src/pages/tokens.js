@@ -13,7 +13,7 @@ import { RevokeDialog, tokenColumns } from './tokens/columns.js';
 import { CreatedDialog } from './tokens/created.js';
 import { NewTokenDialog } from './tokens/new-token.js';
 
-/** @typedef {import('./tokens/columns.js').Token} Token */
+/** @import { Token } from 'api' */
 
 const FILTERS = [
   { value: '', label: 'Every scope' },

@@ -25,9 +25,9 @@ import { Choice, NewPassword } from './users/fields.js';
 import { QuotasCard } from './users/quotas.js';
 import { TokensCard } from './users/tokens.js';
 
-await loadStyles('users.css');
+/** @import { User } from 'api' */
 
-/** @typedef {import('./users/directory.js').User} User */
+await loadStyles('users.css');
 
 const BACK = { href: '/users', label: 'Users' };
 

@@ -20,9 +20,9 @@ import { toast } from '../ui/toasts.js';
 import { useNames, useUsers } from './users/directory.js';
 import { Choice, Names, NewPassword } from './users/fields.js';
 
-await loadStyles('users.css');
+/** @import { User } from 'api' */
 
-/** @typedef {import('./users/directory.js').User} User */
+await loadStyles('users.css');
 
 /** @type {import('../ui/table.js').Column<User>[]} */
 const COLUMNS = [

@@ -14,11 +14,7 @@ import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { PasswordForm } from '../security/setup-app.js';
 
-/**
- * @typedef {{id: string, provider: string, issuer: string, email: string | null, display_name: string | null,
- *   created_at: string, last_login_at: string | null}} LinkedIdentity
- */
-/** @typedef {{name: string, label: string}} Option */
+/** @import { LinkedIdentity, SignInOption as Option } from 'api' */
 
 /**
  * Shown only if the server has a provider, or the user a linked account.

@@ -11,10 +11,7 @@ import { Pagination, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 
-/**
- * @typedef {{id: string, created_at: string, expires_at: string, last_used_at: string | null, address: string,
- *   user_agent: string, current: boolean}} Session
- */
+/** @import { Session } from 'api' */
 
 /** @param {{user?: {id: string, username: string}}} props without `user`, the card shows the signed-in user */
 export function SessionsCard({ user }) {

@@ -10,8 +10,10 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Time } from '../../ui/time.js';
 import { Origin, QuotedName } from './identity.js';
 
+/** @import { App as ListedApp } from 'api' */
+
 /**
- * @param {{app: import('../apps.js').ListedApp, onClose: () => void, onBlock: () => void, onUnblock: () =>
+ * @param {{app: ListedApp, onClose: () => void, onBlock: () => void, onUnblock: () =>
  *   Promise<void>, onDelete: () => void}} props
  */
 export function AppDrawer({ app, onClose, onBlock, onUnblock, onDelete }) {

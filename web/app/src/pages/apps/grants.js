@@ -16,12 +16,9 @@ import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { AppCell, QuotedName } from './identity.js';
 
-await loadStyles('apps.css');
+/** @import { Grant } from 'api' */
 
-/**
- * @typedef {{id: string, user_id: string, username: string, app: import('../../lib/oauth.js').App, scopes: string[],
- *   redirect_host: string, created_at: string, last_used_at: string | null, expires_at: string | null}} Grant
- */
+await loadStyles('apps.css');
 
 /**
  * @param {{user?: {id: string, username: string}}} props without `user`, the card shows the apps of the signed-in user;

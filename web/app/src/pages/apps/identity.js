@@ -3,7 +3,7 @@ import { displayName } from '../../lib/oauth.js';
 import { html } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
 
-/** @typedef {import('../../lib/oauth.js').App} App */
+/** @import { AppSummary as App } from 'api' */
 
 /** The name as a quote; `bdi` isolates its text direction from the text around it. @param {{app: App}} props */
 export function QuotedName({ app }) {

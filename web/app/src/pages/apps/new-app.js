@@ -10,7 +10,7 @@ import { Checkbox, Textarea, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { SecretDialog } from '../../ui/secret-once.js';
 
-/** @typedef {import('../apps.js').ListedApp} ListedApp */
+/** @import { App as ListedApp } from 'api' */
 
 /** @param {{onClose: () => void, onCreated: (app: ListedApp) => void}} props */
 export function NewAppDialog({ onClose, onCreated }) {

@@ -3,7 +3,7 @@ import { can } from '../../lib/me.js';
 import { useMemo } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 
-/** @typedef {import('./target.js').Entry} Entry */
+/** @import { AuditEntry as Entry } from 'api' */
 
 /**
  * The lists from which names are read: the address, the key of the list in the response, and the permissions. The user

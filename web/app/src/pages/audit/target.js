@@ -2,10 +2,7 @@
 import { can } from '../../lib/me.js';
 import { ownName } from './names.js';
 
-/**
- * @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail:
- *   any, count?: number}} Entry
- */
+/** @import { AuditEntry as Entry } from 'api' */
 
 /**
  * Target types that have a page, and the permissions of which one is enough to open it. If no permission is named,

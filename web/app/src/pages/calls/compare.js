@@ -9,7 +9,7 @@ import { pendingOf } from '../../ui/error-notice.js';
 import { Select } from '../../ui/field.js';
 import { callerOf, outcomeWords } from './words.js';
 
-/** @typedef {import('./words.js').Call} Call */
+/** @import { Call } from 'api' */
 
 /** The maximum number of calls to choose from. They are the newest calls of the method. */
 const CALLS_MAX = 50;

@@ -20,7 +20,7 @@ import { CompareCalls, hasPayload } from './compare.js';
 import { Outcome } from './table.js';
 import { callerOf, nameOfMethod, omissionWords, outcomeWords, pageOfMethod, viaWords } from './words.js';
 
-/** @typedef {import('./words.js').Call} Call */
+/** @import { Call } from 'api' */
 
 /** @param {{id: string, onClose: () => void}} props */
 export function CallDrawer({ id, onClose }) {

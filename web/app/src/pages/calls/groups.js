@@ -3,8 +3,7 @@ import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Time } from '../../ui/time.js';
 
-/** @typedef {import('./summary.js').CallGroup} CallGroup */
-/** @typedef {import('./summary.js').CallSummary} CallSummary */
+/** @import { CallGroup, CallSummary } from 'api' */
 
 /** The columns of the numbers. @type {import('../../ui/table.js').Column<any>[]} */
 export const COUNT_COLUMNS = [

@@ -5,7 +5,7 @@ import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { callerOf, nameOfMethod, outcomeWords } from './words.js';
 
-/** @typedef {import('./words.js').Call} Call */
+/** @import { Call } from 'api' */
 
 /**
  * @param {object} props

@@ -14,18 +14,11 @@ import { toast } from '../../ui/toasts.js';
 import { Attempts } from './attempts.js';
 import { NO_SPACE } from './patterns.js';
 
-/**
- * @typedef {{type: 'sink' | 'method', id?: string, name: string, owner?: 'user' | 'global', owner_id?: string}}
- *   Receiver
- */
-/**
- * @typedef {{receiver: Receiver, n: number | null, state: string, attempts: import('./attempts.js').Attempt[] | null}}
- *   EventDelivery
- */
+/** @import { EventDelivery, EventReceiver as Receiver, EventRecord } from 'api' */
 
 const REFRESH_MS = 2_000;
 
-/** @param {{event: import('./payload.js').EventRecord}} props */
+/** @param {{event: EventRecord}} props */
 export function EventFacts({ event }) {
   const mine = event.owner_id === me.value?.id;
   const space = event.space_id !== NO_SPACE;
@@ -65,7 +58,7 @@ export function EventFacts({ event }) {
   `;
 }
 
-/** @param {import('./payload.js').EventRecord} event @param {boolean} space */
+/** @param {EventRecord} event @param {boolean} space */
 function spaceOf(event, space) {
   if (!space) return html`<span class="muted">none: emitted outside any space</span>`;
   const name = typeof event.data?.space_name === 'string' ? event.data.space_name : event.space_id;
@@ -76,7 +69,7 @@ function spaceOf(event, space) {
 
 /**
  * The deliveries of the event and the queues that dropped it, with their states.
- * @param {{event: import('./payload.js').EventRecord}} props
+ * @param {{event: EventRecord}} props
  */
 export function Receivers({ event }) {
   const list = useResource(at('/api/events/{id}/deliveries', { id: event.event_id }), { every: REFRESH_MS });

@@ -8,7 +8,7 @@ import { Button } from '../../ui/button.js';
 import { Bars, ChartCard } from '../../ui/chart.js';
 import { pendingOf } from '../../ui/error-notice.js';
 
-/** @typedef {{since: string, until: string, counts: number[], total: number, counted_since: string | null}} Counts */
+/** @import { EventHistogram as Counts } from 'api' */
 
 /** @param {{address: string}} props of the history, with its filters */
 export function EventHistogram({ address }) {

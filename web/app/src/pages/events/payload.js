@@ -5,10 +5,8 @@ import { useResource } from '../../lib/resource.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { JsonView } from '../../ui/json-view.js';
 
-/**
- * @typedef {{event_id: string, event_type: string, event_ts: string, owner_id: string, space_id: string, actor: {id:
- *   string | null, username: string | null, kind: string}, data: any}} EventRecord
- */
+/** @import { EventRecord } from 'api' */
+
 /** @typedef {{event: EventRecord, payload: string}} LoadedEvent */
 
 /** JavaScript keeps a number with up to this many significant digits. */

@@ -7,14 +7,13 @@ import { ConfirmDialog } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @typedef {{name: string, owner: string, only: boolean}} GroupMethod */
-/** @typedef {{total: number, only: number, methods: GroupMethod[], script_sinks: number}} Effects */
+/** @import { GroupMethods as Effects, User } from 'api' */
 
 /** The maximum number of names in the list. For further names, the list shows only their number. */
 const NAMES_SHOWN = 8;
 
 /**
- * @param {{group: {id: string, name: string}, members: import('../users/directory.js').User[] | undefined,
+ * @param {{group: {id: string, name: string}, members: User[] | undefined,
  *   onDone: () => Promise<any>, onClose: () => void}} props
  */
 export function DeleteGroup({ group, members, onDone, onClose }) {

@@ -9,7 +9,7 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Checkbox, TextInput } from '../../ui/field.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @typedef {import('../users/directory.js').User} User */
+/** @import { User } from 'api' */
 
 /**
  * @param {{group: {id: string, name: string}, users: User[], onDone: () => Promise<any>, onClose: () => void}} props

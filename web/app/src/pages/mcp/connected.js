@@ -12,8 +12,8 @@ import { Table } from '../../ui/table.js';
 import { COUNT_COLUMNS, callerName, missingWords } from '../calls/groups.js';
 import { credentialWords } from '../calls/summary.js';
 
-/** @typedef {import('../calls/summary.js').CallGroup} CallGroup */
-/** @typedef {import('../calls/summary.js').CallSummary} CallSummary */
+/** @import { CallGroup, CallSummary } from 'api' */
+
 /** @typedef {CallGroup & {kind: string, name: string}} Client */
 
 const WEEK_MS = 7 * 86_400_000;

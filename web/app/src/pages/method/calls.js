@@ -21,11 +21,9 @@ import { CallTable } from '../calls/table.js';
 import { isFailure } from '../calls/words.js';
 import { RangeCharts } from '../charts/range-charts.js';
 
-await loadStyles('calls.css');
+/** @import { Call, CallGroup, CallSummary, Method } from 'api' */
 
-/** @typedef {import('../calls/words.js').Call} Call */
-/** @typedef {import('../calls/summary.js').CallGroup} CallGroup */
-/** @typedef {import('./types.js').Method} Method */
+await loadStyles('calls.css');
 
 const WEEK_MS = 7 * 86_400_000;
 /** The maximum number of calls that are loaded for the charts and for the list. */
@@ -185,7 +183,7 @@ function rangeWords({ from, to }) {
 function Callers({ filter }) {
   const loaded = useResource(withQuery('/api/calls/summary', { by: 'caller', ...filter }), { every: EVERY_MS });
   const [all, setAll] = useState(false);
-  const summary = /** @type {import('../calls/summary.js').CallSummary | null} */ (loaded.data);
+  const summary = /** @type {CallSummary | null} */ (loaded.data);
   const rows = summary?.groups ?? [];
   const missing = summary ? missingWords(summary, 'caller') : '';
   return html`

@@ -1,9 +1,7 @@
 import { api } from '../../lib/api.js';
 import { useEffect, useState } from '../../lib/preact.js';
 
-/**
- * @typedef {{event_id: string, event_type: string, event_ts: string, actor: {username: string}, data: any}} LiveEvent
- */
+/** @import { EventRecord as LiveEvent } from 'api' */
 
 /**
  * The newest events. Events of the stream are added as they arrive. Whenever the stream opens, or reports that it

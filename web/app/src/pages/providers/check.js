@@ -8,9 +8,9 @@ import { Dialog } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
 import { Table } from '../../ui/table.js';
 
-/** @typedef {{step: string, ok: boolean, detail: string, advice?: string}} Step */
+/** @import { OidcCheckStep as Step, OidcProvider as Provider } from 'api' */
 
-/** @param {{provider: import('../providers.js').Provider, onClose: () => void}} props */
+/** @param {{provider: Provider, onClose: () => void}} props */
 export function CheckDialog({ provider, onClose }) {
   const check = useResource(at('/api/oidc/providers/{id}/check', { id: provider.id }));
   return html`

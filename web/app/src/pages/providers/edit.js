@@ -8,7 +8,9 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { formatMappings, formatRequired, parseMappings, parseRequired } from './text.js';
 
-/** @param {{provider: import('../providers.js').Provider | null, onDone: () => void, onClose: () => void}} props */
+/** @import { OidcProvider as Provider } from 'api' */
+
+/** @param {{provider: Provider | null, onDone: () => void, onClose: () => void}} props */
 export function ProviderDialog({ provider, onDone, onClose }) {
   const [fields, setFields] = useState(() => initial(provider));
   const set = (/** @type {keyof typeof fields} */ key) => (/** @type {any} */ value) =>
@@ -80,7 +82,7 @@ export function ProviderDialog({ provider, onDone, onClose }) {
   `;
 }
 
-/** @param {import('../providers.js').Provider | null} provider */
+/** @param {Provider | null} provider */
 const initial = (provider) => ({
   name: provider?.name ?? '',
   issuer: provider?.issuer ?? '',

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../../lib/errors.js';
 
-/** @typedef {import('../providers.js').Mapping} Mapping */
+/** @import { ClaimMapping as Mapping } from 'api' */
 
 /** @param {string} text @returns {Record<string, string[]>} */
 export function parseRequired(text) {

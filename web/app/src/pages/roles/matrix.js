@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
 import { MEANING } from './permissions.js';
 
-/** @typedef {import('./permissions.js').Role} Role */
+/** @import { Role } from 'api' */
 
 /**
  * @param {object} props

@@ -8,6 +8,8 @@ import { toast } from '../../ui/toasts.js';
 import { Choice, NameHint } from '../users/fields.js';
 import { MEANING } from './permissions.js';
 
+/** @import { Role } from 'api' */
+
 /** @param {{permissions: string[], onDone: () => Promise<void>, onClose: () => void}} props */
 export function NewRole({ permissions, onDone, onClose }) {
   const [name, setName] = useState('');
@@ -33,7 +35,7 @@ export function NewRole({ permissions, onDone, onClose }) {
   `;
 }
 
-/** @param {{role: import('./permissions.js').Role, onDone: () => Promise<void>, onClose: () => void}} props */
+/** @param {{role: Role, onDone: () => Promise<void>, onClose: () => void}} props */
 export function RenameRole({ role, onDone, onClose }) {
   const [name, setName] = useState(role.name);
   const submit = async () => {

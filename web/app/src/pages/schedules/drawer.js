@@ -12,8 +12,10 @@ import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { Runs } from './runs.js';
 
+/** @import { Schedule } from 'api' */
+
 /**
- * @param {{schedule: import('../schedules.js').Schedule, onClose: () => void, onChanged: () => Promise<void>, onDelete:
+ * @param {{schedule: Schedule, onClose: () => void, onChanged: () => Promise<void>, onDelete:
  *   () => void}} props
  */
 export function ScheduleDrawer({ schedule, onClose, onChanged, onDelete }) {

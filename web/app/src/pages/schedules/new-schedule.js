@@ -11,13 +11,15 @@ import { Select, Textarea, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { Runs } from './runs.js';
 
+/** @import { Schedule } from 'api' */
+
 const MISSED = [
   { value: 'once', label: 'Run the latest one' },
   { value: 'skip', label: 'Skip them' },
   { value: 'all', label: 'Run all of them, at most 100' },
 ];
 
-/** @param {{onClose: () => void, onCreated: (schedule: import('../schedules.js').Schedule) => Promise<void>}} props */
+/** @param {{onClose: () => void, onCreated: (schedule: Schedule) => Promise<void>}} props */
 export function NewScheduleDialog({ onClose, onCreated }) {
   const [draft, setDraft, forget] = useStoredDraft('schedule-new', {
     name: '',

@@ -1,6 +1,8 @@
 /** Which scripts import a library. */
 
-/** @typedef {Pick<import('./kinds.js').Script, 'id' | 'name' | 'kind' | 'owner' | 'source'>} Script */
+/** @import { Script } from 'api' */
+
+/** @typedef {Pick<Script, 'id' | 'name' | 'kind' | 'owner' | 'source'>} Script */
 
 /**
  * The scripts that import a library. A global script imports only global libraries. A user's own library replaces the

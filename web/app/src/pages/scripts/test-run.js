@@ -14,10 +14,8 @@ import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
-/**
- * @typedef {{message: string, file: string | null, line: number | null, source_line: string | null, traceback: string}}
- *   Fault
- */
+/** @import { ScriptFault as Fault, ScriptKind as Kind } from 'api' */
+
 /**
  * `result` is JSON as text, because a script may return integers too large for JavaScript.
  * @typedef {{result: string, error: Fault | null, output: string, ms: number}} RunResult
@@ -25,7 +23,7 @@ import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
 /**
  * @param {object} props
- * @param {import('./kinds.js').Kind} props.kind
+ * @param {Kind} props.kind
  * @param {string} props.name of the script in tracebacks
  * @param {any} props.schema of the params; the params follow it until the user edits them
  * @param {string} props.path of the request

@@ -5,11 +5,11 @@ import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { importersOf } from './imports.js';
 
+/** @import { Script, Sink } from 'api' */
+
 /** The maximum number of records that are searched. */
 const LOADED_MAX = 1_000;
 
-/** @typedef {import('./kinds.js').Script} Script */
-/** @typedef {{id: string, name: string, script?: {script_id: string | null} | null}} Sink */
 /** A space or a template. @typedef {{id: string, name: string, startup_script_id?: string | null}} Starter */
 /** @typedef {{href: string, name: string}} Link */
 

@@ -10,7 +10,7 @@ import { Time } from '../../ui/time.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { PasswordForm } from './setup-app.js';
 
-/** @typedef {import('../../lib/passkeys.js').Passkey} Passkey */
+/** @import { Passkey } from 'api' */
 
 /** @param {{passkeys: Passkey[], canRemove: boolean, onDone: (message: string) => any}} props */
 export function PasskeyList({ passkeys, canRemove, onDone }) {

@@ -16,16 +16,11 @@ import { PasskeyList, SetupPasskey } from './passkeys.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { PasswordForm, SetupApp } from './setup-app.js';
 
+/** @import { SecondFactors as Factors } from 'api' */
+
 await loadStyles('security.css');
 
 /** @typedef {'' | 'setup' | 'passkey' | 'codes' | 'remove'} Open */
-/**
- * @typedef {object} Factors
- * @property {string | null} totp_since
- * @property {import('../../lib/passkeys.js').Passkey[]} passkeys
- * @property {number} recovery_codes_left
- * @property {boolean} required
- */
 
 export function SecondFactorCard() {
   const state = useResource('/api/auth/second-factor');

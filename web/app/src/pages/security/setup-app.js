@@ -7,7 +7,7 @@ import { TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { RecoveryCodes } from './recovery-codes.js';
 
-/** @typedef {{secret: string, uri: string, qr_svg: string, expires_at: string}} Enrolment */
+/** @import { TotpEnrolment as Enrolment } from 'api' */
 
 /**
  * @param {{onDone: () => any, onCancel?: () => void}} props `onDone` is called after the recovery codes were shown

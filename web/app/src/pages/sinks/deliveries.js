@@ -20,18 +20,7 @@ import { exampleType } from '../events/patterns.js';
 import { DeliveryDrawer } from './delivery-drawer.js';
 import { ResendDeadDialog } from './resend-dialogs.js';
 
-/**
- * @typedef {object} Delivery
- * @property {number} n
- * @property {string} event_id
- * @property {string} event_type
- * @property {'pending' | 'delivered' | 'dead'} state
- * @property {number} [resent_as]
- * @property {number} [resend_of]
- * @property {string} [next_attempt_at]
- * @property {import('../events/attempts.js').Attempt[]} attempts
- */
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Delivery, Sink } from 'api' */
 
 const REFRESH_MS = 3_000;
 const STATES = [

@@ -7,12 +7,12 @@ import { Drawer } from '../../ui/dialog.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Timeline } from './timeline.js';
 
-/** @typedef {import('./deliveries.js').Delivery} Delivery */
+/** @import { Delivery, Sink } from 'api' */
 
 const REFRESH_MS = 3_000;
 
 /**
- * @param {{sink: import('./health.js').Sink, n: string, error: any, resendButton: (one: Delivery) => any, onClose:
+ * @param {{sink: Sink, n: string, error: any, resendButton: (one: Delivery) => any, onClose:
  *   () => void}} props
  */
 export function DeliveryDrawer({ sink, n, error, resendButton, onClose }) {

@@ -17,16 +17,12 @@ import { Decision, FormatHeaders } from './decision.js';
 import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields, useSample } from './sample.js';
 
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Attempt, PreviewResult, Sink } from 'api' */
 
 /** @param {{sink: Sink, onClose: () => void}} props */
 export function TestDialog({ sink, onClose }) {
   const [sample, changeSample] = useSample();
-  const [result, setResult] = useState(
-    /** @type {import('./decision.js').PreviewResult & {attempt?: import('../events/attempts.js').Attempt} | null} */ (
-      null
-    ),
-  );
+  const [result, setResult] = useState(/** @type {PreviewResult & {attempt?: Attempt} | null} */ (null));
   const suggestion = exampleType(sink.patterns[0]);
   const ask = eventMembers(sample, suggestion);
   const test = useAction(async (/** @type {boolean} */ dry) => {

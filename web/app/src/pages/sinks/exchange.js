@@ -9,9 +9,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { Tabs } from '../../ui/tabs.js';
 import { indentJson } from '../events/payload.js';
 
-/** @typedef {import('../events/attempts.js').Attempt} Attempt */
-/** @typedef {import('../events/attempts.js').Exchange} Exchange */
-/** @typedef {import('../events/attempts.js').Header} Header */
+/** @import { Attempt, Exchange, HeaderField as Header } from 'api' */
 
 /** The server shows this text in place of a secret value. */
 const MASK = '********';

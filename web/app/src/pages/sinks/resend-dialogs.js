@@ -11,7 +11,7 @@ import { Checkbox, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Sink } from 'api' */
 
 /** A time before all deliveries, so that all dead deliveries of the log are included. */
 const EVER = '1970-01-01T00:00:00Z';

@@ -9,10 +9,11 @@ import { CodeEditor } from '../../ui/code-editor.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { patternProblem } from '../events/patterns.js';
 
+/** @import { EventRecord as RecentEvent } from 'api' */
+
 const RECENT = 30;
 
 /** @typedef {import('./event-members.js').Sample} Sample */
-/** @typedef {{event_id: string, event_type: string, event_ts: string}} RecentEvent */
 
 /** @returns {[Sample, (part: Partial<Sample>) => void]} */
 export function useSample() {

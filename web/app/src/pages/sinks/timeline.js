@@ -14,9 +14,7 @@ import { withCode } from '../../ui/rich-text.js';
 import { OMITTED, outcomeOf } from '../events/attempts.js';
 import { attemptText, ExchangeTabs } from './exchange.js';
 
-/** @typedef {import('../events/attempts.js').Attempt} Attempt */
-/** @typedef {import('./deliveries.js').Delivery} Delivery */
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Attempt, Delivery, Sink } from 'api' */
 
 /** @param {{sink: Sink, delivery: Delivery}} props */
 export function Timeline({ sink, delivery }) {

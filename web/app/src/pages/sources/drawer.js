@@ -12,12 +12,7 @@ import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @typedef {import('../sources.js').Source} Source */
-/**
- * @typedef {{at: string, outcome: string, status: number, reason: string | null, address: string, event_type: string |
- *   null, event_id: string | null}} SourceRequest
- */
-/** @typedef {{accepted: boolean, reason: string | null, event_type: string | null, event_id: string | null}} Tested */
+/** @import { Source, SourceRequest, SourceTestResult as Tested } from 'api' */
 
 /** @param {{source: Source, onClose: () => void, onChanged: () => Promise<void>, onDelete: () => void}} props */
 export function SourceDrawer({ source, onClose, onChanged, onDelete }) {

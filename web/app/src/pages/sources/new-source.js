@@ -8,7 +8,7 @@ import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { SecretDialog } from '../../ui/secret-once.js';
 
-/** @typedef {import('../sources.js').Source} Source */
+/** @import { Source } from 'api' */
 
 const TYPES = [
   { value: 'github', label: 'GitHub' },

@@ -10,7 +10,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 
-/** @typedef {{n: number, at: string, source: 'stderr' | 'stdout' | 'agent' | 'script', line: string}} Line */
+/** @import { NumberedLine as Line } from 'api' */
 
 const FIRST_LINES = 200;
 /** The maximum number of lines that the page keeps. The server keeps at most 500 lines of a space. */

@@ -11,12 +11,12 @@ import { PageButtons } from '../../ui/page-buttons.js';
 import { Table } from '../../ui/table.js';
 import { PublishCommands } from './publish-commands.js';
 
-/** @typedef {import('../method/types.js').Method} Method */
+/** @import { Method, Space } from 'api' */
 
 /** The number of methods in one page of the table. */
 const PAGE = 100;
 
-/** @param {{space: import('../spaces/status.js').Space}} props */
+/** @param {{space: Space}} props */
 export function MethodsCard({ space }) {
   const mine = me.value?.id === space.owner_id;
   const address = withQuery('/api/methods', { space: space.id, limit: PAGE });
@@ -42,7 +42,7 @@ export function MethodsCard({ space }) {
   `;
 }
 
-/** @param {{space: import('../spaces/status.js').Space, rows: Method[]}} props */
+/** @param {{space: Space, rows: Method[]}} props */
 function MethodsTable({ space, rows }) {
   const here = (/** @type {Method} */ method) => method.providers?.find((provider) => provider.space_id === space.id);
   const columns = [

@@ -9,7 +9,7 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { checkOf, checkText, draftOfCheck, HealthFields, StartupField, sameCheck } from '../spaces/fields.js';
 
-/** @typedef {import('../spaces/status.js').Space} Space */
+/** @import { Space } from 'api' */
 
 /** @param {{space: Space, onChanged: (space: Space) => void}} props */
 export function SettingsCard({ space, onChanged }) {

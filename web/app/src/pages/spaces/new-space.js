@@ -8,7 +8,9 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 
-/** @param {{onClose: () => void, onMade: (space: import('./status.js').Space) => void}} props */
+/** @import { Space } from 'api' */
+
+/** @param {{onClose: () => void, onMade: (space: Space) => void}} props */
 export function NewSpaceDialog({ onClose, onMade }) {
   const templates = useResource(withQuery('/api/templates', { limit: 1000 }));
   const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 }));

@@ -11,7 +11,8 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { checkOf, draftOfCheck, HealthFields, NO_CHECK, StartupField } from '../spaces/fields.js';
 
-/** @typedef {import('../templates.js').Template} Template */
+/** @import { Template } from 'api' */
+
 /** @typedef {{key: number, name: string, value: string}} Pair */
 
 /** @param {Template | null} template */

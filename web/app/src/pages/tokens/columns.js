@@ -8,10 +8,7 @@ import { ConfirmDialog } from '../../ui/dialog.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 
-/**
- * @typedef {{id: string, name: string, scopes: string[], created_at: string, expires_at: string | null, last_used_at:
- *   string | null, token?: string}} Token
- */
+/** @import { Token } from 'api' */
 
 const SOON_MS = 7 * 24 * 3_600_000;
 

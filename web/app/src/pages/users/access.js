@@ -10,8 +10,7 @@ import { Table } from '../../ui/table.js';
 import { MEANING } from '../roles/permissions.js';
 import { Names } from './fields.js';
 
-/** @typedef {{name: string, roles: string[]}} HeldPermission */
-/** @typedef {{name: string, owner: string, through: 'everyone' | 'group', groups: string[]}} CallableMethod */
+/** @import { AccessibleMethod as CallableMethod, HeldPermission } from 'api' */
 
 const roleHref = (/** @type {string} */ name) => (can('manage_roles') ? `/roles?q=${encodeURIComponent(name)}` : null);
 const groupHref = (/** @type {string} */ name) =>

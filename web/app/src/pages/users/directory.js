@@ -2,10 +2,7 @@
 import { can } from '../../lib/me.js';
 import { useList, useResource } from '../../lib/resource.js';
 
-/**
- * @typedef {{id: string, username: string, roles: string[], groups: string[], active: boolean, created_at: string,
- *   last_seen_at?: string | null, quotas?: Record<string, number>, second_factor?: boolean}} User
- */
+/** @import { User } from 'api' */
 
 /** The page size. It is large, because filters search only loaded users. */
 const PAGE = 1_000;

@@ -9,7 +9,7 @@ import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Meter } from '../../ui/meter.js';
 import { Table } from '../../ui/table.js';
 
-/** @typedef {import('../../lib/quotas.js').QuotaUse} QuotaUse */
+/** @import { QuotaUse } from 'api' */
 
 const EVERY_MS = 15_000;
 const LABELS = Object.fromEntries(QUOTAS);

@@ -6,12 +6,14 @@ import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Pagination, Table } from '../../ui/table.js';
 import { RevokeDialog, tokenColumns } from '../tokens/columns.js';
 
+/** @import { Token } from 'api' */
+
 /** @param {{user: {id: string, username: string}}} props */
 export function TokensCard({ user }) {
   const list = useList('/api/tokens', 'tokens', { query: { user: user.id }, every: 15_000 });
   // Not in the address, because the page of a user has several tables.
   const [order, onOrder] = useState('');
-  const [revoking, setRevoking] = useState(/** @type {import('../tokens/columns.js').Token | null} */ (null));
+  const [revoking, setRevoking] = useState(/** @type {Token | null} */ (null));
   return html`
     <${Card} title="Tokens" flush description=${`Keys of programs that act as ${user.username}.`}>
       ${
