@@ -23,9 +23,11 @@ type Json<Content> = Content extends { content: { 'application/json': infer J } 
 /** What the server answers; null for an empty answer. */
 export type Answer<P extends keyof paths, M extends string = 'get'> =
   paths[P] extends Record<M, { responses: infer R }> ? Json<R[keyof R]> : never;
+/** Values of forms are texts, so the choices of a text are not checked. */
+type Loose<T> = T extends string ? string : T extends object ? { [K in keyof T]: Loose<T[K]> } : T;
 /** A text is sent unchanged. */
 export type Body<P extends keyof paths, M extends string> =
-  paths[P] extends Record<M, { requestBody?: infer B }> ? Json<B> | string : undefined;
+  paths[P] extends Record<M, { requestBody?: infer B }> ? Loose<Json<B>> | string : undefined;
 
 /** The names of the lists in an answer, and the type of their records. */
 export type ListOf<P extends keyof paths> = {

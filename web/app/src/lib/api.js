@@ -73,20 +73,26 @@ export function at(path, ids) {
 }
 
 /**
- * Appends a query string to a path, without empty values.
- * @template {PathOf<'get'>} P
- * @param {P | Address<P>} path
- * @param {Query<P>} [query]
+ * Appends a query string to the address of a page, without empty values.
+ * @param {string} path
+ * @param {Record<string, string | number | boolean | null | undefined>} query
  */
-export function withQuery(path, query = {}) {
+export function urlOf(path, query) {
   const params = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== '') params.set(key, String(value));
   }
   const text = params.toString();
-  const address = text ? path + (path.includes('?') ? '&' : '?') + text : path;
-  return /** @type {Address<P>} */ (address);
+  return text ? path + (path.includes('?') ? '&' : '?') + text : path;
 }
+
+/**
+ * Appends a query string to a path of the API, without empty values.
+ * @template {PathOf<'get'>} P
+ * @param {P | Address<P>} path
+ * @param {Query<P>} [query]
+ */
+export const withQuery = (path, query = {}) => /** @type {Address<P>} */ (urlOf(path, query));
 
 /**
  * Returns the response; throws an `ApiError` unless the status is a success.

@@ -78,7 +78,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
       try {
         const data =
           typeof requested === 'string'
-            ? await api.get(requested, undefined, { signal: request.signal })
+            ? await api.get(/** @type {PathOf<'get'>} */ (requested), undefined, { signal: request.signal })
             : await requested(request.signal);
         if (!request.signal.aborted) setState((old) => acceptData(old, data, of));
       } catch (error) {

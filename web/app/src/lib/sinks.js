@@ -1,12 +1,13 @@
 /** The state of a sink. Every page derives it with `sinkState`, so that no page shows another state. */
 import { formatNumber, plural } from './numbers.js';
 
-/** @import { FailingSink, FeedProgress as Feed, Sink } from 'api' */
+/** @import { FailingSink, FeedProgress, LastDelivery, Sink } from 'api' */
 
 /** @typedef {import('../ui/badge.js').Tone} Tone */
 /** The members that decide about the state.
- * @typedef {Pick<Sink, 'active' | 'paused' | 'attention' | 'queue_depth' | 'lost' | 'dead' | 'failures' | 'held' |
- *   'feeds' | 'feed_progress' | 'last_delivery'>} SinkFacts
+ * @typedef {Pick<Sink, 'active' | 'paused' | 'attention' | 'queue_depth' | 'lost' | 'dead' | 'failures' | 'held'> &
+ *   Partial<Pick<Sink, 'feeds' | 'feed_progress'>> &
+ *   {last_delivery: Omit<LastDelivery, 'n' | 'event_id'> & {n?: number} | null}} SinkFacts
  */
 
 /** The states, the most urgent one first. */
@@ -95,13 +96,13 @@ function resending({ feed_progress: feeds = [] }) {
   return { name: 'resending', tone: 'accent', label, reason, since: first?.since };
 }
 
-/** "resending 290 of 415". @param {Feed[]} feeds */
+/** "resending 290 of 415". @param {FeedProgress[]} feeds */
 export function progressText(feeds) {
   const verb = feeds.some((feed) => feed.kind === 'resend') ? 'resending' : 'replaying';
   return `${verb} ${formatNumber(sum(feeds, 'queued'))} of ${formatNumber(sum(feeds, 'total'))}`;
 }
 
-/** @param {Feed[]} feeds @param {'queued' | 'total'} member */
+/** @param {FeedProgress[]} feeds @param {'queued' | 'total'} member */
 const sum = (feeds, member) => feeds.reduce((total, feed) => total + feed[member], 0);
 
 /** @param {SinkFacts} sink */

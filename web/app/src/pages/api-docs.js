@@ -21,6 +21,7 @@ export default function ApiDocsPage() {
   const q = query.get('q');
   const resource = useResource('/api/openapi.json');
   const entries = useMemo(() => entriesOf(resource.data), [resource.data]);
+  const { schemas } = /** @type {any} */ (resource.data)?.components ?? {};
   const found = entries.filter((entry) => hasWords(entry.words, q));
   const download = html`
     <${Button} href="/api/openapi.json" icon="download" download="openapi.json">OpenAPI document</${Button}>
@@ -54,7 +55,7 @@ export default function ApiDocsPage() {
                     (entry) =>
                       html`
                         <${Operation} key=${`${entry.method} ${entry.path}`} entry=${entry}
-                          schemas=${resource.data.components.schemas} />
+                          schemas=${schemas} />
                       `,
                   )}
                 </${Card}>

@@ -22,7 +22,7 @@ import { AppDrawer } from './apps/details.js';
 import { AppCell, QuotedName } from './apps/identity.js';
 import { CreatedDialog, NewAppDialog } from './apps/new-app.js';
 
-/** @import { App as ListedApp } from 'api' */
+/** @import { App } from 'api' */
 
 await loadStyles('apps.css');
 
@@ -38,18 +38,18 @@ export default function AppsPage() {
   const query = useQuery();
   const sorting = useSorting();
   const list = useList('/api/oauth/clients', 'apps', { query: { limit: 1000 }, every: 15_000 });
-  const [created, setCreated] = useState(/** @type {ListedApp | null} */ (null));
-  const [asking, setAsking] = useState(/** @type {{action: 'block' | 'delete', app: ListedApp} | null} */ (null));
-  const apps = /** @type {ListedApp[]} */ (list.items ?? []);
+  const [created, setCreated] = useState(/** @type {App | null} */ (null));
+  const [asking, setAsking] = useState(/** @type {{action: 'block' | 'delete', app: App} | null} */ (null));
+  const apps = /** @type {App[]} */ (list.items ?? []);
   const rows = apps.filter(matches(query.all));
   const open = apps.find((app) => app.id === query.get('app'));
-  const unblock = async (/** @type {ListedApp} */ app) => {
+  const unblock = async (/** @type {App} */ app) => {
     await api.patch(at('/api/oauth/clients/{id}', { id: app.id }), { blocked: false });
     await list.reload();
     toast(`${displayName(app.name)} is allowed again`);
   };
   const add = () => query.set({ new: 1 });
-  const onCreated = (/** @type {ListedApp} */ app) => {
+  const onCreated = (/** @type {App} */ app) => {
     query.set({ new: null });
     setCreated(app);
     void list.reload();
@@ -65,8 +65,8 @@ export default function AppsPage() {
           <${ErrorNotice} error=${list.error} title="Not up to date" />
           <${Table} label="Apps" choosable="apps" columns=${COLUMNS} rows=${rows}
             sorting=${list.hasMore ? null : sorting}
-            onRow=${(/** @type {ListedApp} */ app) => query.set({ app: app.id })}
-            selected=${(/** @type {ListedApp} */ app) => app === open}
+            onRow=${(/** @type {App} */ app) => query.set({ app: app.id })}
+            selected=${(/** @type {App} */ app) => app === open}
             empty=${html`<${Empty} filtered=${apps.length > 0} />`} />
           <${Pagination} list=${list} />
         `
@@ -106,7 +106,7 @@ function Filters() {
   `;
 }
 
-/** @type {import('../ui/table.js').Column<ListedApp>[]} */
+/** @type {import('../ui/table.js').Column<App>[]} */
 const COLUMNS = [
   { key: 'name', label: 'App', sort: (app) => displayName(app.name), cell: (app) => html`<${AppCell} app=${app} />` },
   {
@@ -142,7 +142,7 @@ const COLUMNS = [
 ];
 
 /**
- * @param {{action: 'block' | 'delete', app: ListedApp, list: {reload: () => Promise<void>}, onClose: () => void}} props
+ * @param {{action: 'block' | 'delete', app: App, list: {reload: () => Promise<void>}, onClose: () => void}} props
  */
 function Confirmation({ action, app, list, onClose }) {
   const query = useQuery();
@@ -174,7 +174,7 @@ function Confirmation({ action, app, list, onClose }) {
   `;
 }
 
-/** Whether a deleted app can be connected again. @param {ListedApp} app */
+/** Whether a deleted app can be connected again. @param {App} app */
 function comesBack({ kind, blocked }) {
   if (kind !== 'metadata') return 'To connect again, it needs a new client id.';
   return blocked
@@ -184,7 +184,7 @@ function comesBack({ kind, blocked }) {
 
 /** @param {Record<string, string>} asked */
 function matches({ q = '', kind, status }) {
-  return (/** @type {ListedApp} */ app) =>
+  return (/** @type {App} */ app) =>
     hasWords(`${app.name} ${app.client_id} ${app.host ?? ''}`, q) &&
     (!kind || app.kind === kind) &&
     (!status || app.blocked === (status === 'blocked'));

@@ -18,7 +18,7 @@ import { useNames } from './audit/names.js';
 import { nameOf, pageOf } from './audit/target.js';
 import { rangeOf } from './live-list/filters.js';
 
-/** @import { AuditEntry as Entry } from 'api' */
+/** @import { AuditEntry } from 'api' */
 
 await loadStyles('live-list.css');
 await loadStyles('audit.css');
@@ -29,7 +29,7 @@ const columnsOf = (names) => [
     key: 'action',
     label: 'Action',
     shrink: true,
-    cell: (/** @type {Entry} */ one) => html`
+    cell: (/** @type {AuditEntry} */ one) => html`
         <span class="mono">${one.action}</span>
         ${one.count && html`<span class="muted">×${formatNumber(one.count)}</span>`}
       `,
@@ -39,7 +39,7 @@ const columnsOf = (names) => [
     key: 'target',
     label: 'Target',
     phone: /** @type {const} */ ('line'),
-    cell: (/** @type {Entry} */ one) =>
+    cell: (/** @type {AuditEntry} */ one) =>
       html`
         <span class="audit-target">
           <span class="muted">${one.target_type}</span> <${Target} entry=${one} names=${names} />
@@ -50,7 +50,7 @@ const columnsOf = (names) => [
     key: 'detail',
     label: 'Detail',
     phone: /** @type {const} */ ('more'),
-    cell: (/** @type {Entry} */ one) =>
+    cell: (/** @type {AuditEntry} */ one) =>
       html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
   },
   {
@@ -58,7 +58,7 @@ const columnsOf = (names) => [
     label: 'Time',
     shrink: true,
     phone: /** @type {const} */ ('aside'),
-    cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />`,
+    cell: (/** @type {AuditEntry} */ one) => html`<${Time} value=${one.at} />`,
   },
 ];
 
@@ -67,7 +67,7 @@ const isEmpty = (detail) => detail === null || (typeof detail === 'object' && Ob
 
 export default function AuditPage() {
   const query = useQuery();
-  const [shown, setShown] = useState(/** @type {Entry | null} */ (null));
+  const [shown, setShown] = useState(/** @type {AuditEntry | null} */ (null));
   const { actor, action, target_type, target_id } = query.all;
   // Memoised: a moving "last hour" would change the query at every render.
   const range = useMemo(() => rangeOf(query.all), [query.all.range, query.all.since, query.all.until]);
@@ -89,7 +89,7 @@ export default function AuditPage() {
           <${ErrorNotice} error=${list.error} title="Not up to date" />
           <${Table} label="Audit entries" choosable="audit" columns=${columnsOf(names)}
             rows=${list.items} onRow=${setShown}
-            selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
+            selected=${(/** @type {AuditEntry} */ one) => one.id === shown?.id}
             empty=${html`
               <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
                 command=${commandOf(query.all)}
@@ -103,7 +103,7 @@ export default function AuditPage() {
   `;
 }
 
-/** The name as a link, if the target has a page. @param {{entry: Entry, names: Map<string, string>}} props */
+/** The name as a link, if the target has a page. @param {{entry: AuditEntry, names: Map<string, string>}} props */
 function Target({ entry, names }) {
   const page = pageOf(entry);
   const name = nameOf(entry, names);
@@ -120,7 +120,7 @@ function commandOf({ actor, action, target_type, target_id }) {
   return ['svc audit list', ...words.map(([name, value]) => `--${name} ${value}`)].join(' ');
 }
 
-/** @param {{entry: Entry, names: Map<string, string>, onClose: () => void}} props */
+/** @param {{entry: AuditEntry, names: Map<string, string>, onClose: () => void}} props */
 function Detail({ entry, names, onClose }) {
   const query = useQuery();
   const only = (/** @type {Record<string, string>} */ filter) => {

@@ -15,7 +15,8 @@ import { withCode } from '../ui/rich-text.js';
 import { Decision, You } from './apps/decision.js';
 import { Origin, QuotedName } from './apps/identity.js';
 
-/** @import { AppSummary as App, Consent } from 'api' */
+/** @import { AppSummary, Consent } from 'api' */
+/** @import { Address } from 'requests' */
 
 await loadStyles('apps.css');
 
@@ -24,13 +25,13 @@ export default function ConnectPage() {
   return html`<${Request} key=${id} path=${id ? at('/api/oauth/requests/{id}', { id }) : null} />`;
 }
 
-/** @param {{path: string | null}} props */
+/** @param {{path: Address<'/api/oauth/requests/{id}'> | null}} props */
 function Request({ path }) {
   const request = useResource(path);
   const [answer, setAnswer] = useState(/** @type {'' | 'allowed' | 'denied' | 'gone'} */ (''));
   if (!path || request.error?.status === 404 || answer === 'gone') return html`<${Gone} />`;
   const pending = pendingOf(request);
-  if (pending) return html`<${BareCard} title="Connect an app" wide>${pending}</${BareCard}>`;
+  if (pending || !request.data) return html`<${BareCard} title="Connect an app" wide>${pending}</${BareCard}>`;
   const decide = async (/** @type {boolean} */ approve) => {
     try {
       const { redirect_to } = await api.post(path, { approve });
@@ -107,7 +108,7 @@ function Missing({ permission }) {
 
 /**
  * Shown after the answer. The page often stays open, because the browser passes the answer to another program.
- * @param {{app: App, allowed: boolean}} props
+ * @param {{app: AppSummary, allowed: boolean}} props
  */
 function Answered({ app, allowed }) {
   return html`

@@ -15,9 +15,9 @@ import { toast } from '../ui/toasts.js';
 import { CheckDialog } from './providers/check.js';
 import { ProviderDialog } from './providers/edit.js';
 
-/** @import { OidcProvider as Provider } from 'api' */
+/** @import { OidcProvider } from 'api' */
 
-/** @typedef {{what: 'edit' | 'check' | 'delete', provider: Provider}} OpenState */
+/** @typedef {{what: 'edit' | 'check' | 'delete', provider: OidcProvider}} OpenState */
 
 export default function ProvidersPage() {
   const query = useQuery();
@@ -29,7 +29,7 @@ export default function ProvidersPage() {
     close();
     await list.reload();
   };
-  const remove = async (/** @type {Provider} */ provider) => {
+  const remove = async (/** @type {OidcProvider} */ provider) => {
     await api.del(at('/api/oidc/providers/{id}', { id: provider.id }));
     await list.reload();
     toast(`${provider.label} deleted`);
@@ -78,7 +78,7 @@ export default function ProvidersPage() {
   `;
 }
 
-/** @param {(open: OpenState) => void} setOpen @returns {import('../ui/table.js').Column<Provider>[]} */
+/** @param {(open: OpenState) => void} setOpen @returns {import('../ui/table.js').Column<OidcProvider>[]} */
 function columns(setOpen) {
   return [
     {

@@ -59,7 +59,7 @@ export default function RolesPage() {
           ${
             roles.length
               ? html`
-                <${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits}
+                <${Matrix} roles=${roles} permissions=${known.data?.permissions} edits=${edit.edits}
                   onToggle=${edit.toggle} membersOf=${membersOf}
                   onRequire=${(/** @type {Role} */ role, /** @type {boolean} */ on) => requireFactor(role, on, list)}
                   onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })}

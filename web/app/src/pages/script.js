@@ -26,6 +26,7 @@ import { TestRun } from './scripts/test-run.js';
 import { UsedBy } from './scripts/used-by.js';
 
 /** @import { Script } from 'api' */
+/** @import { Address } from 'requests' */
 
 await loadStyles('scripts.css');
 
@@ -43,8 +44,10 @@ export default function ScriptPage({ route }) {
   );
 }
 
+/** @typedef {Address<'/api/scripts/{id}'>} Path */
+
 /**
- * @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why the data
+ * @param {{path: Path, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why the data
  *   may be outdated
  */
 function Editor({ path, script, stale, onSaved }) {
@@ -183,7 +186,7 @@ function ConflictNotice({ edit }) {
   `;
 }
 
-/** @param {{script: Script, path: string, mayEdit: boolean, onGone: () => void}} props */
+/** @param {{script: Script, path: Path, mayEdit: boolean, onGone: () => void}} props */
 function Head({ script, path, mayEdit, onGone }) {
   const [asking, setAsking] = useState(false);
   const remove = async () => {

@@ -9,19 +9,19 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 
-/** @import { ServerRecord as Server } from 'api' */
+/** @import { ServerRecord } from 'api' */
 
 const EVERY_MS = 5_000;
 
-/** @type {Record<Server['state'], import('../ui/badge.js').Tone>} */
+/** @type {Record<ServerRecord['state'], import('../ui/badge.js').Tone>} */
 const TONES = { up: 'good', draining: 'warn', gone: 'bad' };
 
 const COLUMNS = [
   {
     key: 'url',
     label: 'Server',
-    sort: (/** @type {Server} */ one) => one.url || one.id,
-    cell: (/** @type {Server} */ one) => html`
+    sort: (/** @type {ServerRecord} */ one) => one.url || one.id,
+    cell: (/** @type {ServerRecord} */ one) => html`
       <span class="mono anywhere">${one.url || one.id}</span>
       ${one.is_this && html` <${Badge} tone="accent">this one</${Badge}>`}
     `,
@@ -30,43 +30,43 @@ const COLUMNS = [
     key: 'state',
     label: 'State',
     shrink: true,
-    sort: (/** @type {Server} */ one) => one.state,
-    cell: (/** @type {Server} */ one) => html`<${Status} tone=${TONES[one.state]}>${one.state}</${Status}>`,
+    sort: (/** @type {ServerRecord} */ one) => one.state,
+    cell: (/** @type {ServerRecord} */ one) => html`<${Status} tone=${TONES[one.state]}>${one.state}</${Status}>`,
   },
   {
     key: 'svc_version',
     label: 'Version',
     shrink: true,
     mono: true,
-    sort: (/** @type {Server} */ one) => one.svc_version,
+    sort: (/** @type {ServerRecord} */ one) => one.svc_version,
   },
   {
     key: 'links',
     label: 'Agents',
     align: /** @type {const} */ ('right'),
-    sort: (/** @type {Server} */ one) => one.links,
-    cell: (/** @type {Server} */ one) => formatNumber(one.links),
+    sort: (/** @type {ServerRecord} */ one) => one.links,
+    cell: (/** @type {ServerRecord} */ one) => formatNumber(one.links),
   },
   {
     key: 'leases',
     label: 'Lanes',
     align: /** @type {const} */ ('right'),
-    sort: (/** @type {Server} */ one) => one.leases,
-    cell: (/** @type {Server} */ one) => formatNumber(one.leases),
+    sort: (/** @type {ServerRecord} */ one) => one.leases,
+    cell: (/** @type {ServerRecord} */ one) => formatNumber(one.leases),
   },
   {
     key: 'started_at',
     label: 'Started',
     shrink: true,
-    sort: (/** @type {Server} */ one) => one.started_at,
-    cell: (/** @type {Server} */ one) => html`<${Time} value=${one.started_at} />`,
+    sort: (/** @type {ServerRecord} */ one) => one.started_at,
+    cell: (/** @type {ServerRecord} */ one) => html`<${Time} value=${one.started_at} />`,
   },
   {
     key: 'seen_at',
     label: 'Last seen',
     shrink: true,
-    sort: (/** @type {Server} */ one) => one.seen_at,
-    cell: (/** @type {Server} */ one) => html`<${Time} value=${one.seen_at} />`,
+    sort: (/** @type {ServerRecord} */ one) => one.seen_at,
+    cell: (/** @type {ServerRecord} */ one) => html`<${Time} value=${one.seen_at} />`,
   },
 ];
 
@@ -80,7 +80,7 @@ export default function ServersPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="This list is outdated" onRetry=${list.reload} />
-          <${Table} label="Servers" choosable="servers" columns=${COLUMNS} rows=${list.data.servers}
+          <${Table} label="Servers" choosable="servers" columns=${COLUMNS} rows=${list.data?.servers}
             sorting=${sorting} />
         `
       }

@@ -178,11 +178,8 @@ function Settings({ sink, onSaved }) {
 function UsedBy({ sink }) {
   const methods = useResource('/api/methods', { every: 10_000 });
   const pending = pendingOf(methods);
-  if (pending) return pending;
-  /** @type {{name: string, event_sinks: string[]}[]} */
-  const users = methods.data.methods.filter((/** @type {{event_sinks: string[]}} */ method) =>
-    method.event_sinks.includes(sink.name),
-  );
+  if (pending || !methods.data) return pending;
+  const users = methods.data.methods.filter((method) => method.event_sinks.includes(sink.name));
   return html`
     <${Card} title="Methods that use it"
       description="For methods that name it in event_sinks, it turns events that match its patterns into params.">

@@ -34,12 +34,13 @@ export default function SpacePage({ route }) {
   const [token, setToken] = useState('');
   useDocumentTitle(space?.name);
   const start = useAction(async () => {
-    resource.set(await api.post(at('/api/spaces/{id}/start', { id: space?.id })));
+    if (!space) return;
+    resource.set(await api.post(at('/api/spaces/{id}/start', { id: space.id })));
     // The agent of an external space retries every few seconds and links by itself.
     toast(
-      space?.runtime === 'local'
+      space.runtime === 'local'
         ? `Space ${space.name} started`
-        : `Space ${space?.name} started: its agent may link again`,
+        : `Space ${space.name} started: its agent may link again`,
     );
   });
   if (!space) return pendingOf(resource, { page: true, back: BACK });

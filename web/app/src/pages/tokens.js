@@ -88,5 +88,5 @@ function Empty({ filtered, onNew }) {
 function matches(token, q, scope) {
   const named = token.name.toLowerCase().includes(q.trim().toLowerCase());
   if (scope === 'all') return named && token.scopes.length === 0;
-  return named && (!scope || token.scopes.includes(scope));
+  return named && (!scope || token.scopes.some((name) => name === scope));
 }

@@ -1,5 +1,5 @@
 /** The accounts at OpenID Connect providers with which a user signs in. */
-import { api, at } from '../../lib/api.js';
+import { api, at, withQuery } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button } from '../../ui/button.js';
@@ -14,19 +14,19 @@ import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { PasswordForm } from '../security/setup-app.js';
 
-/** @import { LinkedIdentity, SignInOption as Option } from 'api' */
+/** @import { LinkedIdentity, SignInOption } from 'api' */
 
 /**
  * Shown only if the server has a provider, or the user a linked account.
  * @param {{user?: {id: string, username: string}}} props without `user`, the card shows the signed-in user
  */
 export function IdentitiesCard({ user }) {
-  const linked = useResource(`/api/auth/identities${user ? `?user=${user.id}` : ''}`);
+  const linked = useResource(withQuery('/api/auth/identities', { user: user?.id }));
   const options = useResource('/api/auth/oidc');
   const [linking, setLinking] = useState(false);
   const [ending, setEnding] = useState(/** @type {LinkedIdentity | null} */ (null));
-  const providers = /** @type {Option[]} */ (options.data?.providers ?? []);
-  const rows = /** @type {LinkedIdentity[]} */ (linked.data?.identities ?? []);
+  const providers = options.data?.providers ?? [];
+  const rows = linked.data?.identities ?? [];
   if (providers.length === 0 && rows.length === 0) return null;
   const unlinked = async (/** @type {LinkedIdentity} */ one) => {
     await linked.reload();
@@ -76,7 +76,8 @@ export function IdentitiesCard({ user }) {
  *   onClose: () => void}} props
  */
 function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
-  const path = at('/api/auth/identities/{id}', { id: account.id });
+  const { id } = account;
+  const remove = at('/api/auth/identities/{id}/remove', { id });
   const text = html`
     <p>
       ${user ? user.username : 'You'} can no longer sign in with the account at
@@ -87,7 +88,7 @@ function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
   const title = 'Unlink this account?';
   if (user || !hasPassword) {
     const unlink = async () => {
-      await (user ? api.del(path) : api.post(`${path}/remove`, {}));
+      await (user ? api.del(at('/api/auth/identities/{id}', { id })) : api.post(remove, {}));
       await onDone();
     };
     return html`
@@ -95,7 +96,7 @@ function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
     `;
   }
   const unlink = async (/** @type {string} */ password) => {
-    await api.post(`${path}/remove`, { password });
+    await api.post(remove, { password });
     await onDone();
     onClose();
   };
@@ -133,7 +134,7 @@ function columns(onUnlink) {
   ];
 }
 
-/** @param {{providers: Option[], hasPassword: boolean, onClose: () => void}} props */
+/** @param {{providers: SignInOption[], hasPassword: boolean, onClose: () => void}} props */
 function LinkDialog({ providers, hasPassword, onClose }) {
   const [name, setName] = useState(providers[0].name);
   const [password, setPassword] = useState('');

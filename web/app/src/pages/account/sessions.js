@@ -93,7 +93,7 @@ export function SessionsCard({ user }) {
   `;
 }
 
-/** @param {string} path @param {{reload: () => Promise<void>}} list @param {string} message */
+/** @param {Parameters<typeof api.del>[0]} path @param {{reload: () => Promise<void>}} list @param {string} message */
 async function endSessions(path, list, message) {
   await api.del(path);
   await list.reload();

@@ -10,10 +10,10 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Time } from '../../ui/time.js';
 import { Origin, QuotedName } from './identity.js';
 
-/** @import { App as ListedApp } from 'api' */
+/** @import { App } from 'api' */
 
 /**
- * @param {{app: ListedApp, onClose: () => void, onBlock: () => void, onUnblock: () =>
+ * @param {{app: App, onClose: () => void, onBlock: () => void, onUnblock: () =>
  *   Promise<void>, onDelete: () => void}} props
  */
 export function AppDrawer({ app, onClose, onBlock, onUnblock, onDelete }) {

@@ -14,7 +14,7 @@ import { toast } from '../../ui/toasts.js';
 import { Attempts } from './attempts.js';
 import { NO_SPACE } from './patterns.js';
 
-/** @import { EventDelivery, EventReceiver as Receiver, EventRecord } from 'api' */
+/** @import { EventDelivery, EventReceiver, EventRecord } from 'api' */
 
 const REFRESH_MS = 2_000;
 
@@ -74,9 +74,8 @@ function spaceOf(event, space) {
 export function Receivers({ event }) {
   const list = useResource(at('/api/events/{id}/deliveries', { id: event.event_id }), { every: REFRESH_MS });
   const pending = pendingOf(list);
-  if (pending) return pending;
-  /** @type {EventDelivery[]} */
-  const deliveries = list.data.deliveries;
+  if (pending || !list.data) return pending;
+  const { deliveries } = list.data;
   const stale = html`<${ErrorNotice} error=${list.error} title="Not up to date" />`;
   if (deliveries.length === 0) {
     return html`
@@ -100,7 +99,7 @@ export function Receivers({ event }) {
       ${deliveries.map(
         (delivery) =>
           html`
-            <${ReceiverRow} key=${`${delivery.receiver.id ?? delivery.receiver.name} ${delivery.n}`}
+            <${ReceiverRow} key=${`${keyOf(delivery.receiver)} ${delivery.n}`}
               delivery=${delivery} onChange=${list.reload} />
           `,
       )}
@@ -108,16 +107,21 @@ export function Receivers({ event }) {
   `;
 }
 
+/** @param {EventReceiver} receiver */
+const keyOf = (receiver) => (receiver.type === 'sink' ? receiver.id : receiver.name);
+
 /** @param {{delivery: EventDelivery, onChange: () => void}} props */
 function ReceiverRow({ delivery, onChange }) {
   const { receiver, n, state, attempts } = delivery;
+  const id = receiver.type === 'sink' ? receiver.id : null;
   const resend = useAction(async () => {
-    const again = await api.post(at('/api/event-sinks/{id}/deliveries/{n}/resend', { id: receiver.id, n }));
+    if (id === null || n === null) return;
+    const again = await api.post(at('/api/event-sinks/{id}/deliveries/{n}/resend', { id, n }));
     toast(`Queued again as #${again.n}`);
     onChange();
   });
-  const waits = state === 'pending' && failingSinks.value?.sinks.some((one) => one.paused && one.id === receiver.id);
-  const may = receiver.type === 'sink' && n !== null && attempts !== null;
+  const waits = state === 'pending' && failingSinks.value?.sinks.some((one) => one.paused && one.id === id);
+  const may = id !== null && n !== null && attempts !== null;
   return html`
     <li class="receiver">
       <div class="receiver-head">
@@ -160,7 +164,7 @@ function ReceiverRow({ delivery, onChange }) {
   `;
 }
 
-/** @param {{receiver: Receiver, linked: boolean}} props */
+/** @param {{receiver: EventReceiver, linked: boolean}} props */
 function ReceiverName({ receiver, linked }) {
   const href = receiver.type === 'sink' ? `/sinks/${receiver.id}` : `/methods/${encodeURIComponent(receiver.name)}`;
   return html`

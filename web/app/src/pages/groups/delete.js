@@ -7,7 +7,7 @@ import { ConfirmDialog } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @import { GroupMethods as Effects, User } from 'api' */
+/** @import { GroupMethods, User } from 'api' */
 
 /** The maximum number of names in the list. For further names, the list shows only their number. */
 const NAMES_SHOWN = 8;
@@ -31,7 +31,7 @@ export function DeleteGroup({ group, members, onDone, onClose }) {
   `;
 }
 
-/** @param {{effects: Effects}} props */
+/** @param {{effects: GroupMethods}} props */
 function EffectsList({ effects }) {
   const { total, only, methods, script_sinks: scripts } = effects;
   if (total === 0) return html`<p>No method is limited to this group.</p>`;

@@ -1,5 +1,5 @@
 /** The clients that called methods through MCP in the last 7 days: with which credential, and how often. */
-import { api, withQuery } from '../../lib/api.js';
+import { api, urlOf } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 import { displayName } from '../../lib/oauth.js';
 import { html } from '../../lib/preact.js';
@@ -12,7 +12,7 @@ import { Table } from '../../ui/table.js';
 import { COUNT_COLUMNS, callerName, missingWords } from '../calls/groups.js';
 import { credentialWords } from '../calls/summary.js';
 
-/** @import { CallGroup, CallSummary } from 'api' */
+/** @import { CallGroup } from 'api' */
 
 /** @typedef {CallGroup & {kind: string, name: string}} Client */
 
@@ -62,7 +62,7 @@ const USER = {
   label: 'User',
   phone: 'more',
   cell: (client) => {
-    const calls = withQuery('/calls', { via: 'mcp', caller: client.caller ?? client.caller_id });
+    const calls = urlOf('/calls', { via: 'mcp', caller: client.caller ?? client.caller_id });
     return html`<a href=${calls}>${callerName(client)}</a>`;
   },
 };
@@ -83,13 +83,10 @@ async function loadClients(signal, seesAll) {
     api.get('/api/tokens', { limit: NAMES_MAX }, { signal }),
     api.get('/api/oauth/grants', { limit: NAMES_MAX }, { signal }),
   ]);
-  const names = new Map([
-    ...tokens.tokens.map((/** @type {any} */ one) => [one.id, one.name]),
-    ...grants.grants.map((/** @type {any} */ one) => [one.id, displayName(one.app.name)]),
-  ]);
-  const groups = /** @type {CallSummary} */ (summary).groups;
+  const names = new Map(tokens.tokens.map((one) => [one.id, one.name]));
+  for (const one of grants.grants) names.set(one.id, displayName(one.app.name));
   return {
-    clients: groups.map((group) => ({ ...group, ...credentialWords(group, names, me.value?.id) })),
+    clients: summary.groups.map((group) => ({ ...group, ...credentialWords(group, names, me.value?.id) })),
     missing: missingWords(summary, 'client'),
   };
 }

@@ -19,6 +19,8 @@ import { JsonView } from '../../ui/json-view.js';
 import { SearchInput } from '../../ui/search-input.js';
 import { Table } from '../../ui/table.js';
 
+/** @import { Method, Script } from 'api' */
+
 /**
  * @typedef {{name: string, title?: string, description?: string, inputSchema: any, outputSchema?: any,
  *   annotations?: Record<string, boolean>}} Tool
@@ -171,10 +173,10 @@ async function loadTools(signal) {
   return { tools, origins: originsOf(methods.methods, scripts) };
 }
 
-/** All stored scripts of the kind tool, page by page. @param {AbortSignal} signal @returns {Promise<any[]>} */
+/** All stored scripts of the kind tool, page by page. @param {AbortSignal} signal @returns {Promise<Script[]>} */
 async function listScripts(signal) {
   const scripts = [];
-  let cursor = null;
+  let cursor = /** @type {string | null} */ (null);
   do {
     const page = await api.get('/api/scripts', { kind: 'tool', limit: 1000, cursor }, { signal });
     scripts.push(...page.scripts);
@@ -189,11 +191,8 @@ async function listTools(signal) {
   const tools = [];
   let cursor;
   do {
-    const answer = await api.post(
-      '/mcp',
-      { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} },
-      { signal },
-    );
+    const ask = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} };
+    const answer = /** @type {any} */ (await api.post('/mcp', ask, { signal }));
     if (answer.error) throw new Refusal(answer.error.message);
     tools.push(...answer.result.tools);
     cursor = answer.result.nextCursor;
@@ -203,8 +202,8 @@ async function listTools(signal) {
 
 /**
  * The method or script of each tool.
- * @param {any[]} methods
- * @param {any[]} scripts
+ * @param {Method[]} methods
+ * @param {Script[]} scripts
  */
 function originsOf(methods, scripts) {
   /** @type {Origins} */

@@ -1,5 +1,5 @@
 /** The recorded calls of one method: outcomes, durations, callers, and the newest calls. */
-import { at, withQuery } from '../../lib/api.js';
+import { at, urlOf, withQuery } from '../../lib/api.js';
 import { timeTicks } from '../../lib/axis.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
@@ -48,13 +48,13 @@ export function MethodCalls({ method }) {
   const address = withQuery('/api/calls', { ...filter, limit: READ_MAX });
   const loaded = useResource(address, { every: EVERY_MS });
   const pending = pendingOf(loaded);
-  if (pending) return pending;
-  const calls = /** @type {Call[]} */ (loaded.data.calls);
+  if (pending || !loaded.data) return pending;
+  const { calls } = loaded.data;
   const hasMore = loaded.data.next_cursor !== null;
   const seesAll = method.owner_id === me.value?.id || can('view_audit');
   const opened = query.get('call');
   const open = (/** @type {string | null} */ id) => query.set({ call: id }, { push: id !== null });
-  const all = withQuery('/calls', { method: canonical(method), owner: method.owner });
+  const all = urlOf('/calls', { method: canonical(method), owner: method.owner });
   return html`
     <div class="stack-large">
       <${ErrorNotice} error=${loaded.error} title="Not up to date" />

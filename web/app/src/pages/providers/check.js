@@ -8,9 +8,9 @@ import { Dialog } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
 import { Table } from '../../ui/table.js';
 
-/** @import { OidcCheckStep as Step, OidcProvider as Provider } from 'api' */
+/** @import { OidcCheckStep, OidcProvider } from 'api' */
 
-/** @param {{provider: Provider, onClose: () => void}} props */
+/** @param {{provider: OidcProvider, onClose: () => void}} props */
 export function CheckDialog({ provider, onClose }) {
   const check = useResource(at('/api/oidc/providers/{id}/check', { id: provider.id }));
   return html`
@@ -19,15 +19,15 @@ export function CheckDialog({ provider, onClose }) {
       ${
         pendingOf(check) ??
         html`
-          <p>${check.data.ok ? 'Users can sign in with this provider.' : 'Users cannot sign in yet.'}</p>
-          <${Table} label="Steps" columns=${COLUMNS} rows=${check.data.steps} />
+          <p>${check.data?.ok ? 'Users can sign in with this provider.' : 'Users cannot sign in yet.'}</p>
+          <${Table} label="Steps" columns=${COLUMNS} rows=${check.data?.steps} />
         `
       }
     </${Dialog}>
   `;
 }
 
-/** @type {import('../../ui/table.js').Column<Step>[]} */
+/** @type {import('../../ui/table.js').Column<OidcCheckStep>[]} */
 const COLUMNS = [
   { key: 'step', label: 'Step', shrink: true },
   {

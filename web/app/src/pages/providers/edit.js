@@ -8,9 +8,9 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { formatMappings, formatRequired, parseMappings, parseRequired } from './text.js';
 
-/** @import { OidcProvider as Provider } from 'api' */
+/** @import { OidcProvider } from 'api' */
 
-/** @param {{provider: Provider | null, onDone: () => void, onClose: () => void}} props */
+/** @param {{provider: OidcProvider | null, onDone: () => void, onClose: () => void}} props */
 export function ProviderDialog({ provider, onDone, onClose }) {
   const [fields, setFields] = useState(() => initial(provider));
   const set = (/** @type {keyof typeof fields} */ key) => (/** @type {any} */ value) =>
@@ -82,7 +82,7 @@ export function ProviderDialog({ provider, onDone, onClose }) {
   `;
 }
 
-/** @param {Provider | null} provider */
+/** @param {OidcProvider | null} provider */
 const initial = (provider) => ({
   name: provider?.name ?? '',
   issuer: provider?.issuer ?? '',

@@ -1,6 +1,6 @@
 /** The form of a new schedule, with a preview of its next runs. */
 
-import { api } from '../../lib/api.js';
+import { api, withQuery } from '../../lib/api.js';
 import { useStoredDraft } from '../../lib/draft.js';
 import { Refusal } from '../../lib/errors.js';
 import { html } from '../../lib/preact.js';
@@ -62,8 +62,7 @@ export function NewScheduleDialog({ onClose, onCreated }) {
 
 /** @param {{cron: string, timezone: string}} props */
 function Preview({ cron, timezone }) {
-  const query = new URLSearchParams({ cron, timezone, count: '3' });
-  const next = useResource(cron && timezone ? `/api/schedules/preview?${query}` : null);
+  const next = useResource(cron && timezone ? withQuery('/api/schedules/preview', { cron, timezone, count: 3 }) : null);
   if (next.error) return html`<${ErrorNotice} error=${next.error} />`;
   return html`<${Runs} runs=${next.data?.runs ?? []} />`;
 }

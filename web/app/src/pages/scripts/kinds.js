@@ -1,14 +1,14 @@
 /** The kinds of scripts, their starter texts, and the position of errors. */
 import { shellQuote } from '../../lib/shell.js';
 
-/** @import { ScriptKind as Kind } from 'api' */
+/** @import { ScriptKind } from 'api' */
 
 /**
  * An error in the source; `ran`: found by a run; `typed`: found while the user types.
  * @typedef {{line: number | null, message: string, ran?: boolean, typed?: boolean}} SourceFault
  */
 
-/** @type {Record<Kind, {label: string, about: string, starter: string, use: (name: string) => string}>} */
+/** @type {Record<ScriptKind, {label: string, about: string, starter: string, use: (name: string) => string}>} */
 export const KINDS = {
   tool: {
     label: 'Tool',
@@ -56,7 +56,7 @@ export const EVENT_TYPES = [
   'custom.hello',
 ];
 
-/** @param {Kind} kind */
+/** @param {ScriptKind} kind */
 export const isRunnable = (kind) => kind === 'tool' || kind === 'sink';
 
 /**

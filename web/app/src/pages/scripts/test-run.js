@@ -14,16 +14,16 @@ import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
-/** @import { ScriptFault as Fault, ScriptKind as Kind } from 'api' */
+/** @import { ScriptFault, ScriptKind } from 'api' */
 
 /**
  * `result` is JSON as text, because a script may return integers too large for JavaScript.
- * @typedef {{result: string, error: Fault | null, output: string, ms: number}} RunResult
+ * @typedef {{result: string, error: ScriptFault | null, output: string, ms: number}} RunResult
  */
 
 /**
  * @param {object} props
- * @param {Kind} props.kind
+ * @param {ScriptKind} props.kind
  * @param {string} props.name of the script in tracebacks
  * @param {any} props.schema of the params; the params follow it until the user edits them
  * @param {string} props.path of the request

@@ -158,7 +158,7 @@ function columnsOf(resendButton, sink) {
         html`
           <${DeliveryStatus} delivery=${one} sink=${sink} />
           ${
-            one.resent_as !== undefined &&
+            one.resent_as &&
             html` <a class="small" href=${`?delivery=${one.resent_as}`}>sent again as #${one.resent_as}</a>`
           }
         `,

@@ -17,12 +17,12 @@ import { Decision, FormatHeaders } from './decision.js';
 import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields, useSample } from './sample.js';
 
-/** @import { Attempt, PreviewResult, Sink } from 'api' */
+/** @import { PreviewResult, Sink } from 'api' */
 
 /** @param {{sink: Sink, onClose: () => void}} props */
 export function TestDialog({ sink, onClose }) {
   const [sample, changeSample] = useSample();
-  const [result, setResult] = useState(/** @type {PreviewResult & {attempt?: Attempt} | null} */ (null));
+  const [result, setResult] = useState(/** @type {PreviewResult | null} */ (null));
   const suggestion = exampleType(sink.patterns[0]);
   const ask = eventMembers(sample, suggestion);
   const test = useAction(async (/** @type {boolean} */ dry) => {

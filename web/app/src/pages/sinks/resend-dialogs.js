@@ -22,9 +22,9 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
   const counted = useResource((signal) => api.post(path, { dead_since: EVER, dry_run: true }, { signal }), {
     deps: [path],
   });
-  const count = counted.data?.feeding;
   if (!counted.data)
     return html`<${Dialog} title="Resend all dead" onClose=${onClose}>${pendingOf(counted)}</${Dialog}>`;
+  const { feeding: count = 0 } = counted.data;
   if (count === 0)
     return html`
       <${Dialog} title="Resend all dead" onClose=${onClose}
@@ -33,7 +33,7 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
       </${Dialog}>
     `;
   const confirm = async () => {
-    const { feeding } = await api.post(path, { dead_since: EVER });
+    const { feeding = 0 } = await api.post(path, { dead_since: EVER });
     toast(`${plural(feeding, 'delivery', 'deliveries')} queued again`);
     await onDone();
   };
@@ -58,7 +58,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   const request = { since: utcTime(since), until: utcTime(until), only: undelivered ? 'undelivered' : undefined };
   const path = at('/api/event-sinks/{id}/replay', { id: sink.id });
   const count = useAction(async () => {
-    setMatching((await api.post(path, { ...request, dry_run: true })).matching);
+    setMatching((await api.post(path, { ...request, dry_run: true })).matching ?? null);
   });
   /** Clears the count when a value changes: the count was for the old value. @param {(value: any) => void} set */
   const changing = (set) => (/** @type {any} */ value) => {

@@ -9,7 +9,7 @@ import { CodeEditor } from '../../ui/code-editor.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { patternProblem } from '../events/patterns.js';
 
-/** @import { EventRecord as RecentEvent } from 'api' */
+/** @import { EventRecord } from 'api' */
 
 const RECENT = 30;
 
@@ -28,7 +28,7 @@ export function useSample() {
 export function SampleFields({ sample, change, suggestion, patterns }) {
   const usable = patternProblem(patterns) === '';
   const recent = useResource(withQuery('/api/events', { limit: RECENT, type: usable ? patterns.join(',') : '' }));
-  /** @type {RecentEvent[]} */
+  /** @type {EventRecord[]} */
   const events = recent.data?.events ?? [];
   const parsed = sample.data.trim() ? parseJson(sample.data) : null;
   const options = [

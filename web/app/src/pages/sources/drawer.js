@@ -12,12 +12,12 @@ import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @import { Source, SourceRequest, SourceTestResult as Tested } from 'api' */
+/** @import { Source, SourceRequest, SourceTestResult } from 'api' */
 
 /** @param {{source: Source, onClose: () => void, onChanged: () => Promise<void>, onDelete: () => void}} props */
 export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
   const requests = useResource(at('/api/sources/{id}/requests', { id: source.id }), { every: 5_000 });
-  const [tested, setTested] = useState(/** @type {Tested | null} */ (null));
+  const [tested, setTested] = useState(/** @type {SourceTestResult | null} */ (null));
   const test = useAction(async () => {
     setTested(await api.post(at('/api/sources/{id}/test', { id: source.id }), { dry_run: true }));
   });
@@ -59,7 +59,7 @@ export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
   `;
 }
 
-/** @param {{tested: Tested}} props */
+/** @param {{tested: SourceTestResult}} props */
 function TestResult({ tested }) {
   if (!tested.accepted)
     return html`<${Notice} tone="bad" icon="alert" title="The test was rejected"><p>${tested.reason}</p></${Notice}>`;

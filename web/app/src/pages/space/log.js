@@ -10,7 +10,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 
-/** @import { NumberedLine as Line } from 'api' */
+/** @import { NumberedLine } from 'api' */
 
 const FIRST_LINES = 200;
 /** The maximum number of lines that the page keeps. The server keeps at most 500 lines of a space. */
@@ -52,7 +52,7 @@ export function LogCard({ id }) {
   `;
 }
 
-/** @param {{lines: Line[], follow: boolean}} props */
+/** @param {{lines: NumberedLine[], follow: boolean}} props */
 function Lines({ lines, follow }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(true);
@@ -81,7 +81,7 @@ function Lines({ lines, follow }) {
 
 /** @param {string} id @param {boolean} paused */
 function useLog(id, paused) {
-  const [lines, setLines] = useState(/** @type {Line[] | null} */ (null));
+  const [lines, setLines] = useState(/** @type {NumberedLine[] | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
   const cursor = useRef(/** @type {string | null} */ (null));
   useEffect(() => {

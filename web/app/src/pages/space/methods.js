@@ -29,8 +29,8 @@ export function MethodsCard({ space }) {
           ? (pendingOf(resource) ??
             html`
               <${ErrorNotice} error=${resource.error} title="Not up to date" />
-              <${MethodsTable} space=${space} rows=${resource.data.methods} />
-              <${PageButtons} pages=${pages} size=${PAGE} count=${resource.data.count} />
+              <${MethodsTable} space=${space} rows=${resource.data?.methods} />
+              <${PageButtons} pages=${pages} size=${PAGE} count=${resource.data?.count} />
             `)
           : html`
             <p class="card-note muted">

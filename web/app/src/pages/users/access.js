@@ -10,7 +10,7 @@ import { Table } from '../../ui/table.js';
 import { MEANING } from '../roles/permissions.js';
 import { Names } from './fields.js';
 
-/** @import { AccessibleMethod as CallableMethod, HeldPermission } from 'api' */
+/** @import { AccessibleMethod, HeldPermission } from 'api' */
 
 const roleHref = (/** @type {string} */ name) => (can('manage_roles') ? `/roles?q=${encodeURIComponent(name)}` : null);
 const groupHref = (/** @type {string} */ name) =>
@@ -61,7 +61,7 @@ const METHOD_COLUMNS = [
   {
     key: 'through',
     label: 'Through',
-    cell: (/** @type {CallableMethod} */ one) =>
+    cell: (/** @type {AccessibleMethod} */ one) =>
       one.through === 'everyone'
         ? html`<${Badge}>everyone</${Badge}>`
         : html`<${Names} names=${one.groups} href=${groupHref} />`,
@@ -69,7 +69,7 @@ const METHOD_COLUMNS = [
 ];
 
 /**
- * @param {{access: {username: string, methods: CallableMethod[], own_methods: number, permissions: HeldPermission[]}}}
+ * @param {{access: {username: string, methods: AccessibleMethod[], own_methods: number, permissions: HeldPermission[]}}}
  *   props
  */
 export function MethodsAccess({ access }) {
@@ -89,7 +89,7 @@ export function MethodsAccess({ access }) {
   return html`
     <${Card} title="Callable methods" flush description=${`${own} of their own, and ${shared} of others:`}>
       <${Table} label="Shared methods of others" columns=${METHOD_COLUMNS} rows=${access.methods}
-        rowKey=${(/** @type {CallableMethod} */ one) => one.name} empty=${empty} />
+        rowKey=${(/** @type {AccessibleMethod} */ one) => one.name} empty=${empty} />
     </${Card}>
   `;
 }

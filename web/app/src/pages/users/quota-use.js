@@ -59,7 +59,7 @@ export function QuotaUseTable({ user }) {
     pendingOf(loaded) ??
     html`
       <${ErrorNotice} error=${loaded.error} title="Not up to date" />
-      <${Table} label="Quotas and their use" columns=${COLUMNS} rows=${loaded.data.quotas}
+      <${Table} label="Quotas and their use" columns=${COLUMNS} rows=${loaded.data?.quotas}
         rowKey=${(/** @type {QuotaUse} */ one) => one.quota} />
     `
   );
