@@ -15,7 +15,7 @@ for (const operation of Object.values(document.paths).flatMap(Object.values)) {
   // The file has the codes of errors in place of their responses. `ApiError` is the type of all errors.
   operation.responses = Object.fromEntries(responses.filter(([, response]) => !Array.isArray(response)));
 }
-// The file is shorter without the texts and examples of operations. The texts of records stay, because editors show them.
+// Shorter without the texts and examples of operations. The texts of records stay, because editors show them.
 const isText = (key, value) =>
   key.startsWith('example') || (['summary', 'description'].includes(key) && typeof value === 'string');
 document.paths = JSON.parse(JSON.stringify(document.paths, (key, value) => (isText(key, value) ? undefined : value)));

@@ -27,7 +27,7 @@ export default function OverviewPage() {
   const query = useQuery();
   const mayViewServer = can('view_audit');
   const server = mayViewServer && query.get('scope') !== 'mine';
-  const stats = useResource(server ? withQuery('/api/stats', { scope: 'server' }) : '/api/stats', { every: EVERY_MS });
+  const stats = useResource(withQuery('/api/stats', { scope: server ? 'server' : null }), { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
   useEffect(() => {
     if (stats.data) acceptAlerts(stats.data);
@@ -55,7 +55,8 @@ export default function OverviewPage() {
           ${anyFailing() && html`<${FailingCard} stats=${stats.data} />`}
           ${!start.hidden && html`<${GettingStarted} start=${start} />`}
           <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
-          <${RangeCharts} path=${server ? withQuery('/api/stats/calls', { scope: 'server' }) : '/api/stats/calls'} one="call"
+          <${RangeCharts} one="call"
+            path=${withQuery('/api/stats/calls', { scope: server ? 'server' : null })}
             every=${EVERY_MS} />
           <${Rest} stats=${/** @type {Stats} */ (stats.data)} />
         </div>

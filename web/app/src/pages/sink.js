@@ -102,7 +102,10 @@ function Body({ sink, resource, still }) {
       ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
       <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
         ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
-        ${tab === 'stats' && html`<${RangeCharts} path=${at('/api/event-sinks/{id}/stats', { id: sink.id })} one="attempt" />`}
+        ${
+          tab === 'stats' &&
+          html`<${RangeCharts} path=${at('/api/event-sinks/{id}/stats', { id: sink.id })} one="attempt" />`
+        }
         ${
           tab === 'deliveries' &&
           (hasQueue(sink)

@@ -25,8 +25,8 @@ const SINKS = ['manage_own_event_sinks', 'manage_global_event_sinks'];
 const SPACES = ['use_spaces', 'manage_spaces'];
 
 /**
- * @type {{kind: string, icon: string, path: '/api/event-sinks' | '/api/spaces' | '/api/scripts' | '/api/users', list: string, name?: string, href: string, needs?: string[],
- *   state?: (record: any) => Entry['state']}[]}
+ * @type {{kind: string, icon: string, path: '/api/event-sinks' | '/api/spaces' | '/api/scripts' | '/api/users',
+ *   list: string, name?: string, href: string, needs?: string[], state?: (record: any) => Entry['state']}[]}
  */
 const RECORDS = [
   {

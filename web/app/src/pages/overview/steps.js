@@ -16,7 +16,8 @@ import { can, me } from '../../lib/me.js';
  */
 /**
  * The user's own records that show which steps are complete.
- * @typedef {{calls: number, spaces: Space[], sinks: Sink[], tokens: Token[], apps: Grant[], custom: EventRecord[]}} Rest
+ * @typedef {{calls: number, spaces: Space[], sinks: Sink[], tokens: Token[], apps: Grant[], custom: EventRecord[]}}
+ *   Rest
  */
 
 const SPACES = ['use_spaces', 'manage_spaces'];

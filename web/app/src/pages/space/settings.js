@@ -15,7 +15,7 @@ import { checkOf, checkText, draftOfCheck, HealthFields, StartupField, sameCheck
 export function SettingsCard({ space, onChanged }) {
   const [editing, setEditing] = useState(false);
   const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 }));
-  const script = scripts.data?.scripts.find((/** @type {any} */ one) => one.id === space.startup_script_id);
+  const script = scripts.data?.scripts.find((one) => one.id === space.startup_script_id);
   const startup = space.startup_script_id
     ? html`<a class="mono" href=${`/scripts/${space.startup_script_id}`}>${script?.name ?? space.startup_script_id}</a>`
     : html`<span class="muted">none</span>`;

@@ -27,7 +27,7 @@ export function NewSpaceDialog({ onClose, onMade }) {
     };
     onMade(await api.post('/api/spaces', body));
   };
-  const chosen = templates.data?.templates.find((/** @type {any} */ one) => one.id === template);
+  const chosen = templates.data?.templates.find((one) => one.id === template);
   return html`
     <${Dialog} title="New space" onClose=${onClose}>
       <${Form} submit="Create space" onSubmit=${submit} onCancel=${onClose}>

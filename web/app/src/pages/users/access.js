@@ -10,7 +10,7 @@ import { Table } from '../../ui/table.js';
 import { MEANING } from '../roles/permissions.js';
 import { Names } from './fields.js';
 
-/** @import { AccessibleMethod, HeldPermission } from 'api' */
+/** @import { AccessibleMethod, HeldPermission, UserAccess } from 'api' */
 
 const roleHref = (/** @type {string} */ name) => (can('manage_roles') ? `/roles?q=${encodeURIComponent(name)}` : null);
 const groupHref = (/** @type {string} */ name) =>
@@ -68,10 +68,7 @@ const METHOD_COLUMNS = [
   },
 ];
 
-/**
- * @param {{access: {username: string, methods: AccessibleMethod[], own_methods: number, permissions: HeldPermission[]}}}
- *   props
- */
+/** @param {{access: UserAccess}} props */
 export function MethodsAccess({ access }) {
   const others = access.permissions.some((one) => one.name === 'use_methods' && one.roles.length > 0);
   const empty = html`
