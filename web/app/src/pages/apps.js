@@ -15,8 +15,7 @@ import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select } from '../ui/field.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { AppDrawer } from './apps/details.js';
 import { AppCell, QuotedName } from './apps/identity.js';
@@ -109,28 +108,9 @@ function Filters() {
 /** @type {import('../ui/table.js').Column<App>[]} */
 const COLUMNS = [
   { key: 'name', label: 'App', sort: (app) => displayName(app.name), cell: (app) => html`<${AppCell} app=${app} />` },
-  {
-    key: 'grants',
-    label: 'Users',
-    align: 'right',
-    shrink: true,
-    sort: (app) => app.grants,
-    cell: (app) => formatNumber(app.grants),
-  },
-  {
-    key: 'last_used_at',
-    label: 'Last used',
-    shrink: true,
-    sort: (app) => app.last_used_at,
-    cell: (app) => html`<${Time} value=${app.last_used_at} none="never" />`,
-  },
-  {
-    key: 'created_at',
-    label: 'Known since',
-    shrink: true,
-    sort: (app) => app.created_at,
-    cell: (app) => html`<${Time} value=${app.created_at} />`,
-  },
+  { key: 'grants', label: 'Users', align: 'right', shrink: true, sort: true, cell: (app) => formatNumber(app.grants) },
+  timeColumn('last_used_at', 'Last used', { shrink: true, none: 'never' }),
+  timeColumn('created_at', 'Known since', { shrink: true }),
   {
     key: 'blocked',
     label: 'Status',

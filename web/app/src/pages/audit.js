@@ -23,23 +23,23 @@ import { rangeOf } from './live-list/filters.js';
 await loadStyles('live-list.css');
 await loadStyles('audit.css');
 
-/** @param {Map<string, string>} names */
+/** @param {Map<string, string>} names @returns {import('../ui/table.js').Column<AuditEntry>[]} */
 const columnsOf = (names) => [
   {
     key: 'action',
     label: 'Action',
     shrink: true,
-    cell: (/** @type {AuditEntry} */ one) => html`
+    cell: (one) => html`
         <span class="mono">${one.action}</span>
         ${one.count && html`<span class="muted">×${formatNumber(one.count)}</span>`}
       `,
   },
-  { key: 'actor', label: 'Actor', mono: true, shrink: true, phone: /** @type {const} */ ('line-aside') },
+  { key: 'actor', label: 'Actor', mono: true, shrink: true, phone: 'line-aside' },
   {
     key: 'target',
     label: 'Target',
-    phone: /** @type {const} */ ('line'),
-    cell: (/** @type {AuditEntry} */ one) =>
+    phone: 'line',
+    cell: (one) =>
       html`
         <span class="audit-target">
           <span class="muted">${one.target_type}</span> <${Target} entry=${one} names=${names} />
@@ -49,17 +49,10 @@ const columnsOf = (names) => [
   {
     key: 'detail',
     label: 'Detail',
-    phone: /** @type {const} */ ('more'),
-    cell: (/** @type {AuditEntry} */ one) =>
-      html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
+    phone: 'more',
+    cell: (one) => html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
   },
-  {
-    key: 'at',
-    label: 'Time',
-    shrink: true,
-    phone: /** @type {const} */ ('aside'),
-    cell: (/** @type {AuditEntry} */ one) => html`<${Time} value=${one.at} />`,
-  },
+  { key: 'at', label: 'Time', shrink: true, phone: 'aside', cell: (one) => html`<${Time} value=${one.at} />` },
 ];
 
 /** @param {any} detail */

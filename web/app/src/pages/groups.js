@@ -12,8 +12,7 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { DeleteGroup } from './groups/delete.js';
 import { Members } from './groups/members.js';
@@ -100,38 +99,27 @@ const inGroup = (group) => (/** @type {User} */ user) => user.groups.includes(gr
  * @param {User[] | null} users null without the permission to see them, and before they
  *   are loaded
  * @param {(open: OpenDialogState) => void} setOpen
+ * @returns {import('../ui/table.js').Column<Group>[]}
  */
 function columnsOf(users, setOpen) {
   const membersOf = (/** @type {Group} */ group) => (users ?? []).filter(inGroup(group)).map((user) => user.username);
+  /** @type {import('../ui/table.js').Column<Group>} */
   const members = {
     key: 'members',
     label: 'Members',
-    phone: /** @type {const} */ ('line'),
-    cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />`,
+    phone: 'line',
+    cell: (group) => html`<${MemberNames} names=${membersOf(group)} />`,
   };
   return [
-    {
-      key: 'name',
-      label: 'Name',
-      sort: (/** @type {Group} */ group) => group.name,
-      cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>`,
-    },
+    { key: 'name', label: 'Name', sort: true, cell: (group) => html`<span class="mono strong">${group.name}</span>` },
     ...(users ? [members] : []),
-    {
-      key: 'created_at',
-      label: 'Created',
-      shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      sort: (/** @type {Group} */ group) => group.created_at,
-      cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />`,
-    },
+    timeColumn('created_at', 'Created', { shrink: true, phone: 'aside' }),
     {
       key: 'actions',
       label: 'Actions',
       hideLabel: true,
       shrink: true,
-      cell: (/** @type {Group} */ group) =>
-        html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`,
+      cell: (group) => html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`,
     },
   ];
 }

@@ -153,12 +153,13 @@ function shownTo(method) {
 function Providers({ method }) {
   if (!method.providers) return null;
   const mine = can('use_spaces', 'manage_spaces');
+  /** @type {import('../ui/table.js').Column<Provider>[]} */
   const columns = [
     { key: 'space', label: 'Space', mono: true },
     {
       key: 'state',
       label: 'State',
-      cell: (/** @type {Provider} */ row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>`,
+      cell: (row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>`,
     },
     { key: 'in_flight', label: 'In flight', align: 'right' },
   ];

@@ -91,44 +91,30 @@ function Rows({ rows, complete }) {
   const sorting = useSorting();
   const activity = useActivity();
   const mine = me.value?.username;
+  /** @type {import('../ui/table.js').Column<Method>[]} */
   const columns = [
     {
       key: 'name',
       label: 'Method',
       mono: true,
-      sort: (/** @type {Method} */ method) => method.name,
-      cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakAtDots(method.name)}</span>`,
+      sort: true,
+      cell: (method) => html`<span class="method-name">${breakAtDots(method.name)}</span>`,
     },
     {
       key: 'description',
       label: 'Description',
-      phone: /** @type {const} */ ('line'),
-      cell: (/** @type {Method} */ method) =>
-        html`<span class="method-summary" title=${method.description}>${method.description}</span>`,
+      phone: 'line',
+      cell: (method) => html`<span class="method-summary" title=${method.description}>${method.description}</span>`,
     },
-    {
-      key: 'owner',
-      label: 'Owner',
-      mono: true,
-      shrink: true,
-      phone: /** @type {const} */ ('hidden'),
-      sort: (/** @type {Method} */ method) => method.owner,
-    },
-    {
-      key: 'scope',
-      label: 'Scope',
-      shrink: true,
-      phone: /** @type {const} */ ('line-aside'),
-      sort: (/** @type {Method} */ method) => method.scope,
-      cell: scopeOf,
-    },
+    { key: 'owner', label: 'Owner', mono: true, shrink: true, phone: 'hidden', sort: true },
+    { key: 'scope', label: 'Scope', shrink: true, phone: 'line-aside', sort: true, cell: scopeOf },
     {
       key: 'provider_count',
       label: 'Providers',
       shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      sort: (/** @type {Method} */ method) => method.provider_count,
-      cell: (/** @type {Method} */ method) =>
+      phone: 'aside',
+      sort: (method) => method.provider_count,
+      cell: (method) =>
         html`
           <${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>
             ${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}
@@ -138,12 +124,11 @@ function Rows({ rows, complete }) {
     {
       key: 'in_flight',
       label: 'In flight',
-      align: /** @type {const} */ ('right'),
+      align: 'right',
       shrink: true,
-      phone: /** @type {const} */ ('hidden'),
+      phone: 'hidden',
       sort: inFlight,
-      cell: (/** @type {Method} */ method) =>
-        inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
+      cell: (method) => inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
     },
     activityColumn((/** @type {Method} */ method) =>
       method.owner === mine ? activity?.methods.get(method.name) : null,

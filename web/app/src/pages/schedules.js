@@ -9,8 +9,7 @@ import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { ScheduleDrawer } from './schedules/drawer.js';
 import { NewScheduleDialog } from './schedules/new-schedule.js';
@@ -83,30 +82,18 @@ const COLUMNS = [
   {
     key: 'name',
     label: 'Name',
-    sort: (schedule) => schedule.name,
+    sort: true,
     cell: (schedule) => html`<span class="strong anywhere">${schedule.name}</span>`,
   },
   {
     key: 'cron',
     label: 'Runs at',
-    sort: (schedule) => schedule.cron,
+    sort: true,
     cell: (schedule) =>
       html`<span class="mono">${schedule.cron}</span> <span class="muted">${schedule.timezone}</span>`,
   },
-  {
-    key: 'next_at',
-    label: 'Next',
-    shrink: true,
-    sort: (schedule) => schedule.next_at,
-    cell: (schedule) => html`<${Time} value=${schedule.next_at} none="never" />`,
-  },
-  {
-    key: 'last_at',
-    label: 'Last',
-    shrink: true,
-    sort: (schedule) => schedule.last_at,
-    cell: (schedule) => html`<${Time} value=${schedule.last_at} none="never" />`,
-  },
+  timeColumn('next_at', 'Next', { shrink: true, none: 'never' }),
+  timeColumn('last_at', 'Last', { shrink: true, none: 'never' }),
   {
     key: 'active',
     label: 'Status',

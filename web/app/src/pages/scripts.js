@@ -12,8 +12,7 @@ import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select } from '../ui/field.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { KINDS } from './scripts/kinds.js';
 
 /** @import { Script } from 'api' */
@@ -28,8 +27,8 @@ const COLUMNS = [
   {
     key: 'name',
     label: 'Name',
-    sort: (/** @type {Script} */ one) => one.name,
-    cell: (/** @type {Script} */ one) =>
+    sort: (one) => one.name,
+    cell: (one) =>
       html`
         <span class="script-name">
           <span class="mono">${one.name}</span>
@@ -42,8 +41,8 @@ const COLUMNS = [
     label: 'Kind',
     shrink: true,
     phone: 'aside',
-    sort: (/** @type {Script} */ one) => one.kind,
-    cell: (/** @type {Script} */ one) =>
+    sort: (one) => one.kind,
+    cell: (one) =>
       html`
         <${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>
       `,
@@ -54,26 +53,11 @@ const COLUMNS = [
     shrink: true,
     phone: 'line',
     phoneLabel: true,
-    sort: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
-    cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
+    sort: (one) => (one.owner === 'global' ? 'global' : 'you'),
+    cell: (one) => (one.owner === 'global' ? 'global' : 'you'),
   },
-  {
-    key: 'lines',
-    label: 'Lines',
-    align: 'right',
-    shrink: true,
-    phone: 'hidden',
-    sort: linesOf,
-    cell: linesOf,
-  },
-  {
-    key: 'updated_at',
-    label: 'Changed',
-    shrink: true,
-    phone: 'line-aside',
-    sort: (/** @type {Script} */ one) => one.updated_at,
-    cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />`,
-  },
+  { key: 'lines', label: 'Lines', align: 'right', shrink: true, phone: 'hidden', sort: linesOf, cell: linesOf },
+  timeColumn('updated_at', 'Changed', { shrink: true, phone: 'line-aside' }),
 ];
 
 export default function ScriptsPage() {

@@ -10,8 +10,7 @@ import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { SourceDrawer } from './sources/drawer.js';
 import { CreatedDialog, NewSourceDialog } from './sources/new-source.js';
@@ -83,7 +82,7 @@ const COLUMNS = [
   {
     key: 'name',
     label: 'Name',
-    sort: (source) => source.name,
+    sort: true,
     cell: (source) => html`<span class="strong anywhere">${source.name}</span>`,
   },
   {
@@ -98,7 +97,7 @@ const COLUMNS = [
     label: 'Accepted',
     align: 'right',
     shrink: true,
-    sort: (source) => source.accepted,
+    sort: true,
     cell: (source) => formatNumber(source.accepted),
   },
   {
@@ -106,16 +105,10 @@ const COLUMNS = [
     label: 'Rejected',
     align: 'right',
     shrink: true,
-    sort: (source) => source.rejected,
+    sort: true,
     cell: (source) => formatNumber(source.rejected),
   },
-  {
-    key: 'last_accepted_at',
-    label: 'Last accepted',
-    shrink: true,
-    sort: (source) => source.last_accepted_at,
-    cell: (source) => html`<${Time} value=${source.last_accepted_at} none="never" />`,
-  },
+  timeColumn('last_accepted_at', 'Last accepted', { shrink: true, none: 'never' }),
   {
     key: 'active',
     label: 'Status',

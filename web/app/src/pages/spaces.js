@@ -12,8 +12,7 @@ import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select } from '../ui/field.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { AgentDialog } from './spaces/agent-command.js';
 import { NewSpaceDialog } from './spaces/new-space.js';
@@ -96,63 +95,48 @@ function Filters({ query, shown }) {
   `;
 }
 
+/** @type {import('../ui/table.js').Column<Space>} */
+const OWNER = { key: 'owner', label: 'Owner', mono: true, phone: 'more', phoneLabel: true, sort: true };
+
 /** @param {{rows: Space[], isWhole: boolean}} props `isWhole`: all spaces are loaded, so the rows can be sorted */
 function Rows({ rows, isWhole }) {
   const sorting = useSorting();
   /** @type {import('../ui/table.js').Column<Space>[]} */
   const columns = [
-    { key: 'name', label: 'Space', mono: true, sort: (/** @type {Space} */ space) => space.name },
+    { key: 'name', label: 'Space', mono: true, sort: true },
     {
       key: 'state',
       label: 'State',
       phone: 'aside',
-      sort: (/** @type {Space} */ space) => spaceState(space).label,
-      cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />`,
+      sort: (space) => spaceState(space).label,
+      cell: (space) => html`<${StateStatus} space=${space} />`,
     },
     {
       key: 'health',
       label: 'Health',
       phone: 'line',
       phoneLabel: true,
-      sort: (/** @type {Space} */ space) => space.health,
-      cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />`,
+      sort: true,
+      cell: (space) => html`<${HealthStatus} space=${space} />`,
     },
     // On a phone, the state and the registration show whether the link works.
     {
       key: 'linked',
       label: 'Link',
       phone: 'hidden',
-      sort: (/** @type {Space} */ space) => (space.linked ? 'linked' : 'not linked'),
-      cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />`,
+      sort: (space) => (space.linked ? 'linked' : 'not linked'),
+      cell: (space) => html`<${LinkStatus} space=${space} />`,
     },
     {
       key: 'registration',
       label: 'Registration',
       phone: 'line-aside',
       phoneLabel: true,
-      sort: (/** @type {Space} */ { registration }) => `${registration.state} ${methodsOf(registration)}`,
-      cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />`,
+      sort: ({ registration }) => `${registration.state} ${methodsOf(registration)}`,
+      cell: (space) => html`<${RegistrationStatus} space=${space} />`,
     },
-    ...(can('manage_spaces')
-      ? [
-          {
-            key: 'owner',
-            label: 'Owner',
-            mono: true,
-            phone: /** @type {const} */ ('more'),
-            phoneLabel: true,
-            sort: (/** @type {Space} */ space) => space.owner,
-          },
-        ]
-      : []),
-    {
-      key: 'created_at',
-      label: 'Created',
-      shrink: true,
-      phone: 'hidden',
-      sort: (/** @type {Space} */ space) => space.created_at,
-      cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />`,
-    },
+    ...(can('manage_spaces') ? [OWNER] : []),
+    timeColumn('created_at', 'Created', { shrink: true, phone: 'hidden' }),
   ];
   return html`
     <${Table} label="Spaces" choosable="spaces" columns=${columns} rows=${rows} sorting=${isWhole ? sorting : null}

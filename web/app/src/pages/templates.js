@@ -13,8 +13,7 @@ import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { checkText } from './spaces/fields.js';
 import { EditTemplate } from './templates/edit.js';
@@ -149,14 +148,7 @@ function columnsOf(scripts, onDelete) {
       sort: fieldsText,
       cell: (one) => (fieldsText(one) ? html`<span class="mono small anywhere">${fieldsText(one)}</span>` : none),
     },
-    {
-      key: 'created_at',
-      label: 'Created',
-      shrink: true,
-      phone: 'aside',
-      sort: (one) => one.created_at,
-      cell: (one) => html`<${Time} value=${one.created_at} />`,
-    },
+    timeColumn('created_at', 'Created', { shrink: true, phone: 'aside' }),
     ...(onDelete
       ? [
           {

@@ -14,7 +14,7 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select, TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { useNames, useUsers } from './users/directory.js';
@@ -29,8 +29,8 @@ const COLUMNS = [
   {
     key: 'username',
     label: 'Name',
-    sort: (/** @type {User} */ one) => one.username,
-    cell: (/** @type {User} */ one) =>
+    sort: (one) => one.username,
+    cell: (one) =>
       html`
         <span class="mono">${one.username}</span>
         ${one.id === me.value?.id && html` <${Badge} tone="accent">you</${Badge}>`}
@@ -41,8 +41,8 @@ const COLUMNS = [
     label: 'Status',
     shrink: true,
     phone: 'aside',
-    sort: (/** @type {User} */ one) => (one.active ? 'active' : 'inactive'),
-    cell: (/** @type {User} */ one) =>
+    sort: (one) => (one.active ? 'active' : 'inactive'),
+    cell: (one) =>
       html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>`,
   },
   {
@@ -50,16 +50,16 @@ const COLUMNS = [
     label: 'Roles',
     phone: 'line',
     phoneLabel: true,
-    sort: (/** @type {User} */ one) => one.roles.join(' '),
-    cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />`,
+    sort: (one) => one.roles.join(' '),
+    cell: (one) => html`<${Names} names=${one.roles} />`,
   },
   {
     key: 'groups',
     label: 'Groups',
     phone: 'more',
     phoneLabel: true,
-    sort: (/** @type {User} */ one) => one.groups.join(' '),
-    cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />`,
+    sort: (one) => one.groups.join(' '),
+    cell: (one) => html`<${Names} names=${one.groups} />`,
   },
   {
     key: 'last_seen_at',
@@ -67,17 +67,10 @@ const COLUMNS = [
     shrink: true,
     phone: 'line-aside',
     phoneLabel: true,
-    sort: (/** @type {User} */ one) => one.last_seen_at ?? '',
-    cell: (/** @type {User} */ one) => html`<${Time} value=${one.last_seen_at} none="never" />`,
+    sort: (one) => one.last_seen_at ?? '',
+    cell: (one) => html`<${Time} value=${one.last_seen_at} none="never" />`,
   },
-  {
-    key: 'created_at',
-    label: 'Created',
-    shrink: true,
-    phone: 'hidden',
-    sort: (/** @type {User} */ one) => one.created_at,
-    cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />`,
-  },
+  timeColumn('created_at', 'Created', { shrink: true, phone: 'hidden' }),
 ];
 
 export default function UsersPage() {

@@ -19,11 +19,12 @@ export function SessionsCard({ user }) {
   const [asking, setAsking] = useState(false);
   const [ending, setEnding] = useState(/** @type {Session | null} */ (null));
   const others = (list.items ?? []).filter((one) => !one.current).length;
+  /** @type {import('../../ui/table.js').Column<Session>[]} */
   const columns = [
     {
       key: 'browser',
       label: 'Browser',
-      cell: (/** @type {Session} */ one) =>
+      cell: (one) =>
         html`
           <span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${
             one.current &&
@@ -34,28 +35,19 @@ export function SessionsCard({ user }) {
         `,
     },
     { key: 'address', label: 'Address', mono: true },
-    {
-      key: 'created_at',
-      label: 'Signed in',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.created_at} />`,
-    },
+    { key: 'created_at', label: 'Signed in', cell: (one) => html`<${Time} value=${one.created_at} />` },
     {
       key: 'last_used_at',
       label: 'Last used',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.last_used_at} none="never" />`,
+      cell: (one) => html`<${Time} value=${one.last_used_at} none="never" />`,
     },
-    {
-      key: 'expires_at',
-      label: 'Ends',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.expires_at} />`,
-    },
+    { key: 'expires_at', label: 'Ends', cell: (one) => html`<${Time} value=${one.expires_at} />` },
     {
       key: 'actions',
       label: 'Actions',
       hideLabel: true,
       shrink: true,
-      cell: (/** @type {Session} */ one) =>
-        !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>`,
+      cell: (one) => !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>`,
     },
   ];
   return html`

@@ -70,25 +70,20 @@ export function ToolsCard() {
   `;
 }
 
-/** @param {Origins} origins */
+/** @param {Origins} origins @returns {import('../../ui/table.js').Column<Tool>[]} */
 function columns(origins) {
   return [
-    {
-      key: 'name',
-      label: 'Tool',
-      shrink: true,
-      cell: (/** @type {Tool} */ tool) => html`<span class="mono mcp-name">${tool.name}</span>`,
-    },
+    { key: 'name', label: 'Tool', shrink: true, cell: (tool) => html`<span class="mono mcp-name">${tool.name}</span>` },
     {
       key: 'description',
       label: 'Description',
-      cell: (/** @type {Tool} */ tool) => tool.description || html`<span class="muted">none</span>`,
+      cell: (tool) => tool.description || html`<span class="muted">none</span>`,
     },
     {
       key: 'source',
       label: 'From',
       shrink: true,
-      cell: (/** @type {Tool} */ tool) => html`<${OriginLink} origins=${origins[tool.name] ?? []} />`,
+      cell: (tool) => html`<${OriginLink} origins=${origins[tool.name] ?? []} />`,
     },
   ];
 }

@@ -140,21 +140,20 @@ function endText({ delivery }) {
     : `A delivery of this sink is dead after ${failed}.`;
 }
 
-/** @param {(one: Delivery) => any} resendButton @param {Sink} sink */
+/** @param {(one: Delivery) => any} resendButton @param {Sink} sink @returns {import('../../ui/table.js').Column<Delivery>[]} */
 function columnsOf(resendButton, sink) {
   return [
     {
       key: 'event_type',
       label: 'Event',
-      cell: (/** @type {Delivery} */ one) =>
-        html`<span class="mono">${one.event_type}</span> <span class="muted small">#${one.n}</span>`,
+      cell: (one) => html`<span class="mono">${one.event_type}</span> <span class="muted small">#${one.n}</span>`,
     },
     {
       key: 'state',
       label: 'State',
       shrink: true,
-      phone: /** @type {const} */ ('line'),
-      cell: (/** @type {Delivery} */ one) =>
+      phone: 'line',
+      cell: (one) =>
         html`
           <${DeliveryStatus} delivery=${one} sink=${sink} />
           ${
@@ -166,32 +165,20 @@ function columnsOf(resendButton, sink) {
     {
       key: 'attempts',
       label: 'Attempts',
-      align: /** @type {const} */ ('right'),
+      align: 'right',
       shrink: true,
-      phone: /** @type {const} */ ('hidden'),
-      cell: (/** @type {Delivery} */ one) => one.attempts.length,
+      phone: 'hidden',
+      cell: (one) => one.attempts.length,
     },
-    {
-      key: 'answer',
-      label: 'Last answer',
-      phone: /** @type {const} */ ('more'),
-      cell: (/** @type {Delivery} */ one) => html`<${LastAnswer} delivery=${one} />`,
-    },
+    { key: 'answer', label: 'Last answer', phone: 'more', cell: (one) => html`<${LastAnswer} delivery=${one} />` },
     {
       key: 'at',
       label: 'When',
       shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      cell: (/** @type {Delivery} */ one) => html`<${Time} value=${one.attempts.at(-1)?.at} none="waiting" />`,
+      phone: 'aside',
+      cell: (one) => html`<${Time} value=${one.attempts.at(-1)?.at} none="waiting" />`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      phone: /** @type {const} */ ('line-aside'),
-      cell: resendButton,
-    },
+    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, phone: 'line-aside', cell: resendButton },
   ];
 }
 

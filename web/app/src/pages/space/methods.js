@@ -45,29 +45,23 @@ export function MethodsCard({ space }) {
 /** @param {{space: Space, rows: Method[]}} props */
 function MethodsTable({ space, rows }) {
   const here = (/** @type {Method} */ method) => method.providers?.find((provider) => provider.space_id === space.id);
+  /** @type {import('../../ui/table.js').Column<Method>[]} */
   const columns = [
     { key: 'name', label: 'Method', mono: true },
     {
       key: 'scope',
       label: 'Scope',
       shrink: true,
-      cell: (/** @type {Method} */ method) =>
+      cell: (method) =>
         html`<${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>`,
     },
     {
       key: 'state',
       label: 'State',
       shrink: true,
-      cell: (/** @type {Method} */ method) =>
-        html`<${Status} tone=${toneOf(here(method)?.state ?? '')}>${here(method)?.state}</${Status}>`,
+      cell: (method) => html`<${Status} tone=${toneOf(here(method)?.state ?? '')}>${here(method)?.state}</${Status}>`,
     },
-    {
-      key: 'in_flight',
-      label: 'In flight',
-      align: 'right',
-      shrink: true,
-      cell: (/** @type {Method} */ method) => here(method)?.in_flight,
-    },
+    { key: 'in_flight', label: 'In flight', align: 'right', shrink: true, cell: (method) => here(method)?.in_flight },
   ];
   const none = html`
     <${EmptyState} level=${3} icon="function" title="No methods">

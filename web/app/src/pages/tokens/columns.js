@@ -1,10 +1,12 @@
 /** API tokens in a table, and their revocation. */
+
 import { api, at } from '../../lib/api.js';
 import { now } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
 import { ConfirmDialog } from '../../ui/dialog.js';
+import { timeColumn } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 
@@ -18,12 +20,7 @@ const SOON_MS = 7 * 24 * 3_600_000;
  */
 export function tokenColumns(onRevoke) {
   return [
-    {
-      key: 'name',
-      label: 'Name',
-      sort: (token) => token.name,
-      cell: (token) => html`<span class="strong">${token.name}</span>`,
-    },
+    { key: 'name', label: 'Name', sort: true, cell: (token) => html`<span class="strong">${token.name}</span>` },
     {
       key: 'scopes',
       label: 'Reaches',
@@ -31,27 +28,14 @@ export function tokenColumns(onRevoke) {
       sort: (token) => token.scopes.join(' ') || 'all',
       cell: (token) => html`<${Scopes} scopes=${token.scopes} />`,
     },
-    {
-      key: 'last_used_at',
-      label: 'Last used',
-      phone: 'more',
-      phoneLabel: true,
-      sort: (token) => token.last_used_at,
-      cell: (token) => html`<${Time} value=${token.last_used_at} none="never" />`,
-    },
-    {
-      key: 'created_at',
-      label: 'Created',
-      phone: 'hidden',
-      sort: (token) => token.created_at,
-      cell: (token) => html`<${Time} value=${token.created_at} />`,
-    },
+    timeColumn('last_used_at', 'Last used', { phone: 'more', phoneLabel: true, none: 'never' }),
+    timeColumn('created_at', 'Created', { phone: 'hidden' }),
     {
       key: 'expires_at',
       label: 'Expires',
       phone: 'aside',
       phoneLabel: true,
-      sort: (token) => token.expires_at,
+      sort: true,
       cell: (token) => html`<${Expiry} at=${token.expires_at} />`,
     },
     {

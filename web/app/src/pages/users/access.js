@@ -16,11 +16,12 @@ const roleHref = (/** @type {string} */ name) => (can('manage_roles') ? `/roles?
 const groupHref = (/** @type {string} */ name) =>
   can('manage_groups') ? `/groups?q=${encodeURIComponent(name)}` : null;
 
+/** @type {import('../../ui/table.js').Column<HeldPermission>[]} */
 const PERMISSION_COLUMNS = [
   {
     key: 'name',
     label: 'Permission',
-    cell: (/** @type {HeldPermission} */ one) =>
+    cell: (one) =>
       html`
         <span class="permission">
           <span class="mono">${one.name}</span>
@@ -32,7 +33,7 @@ const PERMISSION_COLUMNS = [
     key: 'held',
     label: 'Held',
     shrink: true,
-    cell: (/** @type {HeldPermission} */ one) =>
+    cell: (one) =>
       one.roles.length
         ? html`<span class="held"><${Icon} name="check" /> yes</span>`
         : html`<span class="muted">no</span>`,
@@ -40,7 +41,7 @@ const PERMISSION_COLUMNS = [
   {
     key: 'roles',
     label: 'Through roles',
-    cell: (/** @type {HeldPermission} */ one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />`,
+    cell: (one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />`,
   },
 ];
 
@@ -55,13 +56,14 @@ export function PermissionsAccess({ permissions }) {
   `;
 }
 
+/** @type {import('../../ui/table.js').Column<AccessibleMethod>[]} */
 const METHOD_COLUMNS = [
   { key: 'name', label: 'Method', mono: true },
   { key: 'owner', label: 'Owner', mono: true },
   {
     key: 'through',
     label: 'Through',
-    cell: (/** @type {AccessibleMethod} */ one) =>
+    cell: (one) =>
       one.through === 'everyone'
         ? html`<${Badge}>everyone</${Badge}>`
         : html`<${Names} names=${one.groups} href=${groupHref} />`,

@@ -28,13 +28,7 @@ const COLUMNS = [
         ${own && html` <${Badge} title="An administrator set it for this user">own value</${Badge}>`}
       `,
   },
-  {
-    key: 'used',
-    label: 'Used',
-    align: 'right',
-    phone: 'line',
-    cell: ({ quota, used }) => quotaText(quota, used),
-  },
+  { key: 'used', label: 'Used', align: 'right', phone: 'line', cell: ({ quota, used }) => quotaText(quota, used) },
   {
     key: 'limit',
     label: 'Limit',
