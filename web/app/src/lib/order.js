@@ -2,8 +2,8 @@
 
 /**
  * @template T
- * @typedef {{key: string, sort?: true | ((row: T) => string | number | null | undefined)}} SortedColumn `sort`: true for
- *   the member `key` of the row
+ * @typedef {{key: string, sort?: true | ((row: T) => string | number | null | undefined)}} SortedColumn `sort`: true
+ *   for the member `key` of the row
  */
 
 /**

@@ -2,20 +2,18 @@
 import { api, at } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { displayName } from '../lib/oauth.js';
-import { html, useState } from '../lib/preact.js';
-import { useList } from '../lib/resource.js';
+import { html } from '../lib/preact.js';
 import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery, useSorting } from '../router.js';
+import { useQuery } from '../router.js';
 import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select } from '../ui/field.js';
+import { DeleteDialog, RecordPage } from '../ui/record-page.js';
 import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table, timeColumn } from '../ui/table.js';
+import { timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { AppDrawer } from './apps/details.js';
 import { AppCell, QuotedName } from './apps/identity.js';
@@ -35,54 +33,13 @@ const KINDS = [
 
 export default function AppsPage() {
   const query = useQuery();
-  const sorting = useSorting();
-  const list = useList('/api/oauth/clients', 'apps', { query: { limit: 1000 }, every: 15_000 });
-  const [created, setCreated] = useState(/** @type {App | null} */ (null));
-  const [asking, setAsking] = useState(/** @type {{action: 'block' | 'delete', app: App} | null} */ (null));
-  const apps = /** @type {App[]} */ (list.items ?? []);
-  const rows = apps.filter(matches(query.all));
-  const open = apps.find((app) => app.id === query.get('app'));
-  const unblock = async (/** @type {App} */ app) => {
-    await api.patch(at('/api/oauth/clients/{id}', { id: app.id }), { blocked: false });
-    await list.reload();
-    toast(`${displayName(app.name)} is allowed again`);
-  };
-  const add = () => query.set({ new: 1 });
-  const onCreated = (/** @type {App} */ app) => {
-    query.set({ new: null });
-    setCreated(app);
-    void list.reload();
-  };
   return html`
-    <${PageHeader} title="Apps" description="Apps that may connect to accounts of this server, and those you blocked."
-      actions=${html`<${Button} kind="primary" icon="plus" onClick=${add}>Add app</${Button}>`} />
-    ${apps.length > 0 && html`<${Filters} />`}
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Apps" choosable="apps" columns=${COLUMNS} rows=${rows}
-            sorting=${list.hasMore ? null : sorting}
-            onRow=${(/** @type {App} */ app) => query.set({ app: app.id })}
-            selected=${(/** @type {App} */ app) => app === open}
-            empty=${html`<${Empty} filtered=${apps.length > 0} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
-    ${
-      open &&
-      !asking &&
-      html`
-        <${AppDrawer} app=${open} onClose=${() => query.set({ app: null })}
-          onBlock=${() => setAsking({ action: 'block', app: open })} onUnblock=${() => unblock(open)}
-          onDelete=${() => setAsking({ action: 'delete', app: open })} />
-      `
-    }
-    ${asking && html`<${Confirmation} ...${asking} list=${list} onClose=${() => setAsking(null)} />`}
-    ${query.get('new') && html`<${NewAppDialog} onClose=${() => query.set({ new: null })} onCreated=${onCreated} />`}
-    ${created && html`<${CreatedDialog} app=${created} onClose=${() => setCreated(null)} />`}
+    <${RecordPage} path="/api/oauth/clients" name="apps" kind="app" every=${15_000} title="Apps"
+      description="Apps that may connect to accounts of this server, and those you blocked."
+      add="Add app" form=${NewAppDialog} created=${CreatedDialog} drawer=${AppDrawer}
+      dialogs=${{ block: BlockApp, delete: DeleteApp }} matches=${matches(query.all)}
+      toolbar=${(/** @type {App[]} */ apps) => apps.length > 0 && html`<${Filters} />`}
+      columns=${() => COLUMNS} empty=${Empty} />
   `;
 }
 
@@ -121,36 +78,33 @@ const COLUMNS = [
   },
 ];
 
-/**
- * @param {{action: 'block' | 'delete', app: App, list: {reload: () => Promise<void>}, onClose: () => void}} props
- */
-function Confirmation({ action, app, list, onClose }) {
-  const query = useQuery();
-  const path = at('/api/oauth/clients/{id}', { id: app.id });
-  const ends = app.grants > 0 ? `This disconnects ${plural(app.grants, 'user')}.` : 'No user is connected.';
+/** @param {App} app */
+const ends = ({ grants }) => (grants > 0 ? `This disconnects ${plural(grants, 'user')}.` : 'No user is connected.');
+
+/** @param {import('../ui/record-page.js').About<App>} about */
+function BlockApp({ record: app, onClose, onChanged }) {
   const block = async () => {
-    await api.patch(path, { blocked: true });
-    await list.reload();
+    await api.patch(at('/api/oauth/clients/{id}', { id: app.id }), { blocked: true });
+    await onChanged();
     toast(`${displayName(app.name)} blocked`);
   };
-  const remove = async () => {
-    await api.del(path);
-    query.set({ app: null });
-    await list.reload();
-    toast(`${displayName(app.name)} deleted`);
-  };
-  if (action === 'block')
-    return html`
-      <${ConfirmDialog} title="Block this app?" action="Block app" onConfirm=${block} onClose=${onClose}>
-        <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends}</p>
-        <p>After “Unblock”, users have to connect it again.</p>
-      </${ConfirmDialog}>
-    `;
   return html`
-    <${ConfirmDialog} title="Delete this app?" action="Delete app" onConfirm=${remove} onClose=${onClose}>
-      <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends}</p>
-      <p>${comesBack(app)}</p>
+    <${ConfirmDialog} title="Block this app?" action="Block app" onConfirm=${block} onClose=${onClose}>
+      <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends(app)}</p>
+      <p>After “Unblock”, users have to connect it again.</p>
     </${ConfirmDialog}>
+  `;
+}
+
+/** @param {import('../ui/record-page.js').About<App>} about */
+function DeleteApp(about) {
+  const app = about.record;
+  return html`
+    <${DeleteDialog} about=${about} path=${at('/api/oauth/clients/{id}', { id: app.id })} title="Delete this app?"
+      action="Delete app" said=${`${displayName(app.name)} deleted`}>
+      <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends(app)}</p>
+      <p>${comesBack(app)}</p>
+    </${DeleteDialog}>
   `;
 }
 
@@ -170,9 +124,9 @@ function matches({ q = '', kind, status }) {
     (!status || app.blocked === (status === 'blocked'));
 }
 
-/** @param {{filtered: boolean}} props */
-function Empty({ filtered }) {
-  if (filtered)
+/** @param {{all: App[]}} page */
+function Empty({ all }) {
+  if (all.length > 0)
     return html`
       <${EmptyState} icon="search" title="No app matches"
         action=${html`<${Button} href="/apps">Show all apps</${Button}>`} />

@@ -17,8 +17,8 @@ import { Time } from './time.js';
  * @property {boolean} [mono]
  * @property {boolean} [shrink] no wider than its content
  * @property {boolean} [hideLabel] for a column of buttons: the label is for screen readers only
- * @property {true | ((row: T) => string | number | null | undefined)} [sort] the value by which rows can be sorted; true
- *   for the value of `key` in the row
+ * @property {true | ((row: T) => string | number | null | undefined)} [sort] the value by which rows can be sorted;
+ *   true for the value of `key` in the row
  * @property {'aside' | 'line' | 'line-aside' | 'more' | 'hidden'} [phone] position on a phone, in a row of two or three
  *   lines. `aside`: right of the first column. `line`: second line. `line-aside`: right end of the second line. `more`:
  *   third line. `hidden`: not shown. Buttons without a position are below these lines.

@@ -46,8 +46,8 @@ export const addressesOf = (text) => [
   ),
 ];
 
-/** @param {{app: App, onClose: () => void}} props */
-export function CreatedDialog({ app, onClose }) {
+/** @param {{record: App, onClose: () => void}} props */
+export function CreatedDialog({ record: app, onClose }) {
   const id = html`
     <div class="stack-small">
       <p class="muted">The client id, which is not a secret:</p>

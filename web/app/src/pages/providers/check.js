@@ -10,8 +10,8 @@ import { Table } from '../../ui/table.js';
 
 /** @import { OidcCheckStep, OidcProvider } from 'api' */
 
-/** @param {{provider: OidcProvider, onClose: () => void}} props */
-export function CheckDialog({ provider, onClose }) {
+/** @param {{record: OidcProvider, onClose: () => void}} props */
+export function CheckDialog({ record: provider, onClose }) {
   const check = useResource(at('/api/oidc/providers/{id}/check', { id: provider.id }));
   return html`
     <${Dialog} title=${`Test of ${provider.label}`} onClose=${onClose} wide

@@ -10,8 +10,8 @@ import { formatMappings, formatRequired, parseMappings, parseRequired } from './
 
 /** @import { OidcProvider } from 'api' */
 
-/** @param {{provider: OidcProvider | null, onDone: () => void, onClose: () => void}} props */
-export function ProviderDialog({ provider, onDone, onClose }) {
+/** @param {{record?: OidcProvider, onChanged: () => Promise<any>, onClose: () => void}} props */
+export function ProviderDialog({ record: provider, onChanged, onClose }) {
   const [fields, setFields] = useState(() => initial(provider));
   const set = (/** @type {keyof typeof fields} */ key) => (/** @type {any} */ value) =>
     setFields((before) => ({ ...before, [key]: value }));
@@ -30,7 +30,8 @@ export function ProviderDialog({ provider, onDone, onClose }) {
     if (provider) await api.patch(at('/api/oidc/providers/{id}', { id: provider.id }), body);
     else await api.post('/api/oidc/providers', { ...body, name: fields.name.trim(), issuer: fields.issuer.trim() });
     toast(`${body.label} saved`);
-    onDone();
+    onClose();
+    await onChanged();
   };
   const name = fields.name.trim();
   return html`
@@ -82,7 +83,7 @@ export function ProviderDialog({ provider, onDone, onClose }) {
   `;
 }
 
-/** @param {OidcProvider | null} provider */
+/** @param {OidcProvider | undefined} provider */
 const initial = (provider) => ({
   name: provider?.name ?? '',
   issuer: provider?.issuer ?? '',

@@ -14,11 +14,8 @@ import { Runs } from './runs.js';
 
 /** @import { Schedule } from 'api' */
 
-/**
- * @param {{schedule: Schedule, onClose: () => void, onChanged: () => Promise<void>, onDelete:
- *   () => void}} props
- */
-export function ScheduleDrawer({ schedule, onClose, onChanged, onDelete }) {
+/** @param {import('../../ui/record-page.js').About<Schedule>} props */
+export function ScheduleDrawer({ record: schedule, onClose, onChanged, onAsk }) {
   const next = useResource(at('/api/schedules/{id}/next', { id: schedule.id }), { every: 30_000 });
   const run = useAction(async () => {
     await api.post(at('/api/schedules/{id}/run', { id: schedule.id }));
@@ -31,7 +28,7 @@ export function ScheduleDrawer({ schedule, onClose, onChanged, onDelete }) {
     toast(`Schedule ${schedule.name} is ${schedule.active ? 'off' : 'active'}`);
   });
   const footer = html`
-    <${Button} icon="trash" onClick=${onDelete}>Delete</${Button}>
+    <${Button} icon="trash" onClick=${() => onAsk('delete')}>Delete</${Button}>
     <${Button} busy=${change.busy} onClick=${change.run}>${schedule.active ? 'Switch off' : 'Switch on'}</${Button}>
     <${Button} kind="primary" busy=${run.busy} onClick=${run.run}>Run now</${Button}>
   `;

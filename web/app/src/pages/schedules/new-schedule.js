@@ -9,6 +9,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 import { Select, Textarea, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
+import { toast } from '../../ui/toasts.js';
 import { Runs } from './runs.js';
 
 /** @import { Schedule } from 'api' */
@@ -36,6 +37,7 @@ export function NewScheduleDialog({ onClose, onCreated }) {
     const created = await api.post('/api/schedules', body);
     forget();
     await onCreated(created);
+    toast(`Schedule ${created.name} created`);
   };
   const close = () => {
     forget();

@@ -140,7 +140,11 @@ function endText({ delivery }) {
     : `A delivery of this sink is dead after ${failed}.`;
 }
 
-/** @param {(one: Delivery) => any} resendButton @param {Sink} sink @returns {import('../../ui/table.js').Column<Delivery>[]} */
+/**
+ * @param {(one: Delivery) => any} resendButton
+ * @param {Sink} sink
+ * @returns {import('../../ui/table.js').Column<Delivery>[]}
+ */
 function columnsOf(resendButton, sink) {
   return [
     {

@@ -14,8 +14,8 @@ import { toast } from '../../ui/toasts.js';
 
 /** @import { Source, SourceRequest, SourceTestResult } from 'api' */
 
-/** @param {{source: Source, onClose: () => void, onChanged: () => Promise<void>, onDelete: () => void}} props */
-export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
+/** @param {import('../../ui/record-page.js').About<Source>} props */
+export function SourceDrawer({ record: source, onClose, onChanged, onAsk }) {
   const requests = useResource(at('/api/sources/{id}/requests', { id: source.id }), { every: 5_000 });
   const [tested, setTested] = useState(/** @type {SourceTestResult | null} */ (null));
   const test = useAction(async () => {
@@ -27,7 +27,7 @@ export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
     toast(`Source ${source.name} is ${source.active ? 'off' : 'active'}`);
   });
   const footer = html`
-    <${Button} icon="trash" onClick=${onDelete}>Delete</${Button}>
+    <${Button} icon="trash" onClick=${() => onAsk('delete')}>Delete</${Button}>
     <${Button} busy=${change.busy} onClick=${change.run}>${source.active ? 'Switch off' : 'Switch on'}</${Button}>
     <${Button} kind="primary" busy=${test.busy} onClick=${test.run}>Test</${Button}>
   `;

@@ -96,8 +96,8 @@ export function NewSourceDialog({ onClose, onCreated }) {
   `;
 }
 
-/** @param {{source: Source, onClose: () => void}} props */
-export function CreatedDialog({ source, onClose }) {
+/** @param {{record: Source, onClose: () => void}} props */
+export function CreatedDialog({ record: source, onClose }) {
   const { secret } = source.verify;
   return html`
     <${SecretDialog} title=${`Source ${source.name}`} secret=${source.url ?? ''} label="URL" onClose=${onClose}>

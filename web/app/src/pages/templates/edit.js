@@ -15,7 +15,7 @@ import { checkOf, draftOfCheck, HealthFields, NO_CHECK, StartupField } from '../
 
 /** @typedef {{key: number, name: string, value: string}} Pair */
 
-/** @param {Template | null} template */
+/** @param {Template | undefined} template */
 function draftOf(template) {
   return {
     name: template?.name ?? '',
@@ -35,16 +35,13 @@ const newPair = (pairs) => ({ key: Math.max(0, ...pairs.map((pair) => pair.key))
 /**
  * The name of the stored draft. It has a hash of the settings of the template: a draft of older settings would undo the
  * changes of other users.
- * @param {Template | null} template
+ * @param {Template | undefined} template
  */
 const draftName = (template) =>
   template ? `template.${template.id}.${hashOf(JSON.stringify(draftOf(template)))}` : 'template-new';
 
-/**
- * @param {{template: Template | null, onDone: () => Promise<any>, onClose: () => void}} props `template`: null for a
- *   new template
- */
-export function EditTemplate({ template, onDone, onClose }) {
+/** @param {{record?: Template, onChanged: () => Promise<any>, onClose: () => void}} props without `record`: a new one */
+export function EditTemplate({ record: template, onChanged, onClose }) {
   const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 })).data?.scripts ?? [];
   const [stored] = useState(() => draftName(template));
   const [draft, setDraft, forget] = useStoredDraft(stored, draftOf(template));
@@ -66,7 +63,7 @@ export function EditTemplate({ template, onDone, onClose }) {
     if (template) await api.patch(at('/api/templates/{id}', { id: template.id }), changesOf(template, body));
     else await api.post('/api/templates', body);
     forget();
-    await onDone();
+    await onChanged();
     toast(template ? 'Template saved' : `Template ${body.name} created`);
     onClose();
   };
@@ -110,7 +107,7 @@ const named = (pairs) => pairs.filter((pair) => pair.name.trim());
 
 /**
  * The custom fields of the request; a removed field of a stored template becomes null.
- * @param {Template | null} template
+ * @param {Template | undefined} template
  * @param {Pair[]} pairs
  */
 function fieldsOf(template, pairs) {
