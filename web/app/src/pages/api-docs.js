@@ -9,7 +9,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { pendingOf } from '../ui/error-notice.js';
-import { SearchInput } from '../ui/search-input.js';
+import { QuerySearch } from '../ui/filters.js';
 import { Operation } from './api-docs/operation.js';
 
 await loadStyles('api-docs.css');
@@ -34,8 +34,7 @@ export default function ApiDocsPage() {
         pendingOf(resource) ??
         html`
           <div class="toolbar">
-            <${SearchInput} label="Search routes" placeholder="Path, summary, field or error code" value=${q}
-              onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+            <${QuerySearch} label="Search routes" placeholder="Path, summary, field or error code" />
             <span class="muted small" role="status">${plural(found.length, 'route')}</span>
           </div>
           ${

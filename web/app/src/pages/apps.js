@@ -10,9 +10,8 @@ import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { Select } from '../ui/field.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
 import { DeleteDialog, RecordPage } from '../ui/record-page.js';
-import { SearchInput } from '../ui/search-input.js';
 import { timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { AppDrawer } from './apps/details.js';
@@ -44,15 +43,11 @@ export default function AppsPage() {
 }
 
 function Filters() {
-  const query = useQuery();
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search apps" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-      <${Select} label="Origin" hideLabel value=${query.get('kind')} options=${KINDS}
-        onInput=${(/** @type {string} */ value) => query.set({ kind: value })} />
-      <${Select} label="Status" hideLabel value=${query.get('status')}
-        onInput=${(/** @type {string} */ value) => query.set({ status: value })}
+      <${QuerySearch} label="Search apps" />
+      <${QuerySelect} label="Origin" name="kind" options=${KINDS} />
+      <${QuerySelect} label="Status" name="status"
         options=${[
           { value: '', label: 'Every status' },
           { value: 'allowed', label: 'Allowed' },

@@ -6,12 +6,11 @@ import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
-import { Card, KeyValue, PageHeader } from '../ui/card.js';
+import { KeyValue, PageHeader } from '../ui/card.js';
 import { Drawer } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { JsonView } from '../ui/json-view.js';
-import { Pagination, Table } from '../ui/table.js';
+import { RecordList } from '../ui/record-page.js';
 import { Time } from '../ui/time.js';
 import { FILTERS, Filters } from './audit/filters.js';
 import { useNames } from './audit/names.js';
@@ -75,23 +74,13 @@ export default function AuditPage() {
     <${PageHeader} title="Audit"
       description="Changes, who made them, and failed deliveries of events. Newest first; the list updates itself." />
     <${Filters} />
-    <${Card} flush class="audit-card">
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Audit entries" choosable="audit" columns=${columnsOf(names)}
-            rows=${list.items} onRow=${setShown}
-            selected=${(/** @type {AuditEntry} */ one) => one.id === shown?.id}
-            empty=${html`
-              <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
-                command=${commandOf(query.all)}
-                action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />
-            `} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${list} class="audit-card" label="Audit entries" choosable="audit" columns=${columnsOf(names)}
+      onRow=${setShown} selected=${(/** @type {AuditEntry} */ one) => one.id === shown?.id}
+      empty=${html`
+        <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
+          command=${commandOf(query.all)}
+          action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />
+      `} />
     ${shown && html`<${Detail} entry=${shown} names=${names} onClose=${() => setShown(null)} />`}
   `;
 }

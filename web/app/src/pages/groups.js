@@ -3,16 +3,15 @@ import { api, at } from '../lib/api.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery, useSorting } from '../router.js';
+import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
+import { PageHeader } from '../ui/card.js';
 import { Dialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table, timeColumn } from '../ui/table.js';
+import { NoMatch, RecordList, searchOf } from '../ui/record-page.js';
+import { actionsColumn, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { DeleteGroup } from './groups/delete.js';
 import { Members } from './groups/members.js';
@@ -30,7 +29,6 @@ const NAMES_SHOWN = 8;
 
 export default function GroupsPage() {
   const query = useQuery();
-  const sorting = useSorting();
   const list = useList('/api/groups', 'groups', { query: { limit: 1_000 }, every: 10_000 });
   const users = useUsers();
   const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
@@ -47,27 +45,9 @@ export default function GroupsPage() {
           New group
         </${Button}>
       `} />
-    ${
-      (groups.length > 0 || text) &&
-      html`
-        <div class="toolbar">
-          <${SearchInput} label="Search groups" value=${query.get('q')}
-            onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-        </div>
-      `
-    }
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows}
-            sorting=${list.hasMore ? null : sorting}
-            empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    ${searchOf('groups')(groups)}
+    <${RecordList} list=${list} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows}
+      empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
     ${
       open?.what === 'delete' &&
       open.group &&
@@ -114,13 +94,7 @@ function columnsOf(users, setOpen) {
     { key: 'name', label: 'Name', sort: true, cell: (group) => html`<span class="mono strong">${group.name}</span>` },
     ...(users ? [members] : []),
     timeColumn('created_at', 'Created', { shrink: true, phone: 'aside' }),
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (group) => html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`,
-    },
+    actionsColumn((group) => html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`),
   ];
 }
 
@@ -161,12 +135,7 @@ function RowActions({ group, members, setOpen }) {
 
 /** @param {{filtered: boolean}} props */
 function NoGroups({ filtered }) {
-  const query = useQuery();
-  if (filtered)
-    return html`
-      <${EmptyState} icon="search" title="No group matches"
-        action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
-    `;
+  if (filtered) return html`<${NoMatch} one="group" />`;
   return html`
     <${EmptyState} icon="layers" title="No groups yet" command="svc group create ops">
       Create one here or with the command line. Then add users and name the group in <code>groups</code> of a shared

@@ -12,9 +12,8 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
 import { PageButtons } from '../ui/page-buttons.js';
-import { SearchInput } from '../ui/search-input.js';
 import { Table } from '../ui/table.js';
 import { activityColumn } from './charts/activity-column.js';
 import { inFlight } from './method/types.js';
@@ -40,7 +39,7 @@ export default function MethodsPage() {
   return html`
     <${PageHeader} title="Methods"
       description="The methods you can call: your own, and those that others share with you." />
-    ${(searching || Boolean(count)) && html`<${Filters} query=${query} owners=${owners} shown=${count} />`}
+    ${(searching || Boolean(count)) && html`<${Filters} owners=${owners} shown=${count} />`}
     ${resource.data && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
     ${
       pendingOf(resource) ??
@@ -65,8 +64,8 @@ function useOwners(methods, chosen) {
   return [...new Set(known.current).add(chosen)].filter(Boolean).sort();
 }
 
-/** @param {{query: ReturnType<typeof useQuery>, owners: string[], shown: number | null}} props */
-function Filters({ query, owners, shown }) {
+/** @param {{owners: string[], shown: number | null}} props */
+function Filters({ owners, shown }) {
   const mine = me.value?.username;
   const options = [
     { value: '', label: 'Every owner' },
@@ -75,12 +74,9 @@ function Filters({ query, owners, shown }) {
   const scopes = [{ value: '', label: 'Every scope' }, 'private', 'shared'];
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search methods" placeholder="Name, description or keyword" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-      <${Select} label="Owner" hideLabel value=${query.get('owner')} options=${options}
-        onInput=${(/** @type {string} */ owner) => query.set({ owner })} />
-      <${Select} label="Scope" hideLabel value=${query.get('scope')} options=${scopes}
-        onInput=${(/** @type {string} */ scope) => query.set({ scope })} />
+      <${QuerySearch} label="Search methods" placeholder="Name, description or keyword" />
+      <${QuerySelect} label="Owner" name="owner" options=${options} />
+      <${QuerySelect} label="Scope" name="scope" options=${scopes} />
       <span class="muted small" role="status">${shown === null ? '' : plural(shown, 'method')}</span>
     </div>
   `;

@@ -1,5 +1,4 @@
 /** The overview: what fails, spaces and methods, calls, recent events. */
-
 import { acceptAlerts } from '../lib/alerts.js';
 import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';

@@ -6,6 +6,7 @@ import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { DeleteDialog, RecordPage } from '../ui/record-page.js';
+import { actionsColumn } from '../ui/table.js';
 import { CheckDialog } from './providers/check.js';
 import { ProviderDialog } from './providers/edit.js';
 
@@ -59,25 +60,17 @@ function columns(ask) {
       shrink: true,
       cell: (one) => html`<${Status} tone=${one.enabled ? 'good' : 'bad'}>${one.enabled ? 'on' : 'off'}</${Status}>`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (one) => html`
+    actionsColumn(
+      (one) => html`
         <div class="row">
-          ${
-            /** @type {const} */ (['check', 'edit', 'delete']).map(
-              (what) => html`
-              <${Button} key=${what} size="small" aria-label=${`${WORDS[what]} ${one.label}`}
-                onClick=${() => ask(what, one)}>${WORDS[what]}</${Button}>
+          ${Object.entries({ check: 'Test', edit: 'Edit', delete: 'Delete' }).map(
+            ([what, word]) => html`
+              <${Button} key=${what} size="small" aria-label=${`${word} ${one.label}`}
+                onClick=${() => ask(what, one)}>${word}</${Button}>
             `,
-            )
-          }
+          )}
         </div>
       `,
-    },
+    ),
   ];
 }
-
-const WORDS = { check: 'Test', edit: 'Edit', delete: 'Delete' };

@@ -13,7 +13,7 @@ import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, messageOf, pendingOf } from '../ui/error-notice.js';
-import { SearchInput } from '../ui/search-input.js';
+import { QuerySearch } from '../ui/filters.js';
 import { Pagination } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { Matrix } from './roles/matrix.js';
@@ -47,8 +47,7 @@ export default function RolesPage() {
         <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>
       `} />
     <div class="toolbar">
-      <${SearchInput} label="Search roles" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+      <${QuerySearch} label="Search roles" />
     </div>
     <${Card} flush>
       ${

@@ -4,15 +4,14 @@ import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery, useSorting } from '../router.js';
+import { useQuery } from '../router.js';
 import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
+import { PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table, timeColumn } from '../ui/table.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
+import { RecordList } from '../ui/record-page.js';
+import { timeColumn } from '../ui/table.js';
 import { KINDS } from './scripts/kinds.js';
 
 /** @import { Script } from 'api' */
@@ -62,7 +61,6 @@ const COLUMNS = [
 
 export default function ScriptsPage() {
   const query = useQuery();
-  const sorting = useSorting();
   const kind = query.get('kind');
   const owner = query.get('owner');
   const q = query.get('q').trim();
@@ -79,35 +77,22 @@ export default function ScriptsPage() {
         </${Button}>
       `} />
     <div class="toolbar">
-      <${SearchInput} label="Search scripts" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="Kind" hideLabel value=${kind}
-        onInput=${(/** @type {string} */ value) => query.set({ kind: value })}
+      <${QuerySearch} label="Search scripts" />
+      <${QuerySelect} label="Kind" name="kind"
         options=${[
           { value: '', label: 'Every kind' },
           ...Object.entries(KINDS).map(([value, { label }]) => ({ value, label })),
         ]} />
-      <${Select} label="Owner" hideLabel value=${owner}
-        onInput=${(/** @type {string} */ value) => query.set({ owner: value })}
+      <${QuerySelect} label="Owner" name="owner"
         options=${[
           { value: '', label: 'Yours and global' },
           { value: 'user', label: 'Yours' },
           { value: 'global', label: 'Global' },
         ]} />
     </div>
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Scripts" choosable="scripts" columns=${COLUMNS}
-            rows=${rows} sorting=${list.hasMore ? null : sorting}
-            rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
-            empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${list} label="Scripts" choosable="scripts" columns=${COLUMNS} rows=${rows}
+      rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
+      empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
   `;
 }
 

@@ -10,8 +10,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
-import { SearchInput } from '../ui/search-input.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
 import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { AgentDialog } from './spaces/agent-command.js';
@@ -53,7 +52,7 @@ export default function SpacesPage() {
     <${PageHeader} title="Spaces"
       description="Where methods run: each space has an agent that keeps one method server alive."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${ask}>New space</${Button}>`} />
-    ${all.length > 0 && html`<${Filters} query=${query} shown=${rows.length} />`}
+    ${all.length > 0 && html`<${Filters} shown=${rows.length} />`}
     ${list.data && html`<${ErrorNotice} error=${list.error} title="Not up to date" />`}
     ${
       pendingOf(list) ??
@@ -81,14 +80,12 @@ export default function SpacesPage() {
   `;
 }
 
-/** @param {{query: ReturnType<typeof useQuery>, shown: number}} props */
-function Filters({ query, shown }) {
+/** @param {{shown: number}} props */
+function Filters({ shown }) {
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search spaces" placeholder="Name or owner" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="State" hideLabel value=${query.get('state')}
-        onInput=${(/** @type {string} */ state) => query.set({ state })}
+      <${QuerySearch} label="Search spaces" placeholder="Name or owner" />
+      <${QuerySelect} label="State" name="state"
         options=${[{ value: '', label: 'Every state' }, FAILING, 'created', 'deployed', 'stopped']} />
       <span class="muted small" role="status">${plural(shown, 'space')}</span>
     </div>

@@ -7,10 +7,9 @@ import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Badge } from '../ui/badge.js';
-import { Button } from '../ui/button.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { DeleteDialog, NoMatch, RecordPage, searchOf } from '../ui/record-page.js';
-import { timeColumn } from '../ui/table.js';
+import { buttonColumn, timeColumn } from '../ui/table.js';
 import { checkText } from './spaces/fields.js';
 import { EditTemplate } from './templates/edit.js';
 
@@ -58,6 +57,8 @@ const fieldsText = ({ custom_fields: fields }) =>
   Object.entries(fields)
     .map(([key, value]) => `${key}=${value}`)
     .join(', ');
+
+const nameOf = (/** @type {Template} */ { name }) => name;
 
 /**
  * @param {{id: string, name: string}[]} scripts
@@ -109,22 +110,7 @@ function columnsOf(scripts, ask) {
       cell: (one) => (fieldsText(one) ? html`<span class="mono small anywhere">${fieldsText(one)}</span>` : none),
     },
     timeColumn('created_at', 'Created', { shrink: true, phone: 'aside' }),
-    ...(ask
-      ? [
-          {
-            key: 'actions',
-            label: 'Actions',
-            hideLabel: true,
-            shrink: true,
-            phone: /** @type {const} */ ('line-aside'),
-            cell: (/** @type {Template} */ one) => html`
-              <${Button} size="small" aria-label=${`Delete ${one.name}`} onClick=${() => ask('delete', one)}>
-                Delete
-              </${Button}>
-            `,
-          },
-        ]
-      : []),
+    ...(ask ? [buttonColumn('Delete', nameOf, (one) => ask('delete', one), { phone: 'line-aside' })] : []),
   ];
 }
 

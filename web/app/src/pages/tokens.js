@@ -6,8 +6,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
-import { SearchInput } from '../ui/search-input.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
 import { Pagination, Table } from '../ui/table.js';
 import { RevokeDialog, tokenColumns } from './tokens/columns.js';
 import { CreatedDialog } from './tokens/created.js';
@@ -47,10 +46,8 @@ export default function TokensPage() {
           (list.items?.length ?? 0) > 0 &&
           html`
             <div class="toolbar">
-              <${SearchInput} label="Search tokens" value=${q}
-                onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-              <${Select} label="Scope" hideLabel value=${scope}
-                onInput=${(/** @type {string} */ value) => query.set({ scope: value })} options=${FILTERS} />
+              <${QuerySearch} label="Search tokens" />
+              <${QuerySelect} label="Scope" name="scope" options=${FILTERS} />
             </div>
           `
         }

@@ -1,4 +1,4 @@
-/** A page with the records of one kind: their list, one of them in a drawer, and dialogs that create, change and delete. */
+/** A page with the records of one kind: their list, one of them in a drawer, and dialogs to create and delete. */
 import { api } from '../lib/api.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
@@ -8,7 +8,7 @@ import { Card, PageHeader } from './card.js';
 import { ConfirmDialog } from './dialog.js';
 import { EmptyState } from './empty-state.js';
 import { ErrorNotice, pendingOf } from './error-notice.js';
-import { SearchInput } from './search-input.js';
+import { QuerySearch } from './filters.js';
 import { Pagination, Table } from './table.js';
 import { toast } from './toasts.js';
 
@@ -95,10 +95,10 @@ export function RecordPage({ path, name, limit = 1_000, every = 10_000, kind, ti
  * @param {{list: any, label: string, title?: any, description?: any, actions?: any, id?: string, rows?: any[], columns:
  *   import('./table.js').Column<any>[], [prop: string]: any}} props
  */
-export function RecordList({ list, title, description, actions, id, rows = list.items, ...table }) {
+export function RecordList({ list, title, description, actions, id, class: className, rows = list.items, ...table }) {
   const sorting = useSorting();
   return html`
-    <${Card} flush ...${{ title, description, actions, id }}>
+    <${Card} flush class=${className} ...${{ title, description, actions, id }}>
       ${
         pendingOf(list) ??
         html`
@@ -144,8 +144,7 @@ function Search({ many, any }) {
   if (!any && !query.get('q')) return null;
   return html`
     <div class="toolbar">
-      <${SearchInput} label=${`Search ${many}`} value=${query.get('q')}
-        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+      <${QuerySearch} label=${`Search ${many}`} />
     </div>
   `;
 }

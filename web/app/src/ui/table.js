@@ -132,6 +132,36 @@ export const timeColumn = (key, label, { none, ...more } = {}) => ({
   ...more,
 });
 
+/**
+ * A column with buttons.
+ * @template T
+ * @param {(row: T) => any} cell
+ * @param {Partial<Column<T>>} [more]
+ * @returns {Column<T>}
+ */
+export const actionsColumn = (cell, more = {}) => ({
+  key: 'actions',
+  label: 'Actions',
+  hideLabel: true,
+  shrink: true,
+  cell,
+  ...more,
+});
+
+/**
+ * A column with one button, such as "Delete".
+ * @template T
+ * @param {string} word
+ * @param {(row: T) => string} nameOf the record, for screen readers
+ * @param {(row: T) => void} onClick
+ * @param {Partial<Column<T>>} [more]
+ */
+export const buttonColumn = (word, nameOf, onClick, more) =>
+  actionsColumn((/** @type {T} */ row) => {
+    const label = `${word} ${nameOf(row)}`;
+    return html`<${Button} size="small" aria-label=${label} onClick=${() => onClick(row)}>${word}</${Button}>`;
+  }, more);
+
 /** @param {Column<any>} column @param {Column<any>[]} columns */
 const canHide = (column, columns) => column !== columns[0] && !column.hideLabel;
 

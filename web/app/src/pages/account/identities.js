@@ -9,7 +9,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
-import { Table } from '../../ui/table.js';
+import { buttonColumn, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { PasswordForm } from '../security/setup-app.js';
@@ -122,15 +122,7 @@ function columns(onUnlink) {
       shrink: true,
       cell: (one) => html`<${Time} value=${one.last_login_at} none="never" />`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (one) => html`
-        <${Button} size="small" aria-label=${`Unlink ${one.provider}`} onClick=${() => onUnlink(one)}>Unlink</${Button}>
-      `,
-    },
+    buttonColumn('Unlink', (one) => one.provider, onUnlink),
   ];
 }
 

@@ -1,11 +1,10 @@
 /** Deletes a group, after showing which methods and sinks depend on it. */
-import { api, at } from '../../lib/api.js';
+import { at } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
-import { ConfirmDialog } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
-import { toast } from '../../ui/toasts.js';
+import { DeleteDialog } from '../../ui/record-page.js';
 
 /** @import { GroupMethods, User } from 'api' */
 
@@ -18,16 +17,12 @@ const NAMES_SHOWN = 8;
  */
 export function DeleteGroup({ group, members, onDone, onClose }) {
   const effects = useResource(at('/api/groups/{id}/methods', { id: group.id }));
-  const remove = async () => {
-    await api.del(at('/api/groups/{id}', { id: group.id }));
-    await onDone();
-    toast(`Group ${group.name} deleted`);
-  };
   return html`
-    <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
+    <${DeleteDialog} title=${`Delete ${group.name}?`} action="Delete group" said=${`Group ${group.name} deleted`}
+      path=${at('/api/groups/{id}', { id: group.id })} about=${{ onClose, onChanged: onDone }}>
       ${members !== undefined && html`<p>It has ${plural(members.length, 'member')}.</p>`}
       ${pendingOf(effects) ?? html`<${EffectsList} effects=${effects.data} />`}
-    </${ConfirmDialog}>
+    </${DeleteDialog}>
   `;
 }
 

@@ -14,9 +14,9 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { Drawer } from '../../ui/dialog.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, Notice, pendingOf } from '../../ui/error-notice.js';
+import { QuerySearch } from '../../ui/filters.js';
 import { HintBadges } from '../../ui/hints.js';
 import { JsonView } from '../../ui/json-view.js';
-import { SearchInput } from '../../ui/search-input.js';
 import { Table } from '../../ui/table.js';
 
 /** @import { Method, Script } from 'api' */
@@ -46,8 +46,7 @@ export function ToolsCard() {
       actions=${
         tools.length > 0 &&
         html`
-          <${SearchInput} label="Search tools" value=${q}
-            onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+          <${QuerySearch} label="Search tools" />
         `
       }>
       ${

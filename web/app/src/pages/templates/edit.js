@@ -40,7 +40,7 @@ const newPair = (pairs) => ({ key: Math.max(0, ...pairs.map((pair) => pair.key))
 const draftName = (template) =>
   template ? `template.${template.id}.${hashOf(JSON.stringify(draftOf(template)))}` : 'template-new';
 
-/** @param {{record?: Template, onChanged: () => Promise<any>, onClose: () => void}} props without `record`: a new one */
+/** @param {{record?: Template, onChanged: () => Promise<any>, onClose: () => void}} props no `record`: a new one */
 export function EditTemplate({ record: template, onChanged, onClose }) {
   const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 })).data?.scripts ?? [];
   const [stored] = useState(() => draftName(template));

@@ -1,14 +1,11 @@
 /** API tokens in a table, and their revocation. */
-
-import { api, at } from '../../lib/api.js';
+import { at } from '../../lib/api.js';
 import { now } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
-import { Button } from '../../ui/button.js';
-import { ConfirmDialog } from '../../ui/dialog.js';
-import { timeColumn } from '../../ui/table.js';
+import { DeleteDialog } from '../../ui/record-page.js';
+import { buttonColumn, timeColumn } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { toast } from '../../ui/toasts.js';
 
 /** @import { Token } from 'api' */
 
@@ -38,19 +35,7 @@ export function tokenColumns(onRevoke) {
       sort: true,
       cell: (token) => html`<${Expiry} at=${token.expires_at} />`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      phone: 'line-aside',
-      cell: (token) =>
-        html`
-          <${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>
-            Revoke
-          </${Button}>
-        `,
-    },
+    buttonColumn('Revoke', (token) => token.name, onRevoke, { phone: 'line-aside' }),
   ];
 }
 
@@ -74,19 +59,12 @@ function Expiry({ at }) {
 /** @param {{token: Token, list: {reload: () => Promise<void>}, onClose: () => void}} props */
 export function RevokeDialog({ token, list, onClose }) {
   return html`
-    <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${onClose}
-      onConfirm=${() => revoke(token, list)}>
+    <${DeleteDialog} title="Revoke this token?" action="Revoke token" said=${`Token ${token.name} revoked`}
+      path=${at('/api/tokens/{id}', { id: token.id })} about=${{ onClose, onChanged: list.reload }}>
       <p>
         Any program that uses <strong class="mono anywhere">${token.name}</strong> is rejected from its next
         request on, and so are tokens that were created with it. This cannot be undone.
       </p>
-    </${ConfirmDialog}>
+    </${DeleteDialog}>
   `;
-}
-
-/** @param {Token} token @param {{reload: () => Promise<void>}} list */
-async function revoke(token, list) {
-  await api.del(at('/api/tokens/{id}', { id: token.id }));
-  await list.reload();
-  toast(`Token ${token.name} revoked`);
 }
