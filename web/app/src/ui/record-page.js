@@ -68,8 +68,8 @@ export function RecordPage({ path, name, limit = 1_000, every = 10_000, kind, ti
     ${toolbar?.(all)}
     <${RecordList} list=${list} label=${title} choosable=${parts.choosable === false ? undefined : name}
       columns=${columns(ask)} rows=${all.filter(matches)} empty=${empty({ all, add: button() })}
-      onRow=${drawer && ((/** @type {any} */ record) => query.set({ [kind]: record.id }))}
-      selected=${drawer !== form && ((/** @type {any} */ record) => record === open)} />
+      onRow=${drawer ? (/** @type {any} */ record) => query.set({ [kind]: record.id }) : undefined}
+      selected=${drawer === form ? undefined : (/** @type {any} */ record) => record === open} />
     ${
       open &&
       !asked &&
