@@ -3,6 +3,8 @@ import { withQuery } from './api.js';
 import { useState } from './preact.js';
 import { useResource } from './resource.js';
 
+/** @import { Address, Answer, PathOf } from 'requests' */
+
 /**
  * @template {any} T
  * @typedef {object} CursorPages
@@ -13,8 +15,6 @@ import { useResource } from './resource.js';
  * @property {(() => void) | null} previous
  * @property {(() => void) | null} next
  */
-
-/** @import { Address, Answer, PathOf } from 'requests' */
 
 /**
  * @template {PathOf<'get'>} P

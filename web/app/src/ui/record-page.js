@@ -23,10 +23,14 @@ import { toast } from './toasts.js';
  */
 
 /**
+ * @typedef {'/api/oauth/clients' | '/api/oidc/providers' | '/api/schedules' | '/api/sources' | '/api/templates'
+ *   } RecordPath
+ */
+
+/**
  * The address has the open record under its kind (`?source=<id>`), and `new=1` while the form of a new record is open.
  * @param {object} props
- * @param {'/api/sources' | '/api/schedules' | '/api/templates' | '/api/groups' | '/api/oauth/clients' |
- *   '/api/oidc/providers'} props.path of the list
+ * @param {RecordPath} props.path of the list
  * @param {string} props.name the key of the list in the response
  * @param {number} [props.limit]
  * @param {number} [props.every] milliseconds between two requests
@@ -43,23 +47,21 @@ import { toast } from './toasts.js';
  * @param {(ask: (dialog: string, record: any) => void) => import('./table.js').Column<any>[]} props.columns
  * @param {boolean} [props.choosable] lets users hide columns
  * @param {(page: {all: any[], add: any}) => any} props.empty shown instead of an empty table
- * @param {() => Promise<any>} [props.onChanged] loads other data that a change concerns
  */
 export function RecordPage({ path, name, limit = 1_000, every = 10_000, kind, title, description, ...parts }) {
-  const { add, form, created, drawer, dialogs = {}, toolbar, matches = () => true, columns, empty, onChanged } = parts;
+  const { add, form, created, drawer, dialogs = {}, toolbar, matches = () => true, columns, empty } = parts;
   const query = useQuery();
   const list = useList(path, /** @type {never} */ (name), { query: { limit }, every });
   const [made, setMade] = useState(/** @type {any} */ (null));
   const [asked, setAsked] = useState(/** @type {{dialog: string, record: any} | null} */ (null));
   const all = /** @type {any[]} */ (list.items ?? []);
   const open = drawer && all.find((record) => record.id === query.get(kind));
-  const changed = () => Promise.all([list.reload(), onChanged?.()]);
   const ask = (/** @type {string} */ dialog, /** @type {any} */ record) => setAsked({ dialog, record });
   const closeForm = () => query.set({ new: null });
   const onCreated = async (/** @type {any} */ record) => {
     closeForm();
     if (created) setMade(record);
-    await changed();
+    await list.reload();
   };
   const button = () =>
     add && html`<${Button} kind="primary" icon="plus" onClick=${() => query.set({ new: 1 })}>${add}</${Button}>`;
@@ -74,16 +76,16 @@ export function RecordPage({ path, name, limit = 1_000, every = 10_000, kind, ti
       open &&
       !asked &&
       html`
-        <${drawer} key=${open.id} record=${open} onClose=${() => query.set({ [kind]: null })} onChanged=${changed}
+        <${drawer} key=${open.id} record=${open} onClose=${() => query.set({ [kind]: null })} onChanged=${list.reload}
           onAsk=${(/** @type {string} */ dialog) => ask(dialog, open)} />
       `
     }
-    ${add && query.get('new') && html`<${form} onClose=${closeForm} onCreated=${onCreated} onChanged=${changed} />`}
+    ${add && query.get('new') && html`<${form} onClose=${closeForm} onCreated=${onCreated} onChanged=${list.reload} />`}
     ${made && html`<${created} record=${made} onClose=${() => setMade(null)} />`}
     ${
       asked &&
       html`
-        <${dialogs[asked.dialog]} record=${asked.record} onClose=${() => setAsked(null)} onChanged=${changed}
+        <${dialogs[asked.dialog]} record=${asked.record} onClose=${() => setAsked(null)} onChanged=${list.reload}
           onGone=${() => query.set({ [kind]: null })} />
       `
     }
@@ -149,12 +151,11 @@ function Search({ many, any }) {
   `;
 }
 
-/** Shown if no record matches a search. @param {{one: string, names?: string[]}} props `names`: the filters to clear */
-export function NoMatch({ one, names = ['q'] }) {
+/** Shown if no record matches a search. @param {{one: string}} props what a record is called */
+export function NoMatch({ one }) {
   const query = useQuery();
-  const clear = () => query.set(Object.fromEntries(names.map((name) => [name, null])));
   return html`
     <${EmptyState} icon="search" title=${`No ${one} matches`}
-      action=${html`<${Button} onClick=${clear}>Clear the search</${Button}>`} />
+      action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
   `;
 }
