@@ -33,7 +33,7 @@ export default function GroupsPage() {
   const users = useUsers();
   const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
   const text = query.get('q').trim().toLowerCase();
-  const groups = /** @type {Group[]} */ (list.items ?? []);
+  const groups = list.items ?? [];
   const rows = groups.filter((one) => one.name.toLowerCase().includes(text));
   const shown = groups.find((one) => one.id === query.get('members'));
   const changed = () => Promise.all([list.reload(), users.reload()]);

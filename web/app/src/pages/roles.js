@@ -32,13 +32,11 @@ export default function RolesPage() {
   const known = useResource('/api/permissions');
   const users = useUsers().items;
   const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
-  const edit = useEdits(/** @type {Role[]} */ (list.items ?? []), list.reload);
+  const edit = useEdits(list.items ?? [], list.reload);
   const text = query.get('q').trim().toLowerCase();
-  const roles = /** @type {Role[]} */ (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
+  const roles = (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
   const membersOf =
-    users &&
-    ((/** @type {Role} */ role) =>
-      users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
+    users && ((/** @type {Role} */ role) => users.filter((user) => user.roles.includes(role.name)).length);
   const close = () => setOpen(null);
   return html`
     <${PageHeader} title="Roles"

@@ -35,18 +35,12 @@ const stateOf = ({ active, failure }) => (!active ? 'off' : failure ? 'failing' 
 
 /** @type {import('../ui/table.js').Column<Schedule>[]} */
 const COLUMNS = [
-  {
-    key: 'name',
-    label: 'Name',
-    sort: true,
-    cell: (schedule) => html`<span class="strong anywhere">${schedule.name}</span>`,
-  },
+  { key: 'name', label: 'Name', sort: true, cell: (one) => html`<span class="strong anywhere">${one.name}</span>` },
   {
     key: 'cron',
     label: 'Runs at',
     sort: true,
-    cell: (schedule) =>
-      html`<span class="mono">${schedule.cron}</span> <span class="muted">${schedule.timezone}</span>`,
+    cell: (one) => html`<span class="mono">${one.cron}</span> <span class="muted">${one.timezone}</span>`,
   },
   timeColumn('next_at', 'Next', { shrink: true, none: 'never' }),
   timeColumn('last_at', 'Last', { shrink: true, none: 'never' }),
@@ -55,7 +49,7 @@ const COLUMNS = [
     label: 'Status',
     shrink: true,
     sort: stateOf,
-    cell: (schedule) => html`<${Status} tone=${TONES[stateOf(schedule)]}>${stateOf(schedule)}</${Status}>`,
+    cell: (one) => html`<${Status} tone=${TONES[stateOf(one)]}>${stateOf(one)}</${Status}>`,
   },
 ];
 

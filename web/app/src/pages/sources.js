@@ -33,26 +33,15 @@ function DeleteSource(about) {
 
 /** @type {import('../ui/table.js').Column<Source>[]} */
 const COLUMNS = [
-  {
-    key: 'name',
-    label: 'Name',
-    sort: true,
-    cell: (source) => html`<span class="strong anywhere">${source.name}</span>`,
-  },
-  {
-    key: 'verify',
-    label: 'Verified as',
-    shrink: true,
-    sort: (source) => source.verify.type,
-    cell: (source) => source.verify.type,
-  },
+  { key: 'name', label: 'Name', sort: true, cell: (one) => html`<span class="strong anywhere">${one.name}</span>` },
+  { key: 'verify', label: 'Verified as', shrink: true, sort: (one) => one.verify.type, cell: (one) => one.verify.type },
   {
     key: 'accepted',
     label: 'Accepted',
     align: 'right',
     shrink: true,
     sort: true,
-    cell: (source) => formatNumber(source.accepted),
+    cell: (one) => formatNumber(one.accepted),
   },
   {
     key: 'rejected',
@@ -60,16 +49,16 @@ const COLUMNS = [
     align: 'right',
     shrink: true,
     sort: true,
-    cell: (source) => formatNumber(source.rejected),
+    cell: (one) => formatNumber(one.rejected),
   },
   timeColumn('last_accepted_at', 'Last accepted', { shrink: true, none: 'never' }),
   {
     key: 'active',
     label: 'Status',
     shrink: true,
-    sort: (source) => (source.active ? 'active' : 'off'),
-    cell: (source) =>
-      html`<${Status} tone=${source.active ? 'good' : 'neutral'}>${source.active ? 'active' : 'off'}</${Status}>`,
+    sort: (one) => (one.active ? 'active' : 'off'),
+    cell: (one) =>
+      html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'off'}</${Status}>`,
   },
 ];
 

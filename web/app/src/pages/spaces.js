@@ -29,7 +29,7 @@ export default function SpacesPage() {
   const list = useList('/api/spaces', 'spaces', { every: 3_000 });
   const [made, setMade] = useState(/** @type {Space | null} */ (null));
   const filters = { q: query.get('q').toLowerCase(), state: query.get('state') };
-  const all = /** @type {Space[]} */ (list.items ?? []);
+  const all = list.items ?? [];
   const rows = all
     .filter(
       (space) =>

@@ -3,13 +3,12 @@ import { api, at, withQuery } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
 import { ConfirmDialog, Dialog } from '../../ui/dialog.js';
 import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
-import { buttonColumn, Table } from '../../ui/table.js';
+import { RecordList } from '../../ui/record-page.js';
+import { buttonColumn } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { PasswordForm } from '../security/setup-app.js';
@@ -37,21 +36,14 @@ export function IdentitiesCard({ user }) {
       ? html`<${Button} icon="plus" onClick=${() => setLinking(true)}>Link an account</${Button}>`
       : null;
   return html`
-    <${Card} title="Linked accounts" id="identities" flush actions=${add}
-      description=${`Accounts at providers with which ${user ? user.username : 'you'} can sign in.`}>
-      ${
-        pendingOf(linked) ??
-        html`
-          <${ErrorNotice} error=${linked.error} title="Not up to date" />
-          <${Table} label="Linked accounts" columns=${columns(setEnding)} rows=${rows}
-            empty=${html`
-              <${EmptyState} icon="key" title="No linked account">
-                ${user ? `${user.username} signs in with a password.` : 'You sign in with your password.'}
-              </${EmptyState}>
-            `} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${linked} title="Linked accounts" id="identities" actions=${add} label="Linked accounts"
+      description=${`Accounts at providers with which ${user ? user.username : 'you'} can sign in.`}
+      columns=${columns(setEnding)} rows=${rows}
+      empty=${html`
+        <${EmptyState} icon="key" title="No linked account">
+          ${user ? `${user.username} signs in with a password.` : 'You sign in with your password.'}
+        </${EmptyState}>
+      `} />
     ${
       linking &&
       html`

@@ -6,9 +6,7 @@ import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Badge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
-import { Table } from '../../ui/table.js';
+import { RecordList } from '../../ui/record-page.js';
 import { COUNT_COLUMNS, callerName, missingWords } from '../calls/groups.js';
 import { credentialWords } from '../calls/summary.js';
 
@@ -29,23 +27,15 @@ export function ConnectedCard() {
     ? 'Clients of all users that called methods through MCP in the last 7 days.'
     : 'Who called methods as you through MCP in the last 7 days.';
   return html`
-    <${Card} title="Connected clients" flush description=${`${whose} ${missing}`.trim()}
-      actions=${html`<${Button} size="small" icon="arrow-right" href="/calls?via=mcp">All calls</${Button}>`}>
-      ${
-        pendingOf(loaded) ??
-        html`
-          <${ErrorNotice} error=${loaded.error} title="Not up to date" />
-          <${Table} label="Connected clients" rows=${clients}
-            columns=${seesAll ? [CLIENT, USER, ...COUNT_COLUMNS] : [CLIENT, ...COUNT_COLUMNS]}
-            rowKey=${keyOf}
-            empty=${html`
-              <p class="card-note muted">
-                No client has called a method yet. A client appears here about a second after its first call.
-              </p>
-            `} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${loaded} title="Connected clients" description=${`${whose} ${missing}`.trim()}
+      actions=${html`<${Button} size="small" icon="arrow-right" href="/calls?via=mcp">All calls</${Button}>`}
+      label="Connected clients" rows=${clients} rowKey=${keyOf}
+      columns=${seesAll ? [CLIENT, USER, ...COUNT_COLUMNS] : [CLIENT, ...COUNT_COLUMNS]}
+      empty=${html`
+        <p class="card-note muted">
+          No client has called a method yet. A client appears here about a second after its first call.
+        </p>
+      `} />
   `;
 }
 

@@ -21,7 +21,7 @@ import { CallTable } from '../calls/table.js';
 import { isFailure } from '../calls/words.js';
 import { RangeCharts } from '../charts/range-charts.js';
 
-/** @import { Call, CallGroup, CallSummary, Method } from 'api' */
+/** @import { Call, CallGroup, Method } from 'api' */
 
 await loadStyles('calls.css');
 
@@ -183,7 +183,7 @@ function rangeWords({ from, to }) {
 function Callers({ filter }) {
   const loaded = useResource(withQuery('/api/calls/summary', { by: 'caller', ...filter }), { every: EVERY_MS });
   const [all, setAll] = useState(false);
-  const summary = /** @type {CallSummary | null} */ (loaded.data);
+  const summary = loaded.data;
   const rows = summary?.groups ?? [];
   const missing = summary ? missingWords(summary, 'caller') : '';
   return html`
