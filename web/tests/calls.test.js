@@ -4,7 +4,9 @@ import { test } from 'node:test';
 
 import { credentialWords, durationColumns, percentile, timeColumns } from '../app/src/pages/calls/summary.js';
 
-/** @param {number} ms @param {{at?: number, caller?: string | null, outcome?: string}} [given] */
+/** @import { CallCredentialKind, CallEnd } from 'api' */
+
+/** @param {number} ms @param {{at?: number, caller?: string | null, outcome?: CallEnd}} [given] */
 const call = (ms, { at = 0, caller = 'ann', outcome = 'ok' } = {}) => ({
   at: new Date(at).toISOString(),
   caller,
@@ -53,7 +55,11 @@ test('a percentile is a duration that occurred', () => {
 
 test('credentials have names: own ones by name, those of other users by the end of their id', () => {
   const names = new Map([['0197a1b2-0000-7000-8000-00000000000a', 'editor']]);
-  const words = (/** @type {string} */ caller, /** @type {string} */ kind, /** @type {string | null} */ id) => {
+  const words = (
+    /** @type {string} */ caller,
+    /** @type {CallCredentialKind} */ kind,
+    /** @type {string | null} */ id,
+  ) => {
     const group = { caller_id: caller, caller, credential: { kind, id }, calls: 1, failed: 0, last_at: '' };
     const { kind: label, name } = credentialWords(group, names, 'me');
     return `${label}: ${name}`;

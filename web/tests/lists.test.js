@@ -44,7 +44,7 @@ const event = (number) =>
     event_ts: '',
     owner_id: '',
     space_id: '',
-    actor: { id: null, username: null, kind: 'user' },
+    actor: { id: null, username: 'ann', kind: 'user' },
     data: { number },
   });
 /** Newest first. @param {number} from @param {number} to */

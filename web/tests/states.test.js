@@ -5,11 +5,29 @@ import { test } from 'node:test';
 import { compareByState, factsOf, sinkState } from '../app/src/lib/sinks.js';
 import { compareSpaces, spaceState } from '../app/src/lib/spaces.js';
 
-/** @typedef {import('../app/src/lib/sinks.js').Sink} Sink */
-/** @typedef {import('../app/src/lib/spaces.js').Space} Space */
+/** @import { DeliveryState, Sink, Space } from 'api' */
+
+/** @type {Sink['delivery']} */
+const POLICY = {
+  attempts: 3,
+  failing_after_failures: 3,
+  in_flight: 16,
+  keep_exchanges: false,
+  max_repeats: 8,
+  notify: false,
+  on_exhausted: 'skip',
+  ordering: 'strict',
+  overflow: 'drop',
+  permanent_statuses: [],
+  retry_after: false,
+};
 
 /** @param {Partial<Sink>} part @returns {Sink} */
 const sink = (part) => ({
+  delivery: POLICY,
+  feeds: 0,
+  filter_errors: 0,
+  held: false,
   id: '1',
   name: 'hook',
   description: '',
@@ -30,8 +48,9 @@ const sink = (part) => ({
   ...part,
 });
 
-const last = (/** @type {string} */ state, at = '2026-01-02T00:00:00.000Z') => ({
+const last = (/** @type {DeliveryState} */ state, at = '2026-01-02T00:00:00.000Z') => ({
   n: 7,
+  event_id: '1',
   event_type: 'custom.x',
   state,
   at,

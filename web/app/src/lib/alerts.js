@@ -3,8 +3,7 @@ import { api } from './api.js';
 import { can, me } from './me.js';
 import { computed, signal } from './preact.js';
 
-/** @typedef {import('./sinks.js').FailingSink} FailingSink */
-/** @typedef {import('./spaces.js').Space} Space */
+/** @import { FailingSink, Space } from 'api' */
 
 /** The failing sinks that the user manages, at most 100, and their number; null before they are loaded. */
 export const failingSinks = signal(/** @type {{sinks: FailingSink[], total: number} | null} */ (null));

@@ -8,6 +8,9 @@ import { parseExact } from './exact.js';
 import { parseJson } from './json.js';
 import { followStream, renewStreams } from './shared-stream.js';
 
+/** @import { paths } from 'api' */
+/** @import { Address, Answer, Body, Ids, PathOf, Query } from 'requests' */
+
 /** An error response of the server (problem+json), or a failed connection (status 0). */
 export class ApiError extends Error {
   /**
@@ -42,7 +45,6 @@ export class ApiError extends Error {
  * @property {boolean} [exact] keep as text the numbers that JavaScript would round
  * @property {boolean} [anonymous] show a 401 as an error instead of ending the session
  */
-/** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
 
 /**
  * Called when the session has ended. Resolves to true once the same user has signed in again: then the request can be
@@ -60,19 +62,37 @@ export function whenUnauthorized(listener) {
 export const sessionEnded = () => onUnauthorized();
 
 /**
- * Appends a query string to a path, without empty values.
- * @param {string} path
- * @param {Query} [query]
+ * Fills in the ids of a path.
+ * @template {keyof paths} P
+ * @param {P} path
+ * @param {Ids<P>} ids
  */
-export function withQuery(path, query = {}) {
+export function at(path, ids) {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(ids[/** @type {keyof Ids<P>} */ (name)]));
+  return /** @type {Address<P>} */ (filled);
+}
+
+/**
+ * Appends a query string to the address of a page, without empty values.
+ * @param {string} path
+ * @param {Record<string, string | number | boolean | null | undefined>} query
+ */
+export function urlOf(path, query) {
   const params = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== '') params.set(key, String(value));
   }
   const text = params.toString();
-  if (!text) return path;
-  return path + (path.includes('?') ? '&' : '?') + text;
+  return text ? path + (path.includes('?') ? '&' : '?') + text : path;
 }
+
+/**
+ * Appends a query string to a path of the API, without empty values.
+ * @template {PathOf<'get'>} P
+ * @param {P | Address<P>} path
+ * @param {Query<P>} [query]
+ */
+export const withQuery = (path, query = {}) => /** @type {Address<P>} */ (urlOf(path, query));
 
 /**
  * Returns the response; throws an `ApiError` unless the status is a success.
@@ -140,13 +160,36 @@ async function json(method, path, body, options) {
 }
 
 export const api = {
-  /** @param {string} path @param {Query} [query] @param {Options} [options] */
+  /**
+   * @template {PathOf<'get'>} P
+   * @param {P | Address<P>} path
+   * @param {Query<P>} [query]
+   * @param {Options} [options]
+   * @returns {Promise<Answer<P>>}
+   */
   get: (path, query, options) => json('GET', withQuery(path, query), undefined, options),
-  /** @param {string} path @param {unknown} [body] @param {Options} [options] */
+  /**
+   * @template {PathOf<'post'>} P
+   * @param {P | Address<P>} path
+   * @param {Body<P, 'post'>} [body]
+   * @param {Options} [options]
+   * @returns {Promise<Answer<P, 'post'>>}
+   */
   post: (path, body, options) => json('POST', path, body, options),
-  /** @param {string} path @param {unknown} body @param {Options} [options] */
+  /**
+   * @template {PathOf<'patch'>} P
+   * @param {P | Address<P>} path
+   * @param {Body<P, 'patch'>} body
+   * @param {Options} [options]
+   * @returns {Promise<Answer<P, 'patch'>>}
+   */
   patch: (path, body, options) => json('PATCH', path, body, options),
-  /** @param {string} path @param {Options} [options] */
+  /**
+   * @template {PathOf<'delete'>} P
+   * @param {P | Address<P>} path
+   * @param {Options} [options]
+   * @returns {Promise<Answer<P, 'delete'>>}
+   */
   del: (path, options) => json('DELETE', path, undefined, options),
   raw,
   /**

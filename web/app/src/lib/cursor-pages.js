@@ -3,8 +3,10 @@ import { withQuery } from './api.js';
 import { useState } from './preact.js';
 import { useResource } from './resource.js';
 
+/** @import { Address, Answer, PathOf } from 'requests' */
+
 /**
- * @template [T=any]
+ * @template {any} T
  * @typedef {object} CursorPages
  * @property {import('./resource.js').Resource<T>} resource the page that is shown
  * @property {number} number of the page, from 1
@@ -15,23 +17,27 @@ import { useResource } from './resource.js';
  */
 
 /**
- * @template [T=any]
- * @param {string | null} address of the list, with its filters and `limit`; null to load nothing
+ * @template {PathOf<'get'>} P
+ * @param {P | Address<P> | null} address of the list, with its filters and `limit`; null to load nothing
  * @param {{every?: number}} [options]
- * @returns {CursorPages<T>}
+ * @returns {CursorPages<Answer<P>>}
  */
 export function useCursorPages(address, { every = 0 } = {}) {
   // The cursors of the pages from the second to the current one. The first page has none.
   const [place, setPlace] = useState({ address, cursors: /** @type {string[]} */ ([]) });
   // When the filters change, the first page is shown.
   const cursors = place.address === address ? place.cursors : [];
-  const resource = useResource(address === null ? null : withQuery(address, { cursor: cursors.at(-1) }), { every });
-  const next = resource.current ? (resource.data?.next_cursor ?? null) : null;
+  const resource = useResource(
+    address === null ? null : withQuery(address, /** @type {any} */ ({ cursor: cursors.at(-1) })),
+    { every },
+  );
+  const list = /** @type {{next_cursor?: string | null} | null} */ (resource.data);
+  const next = resource.current ? (list?.next_cursor ?? null) : null;
   const turn = (/** @type {string[]} */ to) => setPlace({ address, cursors: to });
   return {
     resource,
     number: cursors.length + 1,
-    complete: cursors.length === 0 && !resource.data?.next_cursor,
+    complete: cursors.length === 0 && !list?.next_cursor,
     turning: resource.loading && !resource.current,
     previous: cursors.length > 0 ? () => turn(cursors.slice(0, -1)) : null,
     next: next === null ? null : () => turn([...cursors, next]),

@@ -3,16 +3,7 @@ import { ApiError, api, sessionEnded } from './api.js';
 import { signal } from './preact.js';
 import { setStreamUser } from './shared-stream.js';
 
-/**
- * @typedef {object} Me
- * @property {string} id
- * @property {string} username
- * @property {string[]} roles
- * @property {string[]} groups
- * @property {string[]} permissions
- * @property {string} credential
- * @property {Record<string, number>} [quotas] limits of the user on this server
- */
+/** @import { Me, PendingLogin } from 'api' */
 
 /** Null before the first answer and after signing out. @type {import('./preact.js').Signal<Me | null>} */
 export const me = signal(/** @type {Me | null} */ (null));
@@ -29,6 +20,7 @@ const CONTAINED_IN = { manage_own_event_sinks: ['manage_global_event_sinks'] };
  * @param {...string} permissions
  */
 export function can(...permissions) {
+  /** @type {string[]} */
   const held = me.value?.permissions ?? [];
   const has = (/** @type {string} */ name) => held.includes(name);
   return permissions.length === 0 || permissions.some((name) => has(name) || (CONTAINED_IN[name] ?? []).some(has));
@@ -41,35 +33,33 @@ export function can(...permissions) {
  */
 export async function loadMe() {
   const state = await api.get('/api/auth/state');
-  if (state.me === null) {
-    if (await sessionEnded()) return /** @type {Me} */ (me.value);
-    throw new ApiError({ status: 401, code: 'unauthorized', detail: 'You are not signed in.' });
-  }
-  return acceptState(state);
+  if (state.me !== null) return acceptState(state.me, state.local_spaces);
+  if (await sessionEnded()) return /** @type {Me} */ (me.value);
+  throw new ApiError({ status: 401, code: 'unauthorized', detail: 'You are not signed in.' });
 }
 
 /**
  * Stores the answer of the server about a signed-in user.
- * @param {{me: Me, local_spaces?: boolean}} state
+ * @param {Me} loaded
+ * @param {boolean} local whether the user may create spaces that the server runs itself
  */
-export function acceptState({ me: loaded, local_spaces: local }) {
-  localSpaces.value = local === true;
+export function acceptState(loaded, local) {
+  localSpaces.value = local;
   setStreamUser(loaded.id);
   // Roles may change while a page is open; an unchanged response must not render all components again.
   if (JSON.stringify(loaded) !== JSON.stringify(me.value)) me.value = loaded;
   return loaded;
 }
 
-/** @typedef {{token: string, methods: string[], expires_at: string}} Pending a login that needs a second factor */
-
 /**
  * @param {string} username
  * @param {string} password
- * @returns {Promise<Pending | null>} null once the user is signed in
+ * @returns {Promise<PendingLogin | null>} null once the user is signed in
  */
 export async function signIn(username, password) {
   const answer = await api.post('/api/auth/login', { username, password }, { anonymous: true });
-  if (answer.second_factor) return answer.second_factor;
+  // A user who is signed in has this member too. It says whether a second factor is set up.
+  if (typeof answer.second_factor === 'object') return answer.second_factor;
   await loadMe();
   return null;
 }

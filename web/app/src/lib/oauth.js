@@ -1,14 +1,5 @@
 /** Apps that connect by OAuth: their names, what they may do, and where the browser goes afterwards. */
 
-/**
- * @typedef {object} App
- * @property {string} id
- * @property {string} client_id
- * @property {string} name chosen by the app
- * @property {'builtin' | 'metadata' | 'registered' | 'manual'} kind how the server knows the app
- * @property {string | null} host the host that publishes the document of an app of the kind `metadata`
- */
-
 /** The longest name shown. */
 const NAME_MAX = 60;
 

@@ -2,7 +2,8 @@
 
 /**
  * @template T
- * @typedef {{key: string, sort?: (row: T) => string | number | null | undefined}} SortedColumn
+ * @typedef {{key: string, sort?: true | ((row: T) => string | number | null | undefined)}} SortedColumn `sort`: true
+ *   for the member `key` of the row
  */
 
 /**
@@ -15,8 +16,9 @@
  */
 export function sortRows(rows, columns, order) {
   const { key, down } = partsOf(order);
-  const value = columns.find((column) => column.key === key)?.sort;
-  if (!value) return rows;
+  const sort = columns.find((column) => column.key === key)?.sort;
+  if (!sort) return rows;
+  const value = sort === true ? (/** @type {any} */ row) => row[key] : sort;
   const sorted = rows.map((row) => ({ row, at: value(row) ?? '' }));
   sorted.sort((a, b) => {
     if (a.at === '' || b.at === '') return Number(a.at === '') - Number(b.at === '');

@@ -4,8 +4,6 @@ import { api } from './api.js';
 import { Refusal } from './errors.js';
 import { loadMe } from './me.js';
 
-/** @typedef {{id: string, name: string, created_at: string, last_used_at: string | null}} Passkey */
-
 /** Whether this page can use passkeys. Browsers accept them only for host names. */
 export function hasPasskeys() {
   const isAddress = /^[\d.]+$|:/.test(location.hostname);
@@ -16,7 +14,6 @@ export function hasPasskeys() {
  * Adds a passkey of this device, or of a security key that the user connects.
  * @param {string} password
  * @param {string} name
- * @returns {Promise<{passkey: Passkey, recovery_codes: string[]}>}
  */
 export async function addPasskey(password, name) {
   const options = await api.post('/api/auth/passkeys/begin', { password });
@@ -26,7 +23,7 @@ export async function addPasskey(password, name) {
         challenge: decode(options.challenge),
         rp: { id: options.rp_id, name: options.rp_name },
         user: { id: decode(options.user_id), name: options.user_name, displayName: options.user_name },
-        pubKeyCredParams: options.algorithms.map((/** @type {number} */ alg) => ({ type: 'public-key', alg })),
+        pubKeyCredParams: options.algorithms.map((alg) => ({ type: 'public-key', alg })),
         excludeCredentials: options.exclude.map(descriptor),
         authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
         attestation: 'none',
@@ -53,7 +50,7 @@ export async function signInWithPasskey(token) {
         challenge: decode(options.challenge),
         rpId: options.rp_id,
         allowCredentials: options.allow.map(descriptor),
-        userVerification: options.user_verification,
+        userVerification: /** @type {UserVerificationRequirement} */ (options.user_verification),
       },
     }),
   );

@@ -16,8 +16,6 @@ export const QUOTAS = [
   ['streams', 'Open streams'],
 ];
 
-/** @typedef {{quota: string, used: number, limit: number, is_own_value: boolean}} QuotaUse */
-
 /**
  * The merge patch from the stored values to the typed texts. An empty text restores the server's default. Unchanged
  * quotas are omitted.

@@ -8,6 +8,8 @@ import { isPassing, nextWait } from './retry.js';
 export const SLOW_MS = 300;
 
 /** @typedef {import('./api.js').ApiError} ApiError */
+/** @import { Address, Answer, ItemOf, ListOf, PathOf, Query } from 'requests' */
+
 /**
  * @template T
  * @typedef {object} Resource
@@ -23,13 +25,32 @@ export const SLOW_MS = 300;
  */
 
 /**
- * @template [T=any]
- * @param {string | null | ((signal: AbortSignal) => Promise<T>)} source a path of the API, a function, or null to load
- *   nothing
- * @param {object} [options]
- * @param {number} [options.every] milliseconds between reloads while the tab is visible
- * @param {any[]} [options.deps] for a function: load again when one of these changes
+ * @typedef {object} Options
+ * @property {number} [every] milliseconds between reloads while the tab is visible
+ * @property {any[]} [deps] for a function: load again when one of these changes
+ */
+
+/**
+ * Loads a path of the API.
+ * @template {PathOf<'get'>} P
+ * @overload
+ * @param {P | Address<P> | null} source null loads nothing
+ * @param {Options} [options]
+ * @returns {Resource<Answer<P>>}
+ */
+/**
+ * Loads the result of a function.
+ * @template T
+ * @overload
+ * @param {((signal: AbortSignal) => Promise<T>) | null} source
+ * @param {Options} [options]
  * @returns {Resource<T>}
+ */
+/**
+ * @template T
+ * @param {any} source
+ * @param {Options} [options]
+ * @returns {any}
  */
 export function useResource(source, { every = 0, deps = [] } = {}) {
   const [state, setState] = useState(
@@ -57,7 +78,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
       try {
         const data =
           typeof requested === 'string'
-            ? await api.get(requested, undefined, { signal: request.signal })
+            ? await api.get(/** @type {PathOf<'get'>} */ (requested), undefined, { signal: request.signal })
             : await requested(request.signal);
         if (!request.signal.aborted) setState((old) => acceptData(old, data, of));
       } catch (error) {
@@ -159,21 +180,22 @@ const MAX_ROWS = 2_000;
 /**
  * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling reloads the first page. Rows of later
  * pages, and rows that move off the first page, stay.
- * @template [T=any]
- * @param {string | null} path
- * @param {string} name the key of the list in the response
+ * @template {PathOf<'get'>} P
+ * @template {ListOf<P>} N
+ * @param {P | Address<P> | null} path
+ * @param {N} name the key of the list in the response
  * @param {object} [options]
- * @param {import('./api.js').Query} [options.query]
+ * @param {Query<P>} [options.query]
  * @param {number} [options.every]
- * @param {(item: T) => string} [options.id]
+ * @param {(item: ItemOf<P, N>) => string} [options.id]
  */
 export function useList(path, name, { query = {}, every = 0, id = (item) => /** @type {any} */ (item).id } = {}) {
   const address = path === null ? null : withQuery(path, query);
-  const first = useResource(address, { every });
+  const first = /** @type {Resource<any>} */ (useResource(address, { every }));
   // All rows shown, after a second page was loaded; the cursor is undefined before that.
   const none = {
     address,
-    items: /** @type {T[]} */ ([]),
+    items: /** @type {ItemOf<P, N>[]} */ ([]),
     cursor: /** @type {string | null | undefined} */ (undefined),
   };
   const [rest, setRest] = useState(none);
@@ -204,7 +226,7 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
     if (address === null || !cursor || more.busy) return;
     setMore({ busy: true, error: null });
     try {
-      const page = await api.get(address, { cursor });
+      const page = /** @type {any} */ (await api.get(withQuery(address, /** @type {any} */ ({ cursor }))));
       setMore({ busy: false, error: null });
       if (currentAddress.current !== address) return;
       setRest((old) =>
@@ -229,7 +251,7 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
   return {
     ...first,
     reload,
-    items: /** @type {T[] | null} */ (items),
+    items: /** @type {ItemOf<P, N>[] | null} */ (items),
     hasMore: Boolean(cursor),
     loadMore,
     loadingMore: more.busy,

@@ -1,68 +1,13 @@
 /** The state of a sink. Every page derives it with `sinkState`, so that no page shows another state. */
 import { formatNumber, plural } from './numbers.js';
 
-/** @typedef {'webhook' | 'script' | 'json-rpc'} SinkType */
+/** @import { FailingSink, FeedProgress, LastDelivery, Sink } from 'api' */
+
 /** @typedef {import('../ui/badge.js').Tone} Tone */
-/**
- * @typedef {{n?: number, event_id?: string, event_type: string, state: string, at: string, error: string | null}}
- *   LastDelivery
- */
-/** A resend or replay that has not ended. @typedef {{kind: 'resend' | 'replay', total: number, queued: number,
- *   since: string}} Feed
- */
-/**
- * @typedef {{keep_exchanges?: boolean, overflow?: 'drop' | 'hold', attempts?: number, on_exhausted?: string, filter?:
- *   string | null, key?: string | null}} DeliveryPolicy the members that the pages use
- */
-/**
- * @typedef {object} Sink
- * @property {string} id
- * @property {string} name
- * @property {string} description
- * @property {string[]} patterns
- * @property {SinkType} type
- * @property {'user' | 'global'} owner
- * @property {string} owner_id
- * @property {boolean} active
- * @property {{url: string, headers: Record<string, string>, body_template: string | null, format?: string, secret?:
- *   string} | null} webhook
- * @property {{script_id: string | null, source: string | null} | null} script
- * @property {{body_template: string | null} | null} json_rpc
- * @property {DeliveryPolicy | undefined} [delivery]
- * @property {{at: string, reason: string, until_corrected?: boolean}} [paused] why and when the service paused the sink
- * @property {boolean} attention whether a person has to look at the sink
- * @property {number} queue_depth
- * @property {number} dropped
- * @property {number} [lost] dropped events that were not replayed
- * @property {number} [dead] dead deliveries that were not sent again
- * @property {number} failures
- * @property {boolean} [held] stored events wait outside the queue
- * @property {number} [feeds] resends and replays that have not ended
- * @property {Feed[]} [feed_progress]
- * @property {number} [filter_errors]
- * @property {string} [filter_error]
- * @property {LastDelivery | null} last_delivery
- * @property {string} created_at
- */
 /** The members that decide about the state.
- * @typedef {Pick<Sink, 'active' | 'paused' | 'attention' | 'queue_depth' | 'lost' | 'dead' | 'failures' | 'held' |
- *   'feeds' | 'feed_progress' | 'last_delivery'>} SinkFacts
- */
-/**
- * A sink in the answer of `GET /api/stats`.
- * @typedef {object} FailingSink
- * @property {string} id
- * @property {string} name
- * @property {'user' | 'global'} owner
- * @property {string} state of the retried delivery (`pending`), or of the newest finished one
- * @property {string} event_type of that delivery; '' if no delivery is recorded
- * @property {string | null} error
- * @property {string | null} at
- * @property {number} dead deliveries that were not sent again
- * @property {number} lost dropped events that were not replayed
- * @property {{at: string, reason: string}} [paused]
- * @property {number} [queue_depth]
- * @property {boolean} [held]
+ * @typedef {Pick<Sink, 'active' | 'paused' | 'attention' | 'queue_depth' | 'lost' | 'dead' | 'failures' | 'held'> &
+ *   Partial<Pick<Sink, 'feeds' | 'feed_progress'>> &
+ *   {last_delivery: Omit<LastDelivery, 'n' | 'event_id'> & {n?: number} | null}} SinkFacts
  */
 
 /** The states, the most urgent one first. */
@@ -151,13 +96,13 @@ function resending({ feed_progress: feeds = [] }) {
   return { name: 'resending', tone: 'accent', label, reason, since: first?.since };
 }
 
-/** "resending 290 of 415". @param {Feed[]} feeds */
+/** "resending 290 of 415". @param {FeedProgress[]} feeds */
 export function progressText(feeds) {
   const verb = feeds.some((feed) => feed.kind === 'resend') ? 'resending' : 'replaying';
   return `${verb} ${formatNumber(sum(feeds, 'queued'))} of ${formatNumber(sum(feeds, 'total'))}`;
 }
 
-/** @param {Feed[]} feeds @param {'queued' | 'total'} member */
+/** @param {FeedProgress[]} feeds @param {'queued' | 'total'} member */
 const sum = (feeds, member) => feeds.reduce((total, feed) => total + feed[member], 0);
 
 /** @param {SinkFacts} sink */

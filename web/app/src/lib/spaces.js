@@ -1,37 +1,8 @@
 /** The state of a space. Every page derives it with `spaceState`, so that no page shows another state. */
 
+/** @import { Space } from 'api' */
+
 /** @typedef {import('../ui/badge.js').Tone} Tone */
-/**
- * A space of `GET /api/spaces`.
- * @typedef {object} Space
- * @property {string} id
- * @property {string} name
- * @property {string} owner_id
- * @property {string} owner
- * @property {'created' | 'deployed' | 'stopped'} state
- * @property {'requested' | 'agent_stopped' | 'link_lost'} [stop_reason] of a stopped space
- * @property {string} [stopped_at]
- * @property {'unknown' | 'healthy' | 'unhealthy'} health
- * @property {'external' | 'local'} runtime
- * @property {string} [folder] of a space that the server runs: its folder on the machine of the server
- * @property {string | null} template_id
- * @property {string | null} startup_script_id
- * @property {Record<string, string>} space_urls
- * @property {string | null} node_id
- * @property {boolean} linked
- * @property {HealthCheck} health_check
- * @property {Registration} registration
- * @property {string} created_at
- * @property {string} [agent_token] only in the response to the request that creates the space
- */
-/**
- * @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string,
- *   interval_seconds: number, timeout_seconds: number, failures: number}} HealthCheck
- */
-/**
- * @typedef {{state: 'none'} | {state: 'active' | 'waiting', methods: number} | {state: 'refused', error: string}}
- *   Registration
- */
 /**
  * @typedef {object} SpaceState
  * @property {'refused' | 'unlinked' | 'unhealthy' | 'lost' | 'deployed' | 'stopped' | 'created'} name

@@ -9,7 +9,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { pendingOf } from '../ui/error-notice.js';
-import { SearchInput } from '../ui/search-input.js';
+import { QuerySearch } from '../ui/filters.js';
 import { Operation } from './api-docs/operation.js';
 
 await loadStyles('api-docs.css');
@@ -21,6 +21,7 @@ export default function ApiDocsPage() {
   const q = query.get('q');
   const resource = useResource('/api/openapi.json');
   const entries = useMemo(() => entriesOf(resource.data), [resource.data]);
+  const { schemas } = /** @type {any} */ (resource.data)?.components ?? {};
   const found = entries.filter((entry) => hasWords(entry.words, q));
   const download = html`
     <${Button} href="/api/openapi.json" icon="download" download="openapi.json">OpenAPI document</${Button}>
@@ -33,8 +34,7 @@ export default function ApiDocsPage() {
         pendingOf(resource) ??
         html`
           <div class="toolbar">
-            <${SearchInput} label="Search routes" placeholder="Path, summary, field or error code" value=${q}
-              onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+            <${QuerySearch} label="Search routes" placeholder="Path, summary, field or error code" />
             <span class="muted small" role="status">${plural(found.length, 'route')}</span>
           </div>
           ${
@@ -54,7 +54,7 @@ export default function ApiDocsPage() {
                     (entry) =>
                       html`
                         <${Operation} key=${`${entry.method} ${entry.path}`} entry=${entry}
-                          schemas=${resource.data.components.schemas} />
+                          schemas=${schemas} />
                       `,
                   )}
                 </${Card}>

@@ -1,33 +1,26 @@
 /** All apps that may connect by OAuth, for administrators: add, block, delete. */
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { displayName } from '../lib/oauth.js';
-import { html, useState } from '../lib/preact.js';
-import { useList } from '../lib/resource.js';
+import { html } from '../lib/preact.js';
 import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery, useSorting } from '../router.js';
+import { useQuery } from '../router.js';
 import { Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
+import { DeleteDialog, RecordPage } from '../ui/record-page.js';
+import { timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { AppDrawer } from './apps/details.js';
 import { AppCell, QuotedName } from './apps/identity.js';
 import { CreatedDialog, NewAppDialog } from './apps/new-app.js';
 
-await loadStyles('apps.css');
+/** @import { App } from 'api' */
 
-/**
- * @typedef {import('../lib/oauth.js').App & {confidential: boolean, redirect_uris: string[], blocked: boolean,
- *   created_at: string, last_used_at: string | null, grants: number, secret?: string}} ListedApp
- */
+await loadStyles('apps.css');
 
 const KINDS = [
   { value: '', label: 'Every origin' },
@@ -39,67 +32,22 @@ const KINDS = [
 
 export default function AppsPage() {
   const query = useQuery();
-  const sorting = useSorting();
-  const list = useList('/api/oauth/clients', 'apps', { query: { limit: 1000 }, every: 15_000 });
-  const [created, setCreated] = useState(/** @type {ListedApp | null} */ (null));
-  const [asking, setAsking] = useState(/** @type {{action: 'block' | 'delete', app: ListedApp} | null} */ (null));
-  const apps = /** @type {ListedApp[]} */ (list.items ?? []);
-  const rows = apps.filter(matches(query.all));
-  const open = apps.find((app) => app.id === query.get('app'));
-  const unblock = async (/** @type {ListedApp} */ app) => {
-    await api.patch(`/api/oauth/clients/${app.id}`, { blocked: false });
-    await list.reload();
-    toast(`${displayName(app.name)} is allowed again`);
-  };
-  const add = () => query.set({ new: 1 });
-  const onCreated = (/** @type {ListedApp} */ app) => {
-    query.set({ new: null });
-    setCreated(app);
-    void list.reload();
-  };
   return html`
-    <${PageHeader} title="Apps" description="Apps that may connect to accounts of this server, and those you blocked."
-      actions=${html`<${Button} kind="primary" icon="plus" onClick=${add}>Add app</${Button}>`} />
-    ${apps.length > 0 && html`<${Filters} />`}
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Apps" choosable="apps" columns=${COLUMNS} rows=${rows}
-            sorting=${list.hasMore ? null : sorting}
-            onRow=${(/** @type {ListedApp} */ app) => query.set({ app: app.id })}
-            selected=${(/** @type {ListedApp} */ app) => app === open}
-            empty=${html`<${Empty} filtered=${apps.length > 0} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
-    ${
-      open &&
-      !asking &&
-      html`
-        <${AppDrawer} app=${open} onClose=${() => query.set({ app: null })}
-          onBlock=${() => setAsking({ action: 'block', app: open })} onUnblock=${() => unblock(open)}
-          onDelete=${() => setAsking({ action: 'delete', app: open })} />
-      `
-    }
-    ${asking && html`<${Confirmation} ...${asking} list=${list} onClose=${() => setAsking(null)} />`}
-    ${query.get('new') && html`<${NewAppDialog} onClose=${() => query.set({ new: null })} onCreated=${onCreated} />`}
-    ${created && html`<${CreatedDialog} app=${created} onClose=${() => setCreated(null)} />`}
+    <${RecordPage} path="/api/oauth/clients" name="apps" kind="app" every=${15_000} title="Apps"
+      description="Apps that may connect to accounts of this server, and those you blocked."
+      add="Add app" form=${NewAppDialog} created=${CreatedDialog} drawer=${AppDrawer}
+      dialogs=${{ block: BlockApp, delete: DeleteApp }} matches=${matches(query.all)}
+      toolbar=${(/** @type {App[]} */ apps) => apps.length > 0 && html`<${Filters} />`}
+      columns=${() => COLUMNS} empty=${Empty} />
   `;
 }
 
 function Filters() {
-  const query = useQuery();
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search apps" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-      <${Select} label="Origin" hideLabel value=${query.get('kind')} options=${KINDS}
-        onInput=${(/** @type {string} */ value) => query.set({ kind: value })} />
-      <${Select} label="Status" hideLabel value=${query.get('status')}
-        onInput=${(/** @type {string} */ value) => query.set({ status: value })}
+      <${QuerySearch} label="Search apps" />
+      <${QuerySelect} label="Origin" name="kind" options=${KINDS} />
+      <${QuerySelect} label="Status" name="status"
         options=${[
           { value: '', label: 'Every status' },
           { value: 'allowed', label: 'Allowed' },
@@ -109,31 +57,12 @@ function Filters() {
   `;
 }
 
-/** @type {import('../ui/table.js').Column<ListedApp>[]} */
+/** @type {import('../ui/table.js').Column<App>[]} */
 const COLUMNS = [
   { key: 'name', label: 'App', sort: (app) => displayName(app.name), cell: (app) => html`<${AppCell} app=${app} />` },
-  {
-    key: 'grants',
-    label: 'Users',
-    align: 'right',
-    shrink: true,
-    sort: (app) => app.grants,
-    cell: (app) => formatNumber(app.grants),
-  },
-  {
-    key: 'last_used_at',
-    label: 'Last used',
-    shrink: true,
-    sort: (app) => app.last_used_at,
-    cell: (app) => html`<${Time} value=${app.last_used_at} none="never" />`,
-  },
-  {
-    key: 'created_at',
-    label: 'Known since',
-    shrink: true,
-    sort: (app) => app.created_at,
-    cell: (app) => html`<${Time} value=${app.created_at} />`,
-  },
+  { key: 'grants', label: 'Users', align: 'right', shrink: true, sort: true, cell: (app) => formatNumber(app.grants) },
+  timeColumn('last_used_at', 'Last used', { shrink: true, none: 'never' }),
+  timeColumn('created_at', 'Known since', { shrink: true }),
   {
     key: 'blocked',
     label: 'Status',
@@ -144,40 +73,37 @@ const COLUMNS = [
   },
 ];
 
-/**
- * @param {{action: 'block' | 'delete', app: ListedApp, list: {reload: () => Promise<void>}, onClose: () => void}} props
- */
-function Confirmation({ action, app, list, onClose }) {
-  const query = useQuery();
-  const path = `/api/oauth/clients/${app.id}`;
-  const ends = app.grants > 0 ? `This disconnects ${plural(app.grants, 'user')}.` : 'No user is connected.';
+/** @param {App} app */
+const ends = ({ grants }) => (grants > 0 ? `This disconnects ${plural(grants, 'user')}.` : 'No user is connected.');
+
+/** @param {import('../ui/record-page.js').About<App>} about */
+function BlockApp({ record: app, onClose, onChanged }) {
   const block = async () => {
-    await api.patch(path, { blocked: true });
-    await list.reload();
+    await api.patch(at('/api/oauth/clients/{id}', { id: app.id }), { blocked: true });
+    await onChanged();
     toast(`${displayName(app.name)} blocked`);
   };
-  const remove = async () => {
-    await api.del(path);
-    query.set({ app: null });
-    await list.reload();
-    toast(`${displayName(app.name)} deleted`);
-  };
-  if (action === 'block')
-    return html`
-      <${ConfirmDialog} title="Block this app?" action="Block app" onConfirm=${block} onClose=${onClose}>
-        <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends}</p>
-        <p>After “Unblock”, users have to connect it again.</p>
-      </${ConfirmDialog}>
-    `;
   return html`
-    <${ConfirmDialog} title="Delete this app?" action="Delete app" onConfirm=${remove} onClose=${onClose}>
-      <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends}</p>
-      <p>${comesBack(app)}</p>
+    <${ConfirmDialog} title="Block this app?" action="Block app" onConfirm=${block} onClose=${onClose}>
+      <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends(app)}</p>
+      <p>After “Unblock”, users have to connect it again.</p>
     </${ConfirmDialog}>
   `;
 }
 
-/** Whether a deleted app can be connected again. @param {ListedApp} app */
+/** @param {import('../ui/record-page.js').About<App>} about */
+function DeleteApp(about) {
+  const app = about.record;
+  return html`
+    <${DeleteDialog} about=${about} path=${at('/api/oauth/clients/{id}', { id: app.id })} title="Delete this app?"
+      action="Delete app" said=${`${displayName(app.name)} deleted`}>
+      <p><strong><${QuotedName} app=${app} /></strong> is rejected at once. ${ends(app)}</p>
+      <p>${comesBack(app)}</p>
+    </${DeleteDialog}>
+  `;
+}
+
+/** Whether a deleted app can be connected again. @param {App} app */
 function comesBack({ kind, blocked }) {
   if (kind !== 'metadata') return 'To connect again, it needs a new client id.';
   return blocked
@@ -187,15 +113,15 @@ function comesBack({ kind, blocked }) {
 
 /** @param {Record<string, string>} asked */
 function matches({ q = '', kind, status }) {
-  return (/** @type {ListedApp} */ app) =>
+  return (/** @type {App} */ app) =>
     hasWords(`${app.name} ${app.client_id} ${app.host ?? ''}`, q) &&
     (!kind || app.kind === kind) &&
     (!status || app.blocked === (status === 'blocked'));
 }
 
-/** @param {{filtered: boolean}} props */
-function Empty({ filtered }) {
-  if (filtered)
+/** @param {{all: App[]}} page */
+function Empty({ all }) {
+  if (all.length > 0)
     return html`
       <${EmptyState} icon="search" title="No app matches"
         action=${html`<${Button} href="/apps">Show all apps</${Button}>`} />

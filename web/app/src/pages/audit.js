@@ -6,40 +6,39 @@ import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
-import { Card, KeyValue, PageHeader } from '../ui/card.js';
+import { KeyValue, PageHeader } from '../ui/card.js';
 import { Drawer } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { JsonView } from '../ui/json-view.js';
-import { Pagination, Table } from '../ui/table.js';
+import { RecordList } from '../ui/record-page.js';
 import { Time } from '../ui/time.js';
 import { FILTERS, Filters } from './audit/filters.js';
 import { useNames } from './audit/names.js';
 import { nameOf, pageOf } from './audit/target.js';
 import { rangeOf } from './live-list/filters.js';
 
+/** @import { AuditEntry } from 'api' */
+
 await loadStyles('live-list.css');
 await loadStyles('audit.css');
 
-/** @typedef {import('./audit/target.js').Entry} Entry */
-
-/** @param {Map<string, string>} names */
+/** @param {Map<string, string>} names @returns {import('../ui/table.js').Column<AuditEntry>[]} */
 const columnsOf = (names) => [
   {
     key: 'action',
     label: 'Action',
     shrink: true,
-    cell: (/** @type {Entry} */ one) => html`
+    cell: (one) => html`
         <span class="mono">${one.action}</span>
         ${one.count && html`<span class="muted">×${formatNumber(one.count)}</span>`}
       `,
   },
-  { key: 'actor', label: 'Actor', mono: true, shrink: true, phone: /** @type {const} */ ('line-aside') },
+  { key: 'actor', label: 'Actor', mono: true, shrink: true, phone: 'line-aside' },
   {
     key: 'target',
     label: 'Target',
-    phone: /** @type {const} */ ('line'),
-    cell: (/** @type {Entry} */ one) =>
+    phone: 'line',
+    cell: (one) =>
       html`
         <span class="audit-target">
           <span class="muted">${one.target_type}</span> <${Target} entry=${one} names=${names} />
@@ -49,17 +48,10 @@ const columnsOf = (names) => [
   {
     key: 'detail',
     label: 'Detail',
-    phone: /** @type {const} */ ('more'),
-    cell: (/** @type {Entry} */ one) =>
-      html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
+    phone: 'more',
+    cell: (one) => html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
   },
-  {
-    key: 'at',
-    label: 'Time',
-    shrink: true,
-    phone: /** @type {const} */ ('aside'),
-    cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />`,
-  },
+  { key: 'at', label: 'Time', shrink: true, phone: 'aside', cell: (one) => html`<${Time} value=${one.at} />` },
 ];
 
 /** @param {any} detail */
@@ -67,7 +59,7 @@ const isEmpty = (detail) => detail === null || (typeof detail === 'object' && Ob
 
 export default function AuditPage() {
   const query = useQuery();
-  const [shown, setShown] = useState(/** @type {Entry | null} */ (null));
+  const [shown, setShown] = useState(/** @type {AuditEntry | null} */ (null));
   const { actor, action, target_type, target_id } = query.all;
   // Memoised: a moving "last hour" would change the query at every render.
   const range = useMemo(() => rangeOf(query.all), [query.all.range, query.all.since, query.all.until]);
@@ -82,28 +74,18 @@ export default function AuditPage() {
     <${PageHeader} title="Audit"
       description="Changes, who made them, and failed deliveries of events. Newest first; the list updates itself." />
     <${Filters} />
-    <${Card} flush class="audit-card">
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Audit entries" choosable="audit" columns=${columnsOf(names)}
-            rows=${list.items} onRow=${setShown}
-            selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
-            empty=${html`
-              <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
-                command=${commandOf(query.all)}
-                action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />
-            `} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${list} class="audit-card" label="Audit entries" choosable="audit" columns=${columnsOf(names)}
+      onRow=${setShown} selected=${(/** @type {AuditEntry} */ one) => one.id === shown?.id}
+      empty=${html`
+        <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
+          command=${commandOf(query.all)}
+          action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />
+      `} />
     ${shown && html`<${Detail} entry=${shown} names=${names} onClose=${() => setShown(null)} />`}
   `;
 }
 
-/** The name as a link, if the target has a page. @param {{entry: Entry, names: Map<string, string>}} props */
+/** The name as a link, if the target has a page. @param {{entry: AuditEntry, names: Map<string, string>}} props */
 function Target({ entry, names }) {
   const page = pageOf(entry);
   const name = nameOf(entry, names);
@@ -120,7 +102,7 @@ function commandOf({ actor, action, target_type, target_id }) {
   return ['svc audit list', ...words.map(([name, value]) => `--${name} ${value}`)].join(' ');
 }
 
-/** @param {{entry: Entry, names: Map<string, string>, onClose: () => void}} props */
+/** @param {{entry: AuditEntry, names: Map<string, string>, onClose: () => void}} props */
 function Detail({ entry, names, onClose }) {
   const query = useQuery();
   const only = (/** @type {Record<string, string>} */ filter) => {

@@ -15,9 +15,9 @@ import { History } from './live-list/history.js';
 import { LiveControls, TailView } from './live-list/live.js';
 import { useTail } from './live-list/tail.js';
 
-await loadStyles('calls.css');
+/** @import { Call } from 'api' */
 
-/** @typedef {import('./calls/words.js').Call} Call */
+await loadStyles('calls.css');
 
 export default function CallsPage() {
   const query = useQuery();

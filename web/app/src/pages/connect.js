@@ -1,6 +1,6 @@
 /** The consent page: an app asks to connect to the user's account. */
 
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { Refusal } from '../lib/errors.js';
 import { safeRedirect, scopeText } from '../lib/oauth.js';
 import { html, useState } from '../lib/preact.js';
@@ -15,25 +15,23 @@ import { withCode } from '../ui/rich-text.js';
 import { Decision, You } from './apps/decision.js';
 import { Origin, QuotedName } from './apps/identity.js';
 
-await loadStyles('apps.css');
+/** @import { AppSummary, Consent } from 'api' */
+/** @import { Address } from 'requests' */
 
-/**
- * @typedef {{id: string, app: import('../lib/oauth.js').App, scopes: string[], redirect_host: string,
- *   redirect_is_local: boolean, missing_permission: string | null, expires_at: string}} Consent
- */
+await loadStyles('apps.css');
 
 export default function ConnectPage() {
   const id = useQuery().get('request');
-  return html`<${Request} key=${id} path=${id ? `/api/oauth/requests/${encodeURIComponent(id)}` : null} />`;
+  return html`<${Request} key=${id} path=${id ? at('/api/oauth/requests/{id}', { id }) : null} />`;
 }
 
-/** @param {{path: string | null}} props */
+/** @param {{path: Address<'/api/oauth/requests/{id}'> | null}} props */
 function Request({ path }) {
   const request = useResource(path);
   const [answer, setAnswer] = useState(/** @type {'' | 'allowed' | 'denied' | 'gone'} */ (''));
   if (!path || request.error?.status === 404 || answer === 'gone') return html`<${Gone} />`;
   const pending = pendingOf(request);
-  if (pending) return html`<${BareCard} title="Connect an app" wide>${pending}</${BareCard}>`;
+  if (pending || !request.data) return html`<${BareCard} title="Connect an app" wide>${pending}</${BareCard}>`;
   const decide = async (/** @type {boolean} */ approve) => {
     try {
       const { redirect_to } = await api.post(path, { approve });
@@ -110,7 +108,7 @@ function Missing({ permission }) {
 
 /**
  * Shown after the answer. The page often stays open, because the browser passes the answer to another program.
- * @param {{app: import('../lib/oauth.js').App, allowed: boolean}} props
+ * @param {{app: AppSummary, allowed: boolean}} props
  */
 function Answered({ app, allowed }) {
   return html`

@@ -1,6 +1,6 @@
 /** Signs in a machine without a browser: the user enters the code that the machine shows. */
 
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { formatDuration } from '../lib/duration.js';
 import { Refusal } from '../lib/errors.js';
 import { me } from '../lib/me.js';
@@ -19,12 +19,9 @@ import { Time } from '../ui/time.js';
 import { Decision, You } from './apps/decision.js';
 import { Origin, QuotedName } from './apps/identity.js';
 
-await loadStyles('apps.css');
+/** @import { DeviceLogin } from 'api' */
 
-/**
- * @typedef {{user_code: string, app: import('../lib/oauth.js').App, address: string, created_at: string, expires_at:
- *   string}} DeviceLogin
- */
+await loadStyles('apps.css');
 
 export default function DevicePage() {
   const [login, setLogin] = useState(/** @type {DeviceLogin | null} */ (null));
@@ -47,7 +44,7 @@ function CodePage({ onFound }) {
     const known = userCode(code);
     if (!known) throw new Refusal('A code has 8 letters, such as BCDF-GHJK. It has no vowels and no digits.');
     try {
-      onFound(await api.get(`/api/oauth/devices/${known}`));
+      onFound(await api.get(at('/api/oauth/devices/{user_code}', { user_code: known })));
     } catch (error) {
       const { retryAfter } = /** @type {import('../lib/api.js').ApiError} */ (error);
       if (retryAfter) setWait(retryAfter);
@@ -70,7 +67,7 @@ function CodePage({ onFound }) {
 /** @param {{login: DeviceLogin, onAnswered: (allowed: boolean) => void, onBack: () => void}} props */
 function Question({ login, onAnswered, onBack }) {
   const answer = async (/** @type {boolean} */ approve) => {
-    await api.post(`/api/oauth/devices/${encodeURIComponent(login.user_code)}`, { approve });
+    await api.post(at('/api/oauth/devices/{user_code}', { user_code: login.user_code }), { approve });
     onAnswered(approve);
   };
   return html`

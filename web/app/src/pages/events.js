@@ -13,7 +13,7 @@ import { SearchInput } from '../ui/search-input.js';
 import { EventFacts, Receivers } from './events/details.js';
 import { EmitDialog } from './events/emit-dialog.js';
 import { EventFilters, HISTORY_FILTERS } from './events/filters.js';
-import { EventHistogram } from './events/histogram.js';
+import { Histogram } from './events/histogram.js';
 import { patternProblem, patternsOf } from './events/patterns.js';
 import { indentJson, Payload, useEvent } from './events/payload.js';
 import { rowOf } from './events/row.js';
@@ -108,11 +108,12 @@ function PastEvents({ pattern, opened, onOpen }) {
   const { actor, text, space, range, since, until } = useQuery().all;
   // Memoised: a moving "last hour" would change the query at every render.
   const times = useMemo(() => rangeOf({ range, since, until }), [range, since, until]);
-  const address = withQuery('/api/events', { type: pattern, space_id: space, actor, text, ...times });
+  const filters = { type: pattern, space_id: space, ...times };
+  const address = withQuery('/api/events', { ...filters, actor, text });
   // The server does not count events by actor or by text in the payload, so these filters have no histogram.
   const isCounted = !actor && !text;
   return html`
-    ${isCounted && html`<${EventHistogram} address=${address} />`}
+    ${isCounted && html`<${Histogram} query=${filters} />`}
     <${History} address=${address} name="events" class="events-card"
       table=${(/** @type {any[]} */ events, /** @type {any} */ empty) => html`
         <${EventTable} events=${events.map(rowOf)} opened=${opened} onOpen=${onOpen} empty=${empty} />

@@ -1,28 +1,27 @@
 /** Groups, to which shared methods can be limited. */
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { html, useState } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery, useSorting } from '../router.js';
+import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
+import { PageHeader } from '../ui/card.js';
 import { Dialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { NoMatch, RecordList, searchOf } from '../ui/record-page.js';
+import { actionsColumn, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { DeleteGroup } from './groups/delete.js';
 import { Members } from './groups/members.js';
 import { useUsers } from './users/directory.js';
 import { NameHint, Names } from './users/fields.js';
 
+/** @import { Group, User } from 'api' */
+
 await loadStyles('users.css');
 
-/** @typedef {{id: string, name: string, created_at: string}} Group */
 /** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} OpenDialogState */
 
 /** The maximum number of names in a row of the table. For further names, the row shows only their number. */
@@ -30,12 +29,11 @@ const NAMES_SHOWN = 8;
 
 export default function GroupsPage() {
   const query = useQuery();
-  const sorting = useSorting();
   const list = useList('/api/groups', 'groups', { query: { limit: 1_000 }, every: 10_000 });
   const users = useUsers();
   const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
   const text = query.get('q').trim().toLowerCase();
-  const groups = /** @type {Group[]} */ (list.items ?? []);
+  const groups = list.items ?? [];
   const rows = groups.filter((one) => one.name.toLowerCase().includes(text));
   const shown = groups.find((one) => one.id === query.get('members'));
   const changed = () => Promise.all([list.reload(), users.reload()]);
@@ -47,27 +45,9 @@ export default function GroupsPage() {
           New group
         </${Button}>
       `} />
-    ${
-      (groups.length > 0 || text) &&
-      html`
-        <div class="toolbar">
-          <${SearchInput} label="Search groups" value=${query.get('q')}
-            onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-        </div>
-      `
-    }
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows}
-            sorting=${list.hasMore ? null : sorting}
-            empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    ${searchOf('groups')(groups)}
+    <${RecordList} list=${list} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows}
+      empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
     ${
       open?.what === 'delete' &&
       open.group &&
@@ -93,46 +73,28 @@ export default function GroupsPage() {
 }
 
 /** @param {Group} group */
-const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ user) =>
-  user.groups.includes(group.name);
+const inGroup = (group) => (/** @type {User} */ user) => user.groups.includes(group.name);
 
 /**
- * @param {import('./users/directory.js').User[] | null} users null without the permission to see them, and before they
+ * @param {User[] | null} users null without the permission to see them, and before they
  *   are loaded
  * @param {(open: OpenDialogState) => void} setOpen
+ * @returns {import('../ui/table.js').Column<Group>[]}
  */
 function columnsOf(users, setOpen) {
   const membersOf = (/** @type {Group} */ group) => (users ?? []).filter(inGroup(group)).map((user) => user.username);
+  /** @type {import('../ui/table.js').Column<Group>} */
   const members = {
     key: 'members',
     label: 'Members',
-    phone: /** @type {const} */ ('line'),
-    cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />`,
+    phone: 'line',
+    cell: (group) => html`<${MemberNames} names=${membersOf(group)} />`,
   };
   return [
-    {
-      key: 'name',
-      label: 'Name',
-      sort: (/** @type {Group} */ group) => group.name,
-      cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>`,
-    },
+    { key: 'name', label: 'Name', sort: true, cell: (group) => html`<span class="mono strong">${group.name}</span>` },
     ...(users ? [members] : []),
-    {
-      key: 'created_at',
-      label: 'Created',
-      shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      sort: (/** @type {Group} */ group) => group.created_at,
-      cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />`,
-    },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (/** @type {Group} */ group) =>
-        html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`,
-    },
+    timeColumn('created_at', 'Created', { shrink: true, phone: 'aside' }),
+    actionsColumn((group) => html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`),
   ];
 }
 
@@ -173,12 +135,7 @@ function RowActions({ group, members, setOpen }) {
 
 /** @param {{filtered: boolean}} props */
 function NoGroups({ filtered }) {
-  const query = useQuery();
-  if (filtered)
-    return html`
-      <${EmptyState} icon="search" title="No group matches"
-        action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
-    `;
+  if (filtered) return html`<${NoMatch} one="group" />`;
   return html`
     <${EmptyState} icon="layers" title="No groups yet" command="svc group create ops">
       Create one here or with the command line. Then add users and name the group in <code>groups</code> of a shared
@@ -194,7 +151,7 @@ function NoGroups({ filtered }) {
 function NameGroup({ group, onDone, onClose }) {
   const [name, setName] = useState(group?.name ?? '');
   const submit = async () => {
-    if (group) await api.patch(`/api/groups/${group.id}`, { name: name.trim() });
+    if (group) await api.patch(at('/api/groups/{id}', { id: group.id }), { name: name.trim() });
     else await api.post('/api/groups', { name: name.trim() });
     await onDone();
     toast(group ? 'Group renamed' : `Group ${name.trim()} created`);

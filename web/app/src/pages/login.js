@@ -12,17 +12,18 @@ import { LoginForm } from './login/form.js';
 export default function LoginPage() {
   const next = safeNext(useQuery().get('next', '/'), location.origin);
   const state = useResource('/api/auth/state');
-  const signedIn = Boolean(state.data?.me);
+  const { data } = state;
+  const signedIn = Boolean(data?.me);
   useEffect(() => {
-    if (!signedIn) return;
+    if (!data?.me) return;
     // Public pages such as this one do not load the user, so take the user from the answer.
-    acceptState(state.data);
+    acceptState(data.me, data.local_spaces);
     navigate(next, { replace: true });
   }, [signedIn]);
   // Blank until the server answers, fails or is slow, so that the form never appears for a moment to signed-in users.
-  const waiting = state.data === null && !state.error && !state.slow;
+  const waiting = data === null && !state.error && !state.slow;
   if (waiting || signedIn) return null;
-  const empty = state.data?.setup_needed === true;
+  const empty = data?.setup_needed === true;
   return html`
     <main class="bare">
       <div class="bare-card">

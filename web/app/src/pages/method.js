@@ -19,10 +19,9 @@ import { SchemaCard } from './method/schema-view.js';
 import { TryIt } from './method/try-it.js';
 import { inFlight } from './method/types.js';
 
-await loadStyles('methods.css');
+/** @import { Method, Provider } from 'api' */
 
-/** @typedef {import('./method/types.js').Method} Method */
-/** @typedef {import('./method/types.js').Provider} Provider */
+await loadStyles('methods.css');
 
 const BACK = { href: '/methods', label: 'Methods' };
 
@@ -154,12 +153,13 @@ function shownTo(method) {
 function Providers({ method }) {
   if (!method.providers) return null;
   const mine = can('use_spaces', 'manage_spaces');
+  /** @type {import('../ui/table.js').Column<Provider>[]} */
   const columns = [
     { key: 'space', label: 'Space', mono: true },
     {
       key: 'state',
       label: 'State',
-      cell: (/** @type {Provider} */ row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>`,
+      cell: (row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>`,
     },
     { key: 'in_flight', label: 'In flight', align: 'right' },
   ];

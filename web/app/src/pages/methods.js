@@ -12,16 +12,15 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
 import { PageButtons } from '../ui/page-buttons.js';
-import { SearchInput } from '../ui/search-input.js';
 import { Table } from '../ui/table.js';
 import { activityColumn } from './charts/activity-column.js';
 import { inFlight } from './method/types.js';
 
-await loadStyles('methods.css');
+/** @import { Method } from 'api' */
 
-/** @typedef {import('./method/types.js').Method} Method */
+await loadStyles('methods.css');
 
 /** Methods of one page. */
 const PAGE = 100;
@@ -40,7 +39,7 @@ export default function MethodsPage() {
   return html`
     <${PageHeader} title="Methods"
       description="The methods you can call: your own, and those that others share with you." />
-    ${(searching || Boolean(count)) && html`<${Filters} query=${query} owners=${owners} shown=${count} />`}
+    ${(searching || Boolean(count)) && html`<${Filters} owners=${owners} shown=${count} />`}
     ${resource.data && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
     ${
       pendingOf(resource) ??
@@ -65,8 +64,8 @@ function useOwners(methods, chosen) {
   return [...new Set(known.current).add(chosen)].filter(Boolean).sort();
 }
 
-/** @param {{query: ReturnType<typeof useQuery>, owners: string[], shown: number | null}} props */
-function Filters({ query, owners, shown }) {
+/** @param {{owners: string[], shown: number | null}} props */
+function Filters({ owners, shown }) {
   const mine = me.value?.username;
   const options = [
     { value: '', label: 'Every owner' },
@@ -75,12 +74,9 @@ function Filters({ query, owners, shown }) {
   const scopes = [{ value: '', label: 'Every scope' }, 'private', 'shared'];
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search methods" placeholder="Name, description or keyword" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-      <${Select} label="Owner" hideLabel value=${query.get('owner')} options=${options}
-        onInput=${(/** @type {string} */ owner) => query.set({ owner })} />
-      <${Select} label="Scope" hideLabel value=${query.get('scope')} options=${scopes}
-        onInput=${(/** @type {string} */ scope) => query.set({ scope })} />
+      <${QuerySearch} label="Search methods" placeholder="Name, description or keyword" />
+      <${QuerySelect} label="Owner" name="owner" options=${options} />
+      <${QuerySelect} label="Scope" name="scope" options=${scopes} />
       <span class="muted small" role="status">${shown === null ? '' : plural(shown, 'method')}</span>
     </div>
   `;
@@ -91,44 +87,30 @@ function Rows({ rows, complete }) {
   const sorting = useSorting();
   const activity = useActivity();
   const mine = me.value?.username;
+  /** @type {import('../ui/table.js').Column<Method>[]} */
   const columns = [
     {
       key: 'name',
       label: 'Method',
       mono: true,
-      sort: (/** @type {Method} */ method) => method.name,
-      cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakAtDots(method.name)}</span>`,
+      sort: true,
+      cell: (method) => html`<span class="method-name">${breakAtDots(method.name)}</span>`,
     },
     {
       key: 'description',
       label: 'Description',
-      phone: /** @type {const} */ ('line'),
-      cell: (/** @type {Method} */ method) =>
-        html`<span class="method-summary" title=${method.description}>${method.description}</span>`,
+      phone: 'line',
+      cell: (method) => html`<span class="method-summary" title=${method.description}>${method.description}</span>`,
     },
-    {
-      key: 'owner',
-      label: 'Owner',
-      mono: true,
-      shrink: true,
-      phone: /** @type {const} */ ('hidden'),
-      sort: (/** @type {Method} */ method) => method.owner,
-    },
-    {
-      key: 'scope',
-      label: 'Scope',
-      shrink: true,
-      phone: /** @type {const} */ ('line-aside'),
-      sort: (/** @type {Method} */ method) => method.scope,
-      cell: scopeOf,
-    },
+    { key: 'owner', label: 'Owner', mono: true, shrink: true, phone: 'hidden', sort: true },
+    { key: 'scope', label: 'Scope', shrink: true, phone: 'line-aside', sort: true, cell: scopeOf },
     {
       key: 'provider_count',
       label: 'Providers',
       shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      sort: (/** @type {Method} */ method) => method.provider_count,
-      cell: (/** @type {Method} */ method) =>
+      phone: 'aside',
+      sort: (method) => method.provider_count,
+      cell: (method) =>
         html`
           <${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>
             ${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}
@@ -138,12 +120,11 @@ function Rows({ rows, complete }) {
     {
       key: 'in_flight',
       label: 'In flight',
-      align: /** @type {const} */ ('right'),
+      align: 'right',
       shrink: true,
-      phone: /** @type {const} */ ('hidden'),
+      phone: 'hidden',
       sort: inFlight,
-      cell: (/** @type {Method} */ method) =>
-        inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
+      cell: (method) => inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
     },
     activityColumn((/** @type {Method} */ method) =>
       method.owner === mine ? activity?.methods.get(method.name) : null,

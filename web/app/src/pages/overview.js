@@ -1,5 +1,6 @@
 /** The overview: what fails, spaces and methods, calls, recent events. */
 import { acceptAlerts } from '../lib/alerts.js';
+import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html, useEffect } from '../lib/preact.js';
@@ -15,19 +16,9 @@ import { ActivityCard } from './overview/activity.js';
 import { anyFailing, FailingCard } from './overview/failing.js';
 import { GettingStarted, useGettingStarted } from './overview/getting-started.js';
 
-await loadStyles('overview.css');
+/** @import { Stats } from 'api' */
 
-/**
- * @typedef {object} Stats
- * @property {{calls: number, errors: number}[]} minutes oldest first, the last one is the current minute
- * @property {number | null} calls_in_flight
- * @property {{created: number, deployed: number, stopped: number, failing_total?: number} | null} spaces
- * @property {number} methods
- * @property {number} providers
- * @property {{total: number, active: number, paused: number, queued: number, dropped: number, lost: number} | null}
- *   sinks
- * @property {number} events_last_hour
- */
+await loadStyles('overview.css');
 
 const EVERY_MS = 5_000;
 
@@ -35,7 +26,7 @@ export default function OverviewPage() {
   const query = useQuery();
   const mayViewServer = can('view_audit');
   const server = mayViewServer && query.get('scope') !== 'mine';
-  const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
+  const stats = useResource(withQuery('/api/stats', { scope: server ? 'server' : null }), { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
   useEffect(() => {
     if (stats.data) acceptAlerts(stats.data);
@@ -63,7 +54,8 @@ export default function OverviewPage() {
           ${anyFailing() && html`<${FailingCard} stats=${stats.data} />`}
           ${!start.hidden && html`<${GettingStarted} start=${start} />`}
           <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
-          <${RangeCharts} path=${server ? '/api/stats/calls?scope=server' : '/api/stats/calls'} one="call"
+          <${RangeCharts} one="call"
+            path=${withQuery('/api/stats/calls', { scope: server ? 'server' : null })}
             every=${EVERY_MS} />
           <${Rest} stats=${/** @type {Stats} */ (stats.data)} />
         </div>

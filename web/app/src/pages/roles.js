@@ -1,6 +1,6 @@
 /** Roles and their permissions, as a matrix. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
 import { plural } from '../lib/format.js';
 import { loadMe } from '../lib/me.js';
@@ -13,16 +13,17 @@ import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, messageOf, pendingOf } from '../ui/error-notice.js';
-import { SearchInput } from '../ui/search-input.js';
+import { QuerySearch } from '../ui/filters.js';
 import { Pagination } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { Matrix } from './roles/matrix.js';
 import { NewRole, RenameRole } from './roles/name-role.js';
 import { useUsers } from './users/directory.js';
 
+/** @import { Role } from 'api' */
+
 await Promise.all([loadStyles('users.css'), loadStyles('roles.css')]);
 
-/** @typedef {import('./roles/permissions.js').Role} Role */
 /** @typedef {{what: 'new' | 'rename' | 'delete', role: Role | null}} OpenDialogState */
 
 export default function RolesPage() {
@@ -31,13 +32,11 @@ export default function RolesPage() {
   const known = useResource('/api/permissions');
   const users = useUsers().items;
   const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
-  const edit = useEdits(/** @type {Role[]} */ (list.items ?? []), list.reload);
+  const edit = useEdits(list.items ?? [], list.reload);
   const text = query.get('q').trim().toLowerCase();
-  const roles = /** @type {Role[]} */ (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
+  const roles = (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
   const membersOf =
-    users &&
-    ((/** @type {Role} */ role) =>
-      users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
+    users && ((/** @type {Role} */ role) => users.filter((user) => user.roles.includes(role.name)).length);
   const close = () => setOpen(null);
   return html`
     <${PageHeader} title="Roles"
@@ -46,8 +45,7 @@ export default function RolesPage() {
         <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>
       `} />
     <div class="toolbar">
-      <${SearchInput} label="Search roles" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+      <${QuerySearch} label="Search roles" />
     </div>
     <${Card} flush>
       ${
@@ -58,7 +56,7 @@ export default function RolesPage() {
           ${
             roles.length
               ? html`
-                <${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits}
+                <${Matrix} roles=${roles} permissions=${known.data?.permissions} edits=${edit.edits}
                   onToggle=${edit.toggle} membersOf=${membersOf}
                   onRequire=${(/** @type {Role} */ role, /** @type {boolean} */ on) => requireFactor(role, on, list)}
                   onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })}
@@ -95,7 +93,7 @@ export default function RolesPage() {
 /** @param {Role} role @param {boolean} required @param {{reload: () => Promise<void>}} list */
 async function requireFactor(role, required, list) {
   try {
-    await api.patch(`/api/roles/${role.id}`, { require_second_factor: required });
+    await api.patch(at('/api/roles/{id}', { id: role.id }), { require_second_factor: required });
     toast(required ? `${role.name} requires a second factor` : `${role.name} requires no second factor`);
   } catch (error) {
     toast(messageOf(error), { kind: 'error' });
@@ -144,7 +142,7 @@ function useEdits(roles, reload) {
  * @param {Changes} changes
  */
 async function savePermissions(id, changes) {
-  const path = `/api/roles/${id}`;
+  const path = at('/api/roles/{id}', { id });
   const { permissions } = await api.get(path);
   if (anyChange(permissions, changes)) await api.patch(path, { permissions: withChanges(permissions, changes) });
 }
@@ -171,7 +169,7 @@ function SaveBar({ edit }) {
 /** @param {{role: Role, members: number | undefined, onDone: () => Promise<void>, onClose: () => void}} props */
 function DeleteRole({ role, members, onDone, onClose }) {
   const remove = async () => {
-    await api.del(`/api/roles/${role.id}`);
+    await api.del(at('/api/roles/{id}', { id: role.id }));
     await onDone();
     toast(`Role ${role.name} deleted`);
     await loadMe();

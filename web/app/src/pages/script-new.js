@@ -17,11 +17,11 @@ import { faultOf, isRunnable, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
 import { useLint } from './scripts/lint.js';
 import { TestRun } from './scripts/test-run.js';
 
+/** @import { ScriptKind } from 'api' */
+
 await loadStyles('scripts.css');
 
-/** @typedef {import('./scripts/kinds.js').Kind} Kind */
-
-/** @param {Kind} kind @returns {import('./scripts/draft.js').Draft} */
+/** @param {ScriptKind} kind @returns {import('./scripts/draft.js').Draft} */
 const starterOf = (kind) => ({
   name: '',
   description: '',
@@ -33,7 +33,7 @@ const starterOf = (kind) => ({
 
 export default function NewScriptPage() {
   const query = useQuery();
-  const kind = /** @type {Kind} */ (Object.hasOwn(KINDS, query.get('kind')) ? query.get('kind') : 'tool');
+  const kind = /** @type {ScriptKind} */ (Object.hasOwn(KINDS, query.get('kind')) ? query.get('kind') : 'tool');
   const [draft, setDraft, forget] = useStoredDraft(`script-new.${kind}`, starterOf(kind));
   const [isGlobal, setIsGlobal] = useState(false);
   const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
@@ -44,7 +44,7 @@ export default function NewScriptPage() {
     setDraft((old) => ({ ...old, ...part }));
     if (part.source !== undefined) setFault(null);
   };
-  const choose = (/** @type {Kind} */ next) => {
+  const choose = (/** @type {ScriptKind} */ next) => {
     query.set({ kind: next });
     // A changed text stays; an untouched starter text is replaced.
     setDraft((old) =>
@@ -110,14 +110,14 @@ function useSchema(text) {
   return valid.current;
 }
 
-/** @param {{value: Kind, onInput: (kind: Kind) => void}} props */
+/** @param {{value: ScriptKind, onInput: (kind: ScriptKind) => void}} props */
 function KindChoice({ value, onInput }) {
   return html`
     <fieldset>
       <legend class="label kind-name">Kind</legend>
       <div class="kind-choice">
         ${
-          /** @type {[Kind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(
+          /** @type {[ScriptKind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(
             ([kind, { label, about }]) => html`
               <label key=${kind} class="kind-option">
                 <input type="radio" name="kind" value=${kind} checked=${kind === value} aria-label=${label}

@@ -1,6 +1,6 @@
 /** One script: its source and a test run. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { useStoredDraft } from '../lib/draft.js';
 import { can } from '../lib/me.js';
 import { html, useEffect, useRef, useState } from '../lib/preact.js';
@@ -25,16 +25,18 @@ import { useLint } from './scripts/lint.js';
 import { TestRun } from './scripts/test-run.js';
 import { UsedBy } from './scripts/used-by.js';
 
+/** @import { Script } from 'api' */
+/** @import { Address } from 'requests' */
+
 await loadStyles('scripts.css');
 
-/** @typedef {import('./scripts/kinds.js').Script} Script */
 /** @typedef {import('./scripts/draft.js').Draft} Draft */
 
 const BACK = { href: '/scripts', label: 'Scripts' };
 
 /** @param {{route: import('../routes.js').Route}} props */
 export default function ScriptPage({ route }) {
-  const path = `/api/scripts/${encodeURIComponent(route.params.id)}`;
+  const path = at('/api/scripts/{id}', { id: route.params.id });
   const script = useResource((signal) => api.get(path, {}, { signal, exact: true }), { every: 10_000, deps: [path] });
   return (
     pendingOf(script, { page: true, back: BACK }) ??
@@ -42,8 +44,10 @@ export default function ScriptPage({ route }) {
   );
 }
 
+/** @typedef {Address<'/api/scripts/{id}'>} Path */
+
 /**
- * @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why the data
+ * @param {{path: Path, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why the data
  *   may be outdated
  */
 function Editor({ path, script, stale, onSaved }) {
@@ -182,7 +186,7 @@ function ConflictNotice({ edit }) {
   `;
 }
 
-/** @param {{script: Script, path: string, mayEdit: boolean, onGone: () => void}} props */
+/** @param {{script: Script, path: Path, mayEdit: boolean, onGone: () => void}} props */
 function Head({ script, path, mayEdit, onGone }) {
   const [asking, setAsking] = useState(false);
   const remove = async () => {

@@ -4,21 +4,19 @@ import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery, useSorting } from '../router.js';
+import { useQuery } from '../router.js';
 import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
+import { PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
+import { RecordList } from '../ui/record-page.js';
+import { timeColumn } from '../ui/table.js';
 import { KINDS } from './scripts/kinds.js';
 
-await loadStyles('scripts.css');
+/** @import { Script } from 'api' */
 
-/** @typedef {import('./scripts/kinds.js').Script} Script */
+await loadStyles('scripts.css');
 
 /** @param {Script} script */
 const linesOf = (script) => script.source.trimEnd().split('\n').length;
@@ -28,8 +26,8 @@ const COLUMNS = [
   {
     key: 'name',
     label: 'Name',
-    sort: (/** @type {Script} */ one) => one.name,
-    cell: (/** @type {Script} */ one) =>
+    sort: (one) => one.name,
+    cell: (one) =>
       html`
         <span class="script-name">
           <span class="mono">${one.name}</span>
@@ -42,8 +40,8 @@ const COLUMNS = [
     label: 'Kind',
     shrink: true,
     phone: 'aside',
-    sort: (/** @type {Script} */ one) => one.kind,
-    cell: (/** @type {Script} */ one) =>
+    sort: (one) => one.kind,
+    cell: (one) =>
       html`
         <${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>
       `,
@@ -54,31 +52,15 @@ const COLUMNS = [
     shrink: true,
     phone: 'line',
     phoneLabel: true,
-    sort: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
-    cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
+    sort: (one) => (one.owner === 'global' ? 'global' : 'you'),
+    cell: (one) => (one.owner === 'global' ? 'global' : 'you'),
   },
-  {
-    key: 'lines',
-    label: 'Lines',
-    align: 'right',
-    shrink: true,
-    phone: 'hidden',
-    sort: linesOf,
-    cell: linesOf,
-  },
-  {
-    key: 'updated_at',
-    label: 'Changed',
-    shrink: true,
-    phone: 'line-aside',
-    sort: (/** @type {Script} */ one) => one.updated_at,
-    cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />`,
-  },
+  { key: 'lines', label: 'Lines', align: 'right', shrink: true, phone: 'hidden', sort: linesOf, cell: linesOf },
+  timeColumn('updated_at', 'Changed', { shrink: true, phone: 'line-aside' }),
 ];
 
 export default function ScriptsPage() {
   const query = useQuery();
-  const sorting = useSorting();
   const kind = query.get('kind');
   const owner = query.get('owner');
   const q = query.get('q').trim();
@@ -95,35 +77,22 @@ export default function ScriptsPage() {
         </${Button}>
       `} />
     <div class="toolbar">
-      <${SearchInput} label="Search scripts" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="Kind" hideLabel value=${kind}
-        onInput=${(/** @type {string} */ value) => query.set({ kind: value })}
+      <${QuerySearch} label="Search scripts" />
+      <${QuerySelect} label="Kind" name="kind"
         options=${[
           { value: '', label: 'Every kind' },
           ...Object.entries(KINDS).map(([value, { label }]) => ({ value, label })),
         ]} />
-      <${Select} label="Owner" hideLabel value=${owner}
-        onInput=${(/** @type {string} */ value) => query.set({ owner: value })}
+      <${QuerySelect} label="Owner" name="owner"
         options=${[
           { value: '', label: 'Yours and global' },
           { value: 'user', label: 'Yours' },
           { value: 'global', label: 'Global' },
         ]} />
     </div>
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Scripts" choosable="scripts" columns=${COLUMNS}
-            rows=${rows} sorting=${list.hasMore ? null : sorting}
-            rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
-            empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${list} label="Scripts" choosable="scripts" columns=${COLUMNS} rows=${rows}
+      rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
+      empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
   `;
 }
 

@@ -6,25 +6,22 @@ import { useSorting } from '../router.js';
 import { Badge, Status } from '../ui/badge.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { Table, timeColumn } from '../ui/table.js';
+
+/** @import { ServerRecord } from 'api' */
 
 const EVERY_MS = 5_000;
 
-/**
- * @typedef {{id: string, url: string, state: 'up' | 'draining' | 'gone', svc_version: string, started_at: string,
- *   seen_at: string, links: number, side_links: number, leases: number, is_this: boolean}} Server
- */
-
-/** @type {Record<Server['state'], import('../ui/badge.js').Tone>} */
+/** @type {Record<ServerRecord['state'], import('../ui/badge.js').Tone>} */
 const TONES = { up: 'good', draining: 'warn', gone: 'bad' };
 
+/** @type {import('../ui/table.js').Column<ServerRecord>[]} */
 const COLUMNS = [
   {
     key: 'url',
     label: 'Server',
-    sort: (/** @type {Server} */ one) => one.url || one.id,
-    cell: (/** @type {Server} */ one) => html`
+    sort: (one) => one.url || one.id,
+    cell: (one) => html`
       <span class="mono anywhere">${one.url || one.id}</span>
       ${one.is_this && html` <${Badge} tone="accent">this one</${Badge}>`}
     `,
@@ -33,44 +30,14 @@ const COLUMNS = [
     key: 'state',
     label: 'State',
     shrink: true,
-    sort: (/** @type {Server} */ one) => one.state,
-    cell: (/** @type {Server} */ one) => html`<${Status} tone=${TONES[one.state]}>${one.state}</${Status}>`,
+    sort: true,
+    cell: (one) => html`<${Status} tone=${TONES[one.state]}>${one.state}</${Status}>`,
   },
-  {
-    key: 'svc_version',
-    label: 'Version',
-    shrink: true,
-    mono: true,
-    sort: (/** @type {Server} */ one) => one.svc_version,
-  },
-  {
-    key: 'links',
-    label: 'Agents',
-    align: /** @type {const} */ ('right'),
-    sort: (/** @type {Server} */ one) => one.links,
-    cell: (/** @type {Server} */ one) => formatNumber(one.links),
-  },
-  {
-    key: 'leases',
-    label: 'Lanes',
-    align: /** @type {const} */ ('right'),
-    sort: (/** @type {Server} */ one) => one.leases,
-    cell: (/** @type {Server} */ one) => formatNumber(one.leases),
-  },
-  {
-    key: 'started_at',
-    label: 'Started',
-    shrink: true,
-    sort: (/** @type {Server} */ one) => one.started_at,
-    cell: (/** @type {Server} */ one) => html`<${Time} value=${one.started_at} />`,
-  },
-  {
-    key: 'seen_at',
-    label: 'Last seen',
-    shrink: true,
-    sort: (/** @type {Server} */ one) => one.seen_at,
-    cell: (/** @type {Server} */ one) => html`<${Time} value=${one.seen_at} />`,
-  },
+  { key: 'svc_version', label: 'Version', shrink: true, mono: true, sort: true },
+  { key: 'links', label: 'Agents', align: 'right', sort: true, cell: (one) => formatNumber(one.links) },
+  { key: 'leases', label: 'Lanes', align: 'right', sort: true, cell: (one) => formatNumber(one.leases) },
+  timeColumn('started_at', 'Started', { shrink: true }),
+  timeColumn('seen_at', 'Last seen', { shrink: true }),
 ];
 
 export default function ServersPage() {
@@ -83,7 +50,7 @@ export default function ServersPage() {
         pendingOf(list) ??
         html`
           <${ErrorNotice} error=${list.error} title="This list is outdated" onRetry=${list.reload} />
-          <${Table} label="Servers" choosable="servers" columns=${COLUMNS} rows=${list.data.servers}
+          <${Table} label="Servers" choosable="servers" columns=${COLUMNS} rows=${list.data?.servers}
             sorting=${sorting} />
         `
       }

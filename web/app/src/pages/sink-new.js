@@ -11,6 +11,8 @@ import { bodyOf, newDraft, UNSTORED } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
 import { TYPE_NAMES } from './sinks/health.js';
 
+/** @import { Sink } from 'api' */
+
 await loadStyles('sinks.css');
 
 /** @typedef {import('./sinks/draft.js').Draft} Draft */
@@ -19,7 +21,7 @@ export default function NewSinkPage() {
   const query = useQuery();
   const [initial] = useState(() => firstDraft(query));
   const [draft, setDraft, forget] = useStoredDraft(nameOf(initial), initial, { omit: UNSTORED });
-  const [made, setMade] = useState(/** @type {import('./sinks/health.js').Sink | null} */ (null));
+  const [made, setMade] = useState(/** @type {Sink | null} */ (null));
   const changed = JSON.stringify(draft) !== JSON.stringify(initial) && !made;
   useUnsaved(changed, { stored: true });
   const change = (/** @type {Partial<Draft>} */ part) => setDraft((old) => ({ ...old, ...part }));

@@ -1,6 +1,6 @@
 /** One sink: health, deliveries and configuration. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { useStoredDraft } from '../lib/draft.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
@@ -26,9 +26,10 @@ import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus 
 import { ReplayDialog } from './sinks/resend-dialogs.js';
 import { StateNotice } from './sinks/state-notice.js';
 
+/** @import { Sink } from 'api' */
+
 await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
 
-/** @typedef {import('./sinks/health.js').Sink} Sink */
 /** @typedef {import('../lib/resource.js').Resource<Sink>} SinkResource */
 
 const REFRESH_MS = 3_000;
@@ -41,7 +42,7 @@ export default function SinkPage({ route }) {
   // Polling stops before the sink is deleted: after that, the response would be a 404.
   const still = gone || dialog === 'delete';
   /** @type {SinkResource} */
-  const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, {
+  const resource = useResource(still ? null : at('/api/event-sinks/{id}', { id: route.params.id }), {
     every: REFRESH_MS,
   });
   const sink = resource.data;
@@ -60,7 +61,7 @@ export default function SinkPage({ route }) {
 /** @param {{sink: Sink, resource: SinkResource, onDialog: (name: string) => void}} props */
 function Header({ sink, resource, onDialog }) {
   const toggle = useAction(async () => {
-    const changed = await api.patch(`/api/event-sinks/${sink.id}`, { active: !sink.active });
+    const changed = await api.patch(at('/api/event-sinks/{id}', { id: sink.id }), { active: !sink.active });
     resource.set(changed);
     toast(!changed.active ? 'Sink disabled' : sink.paused ? 'Sink resumed' : 'Sink enabled');
   });
@@ -101,7 +102,10 @@ function Body({ sink, resource, still }) {
       ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
       <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
         ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
-        ${tab === 'stats' && html`<${RangeCharts} path=${`/api/event-sinks/${sink.id}/stats`} one="attempt" />`}
+        ${
+          tab === 'stats' &&
+          html`<${RangeCharts} path=${at('/api/event-sinks/{id}/stats', { id: sink.id })} one="attempt" />`
+        }
         ${
           tab === 'deliveries' &&
           (hasQueue(sink)
@@ -147,7 +151,7 @@ function Settings({ sink, onSaved }) {
     forget(saved);
   };
   const submit = async () => {
-    const changed = await api.patch(`/api/event-sinks/${sink.id}`, patch);
+    const changed = await api.patch(at('/api/event-sinks/{id}', { id: sink.id }), patch);
     const now = draftOf(changed);
     // A secret that the user entered is not shown again.
     setSecret((!draft.secret.trim() && changed.webhook?.secret) || '');
@@ -177,11 +181,8 @@ function Settings({ sink, onSaved }) {
 function UsedBy({ sink }) {
   const methods = useResource('/api/methods', { every: 10_000 });
   const pending = pendingOf(methods);
-  if (pending) return pending;
-  /** @type {{name: string, event_sinks: string[]}[]} */
-  const users = methods.data.methods.filter((/** @type {{event_sinks: string[]}} */ method) =>
-    method.event_sinks.includes(sink.name),
-  );
+  if (pending || !methods.data) return pending;
+  const users = methods.data.methods.filter((method) => method.event_sinks.includes(sink.name));
   return html`
     <${Card} title="Methods that use it"
       description="For methods that name it in event_sinks, it turns events that match its patterns into params.">
@@ -216,7 +217,7 @@ function OpenDialog({ name, sink, onClose, onChange, onGone }) {
   if (name === 'rotate') return html`<${RotateDialog} sink=${sink} onClose=${onClose} />`;
   if (name !== 'delete') return null;
   const remove = async () => {
-    await api.del(`/api/event-sinks/${sink.id}`);
+    await api.del(at('/api/event-sinks/{id}', { id: sink.id }));
     onGone();
     toast(`Sink ${sink.name} deleted`);
     navigate('/sinks');

@@ -13,15 +13,15 @@ import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Segmented } from '../ui/field.js';
+import { QuerySearch } from '../ui/filters.js';
 import { Meter } from '../ui/meter.js';
-import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import { activityColumn } from './charts/activity-column.js';
 import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 
-await loadStyles('sinks.css');
+/** @import { Sink } from 'api' */
 
-/** @typedef {import('./sinks/health.js').Sink} Sink */
+await loadStyles('sinks.css');
 
 const REFRESH_MS = 3_000;
 const COMMAND = "svc sink create deploys --patterns 'custom.deploy.*' --url https://example.org/hook";
@@ -58,8 +58,7 @@ export default function SinksPage() {
           !none &&
           html`
             <div class="toolbar">
-              <${SearchInput} label="Search sinks" placeholder="Name, description, pattern" value=${words}
-                onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+              <${QuerySearch} label="Search sinks" placeholder="Name, description, pattern" />
               <${Segmented} label="State" value=${state}
                 onInput=${(/** @type {string} */ value) => query.set({ state: value })}
                 options=${[

@@ -1,6 +1,6 @@
 /** One space: status, methods, log and actions. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { safeLink } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
@@ -20,26 +20,27 @@ import { SettingsCard } from './space/settings.js';
 import { AgentDialog } from './spaces/agent-command.js';
 import { HealthStatus, LinkStatus, RegistrationStatus, StateStatus } from './spaces/status.js';
 
-await loadStyles('spaces.css');
+/** @import { Space } from 'api' */
 
-/** @typedef {import('./spaces/status.js').Space} Space */
+await loadStyles('spaces.css');
 
 const BACK = { href: '/spaces', label: 'Spaces' };
 
 /** @param {{route: import('../routes.js').Route}} props */
 export default function SpacePage({ route }) {
-  const resource = useResource(`/api/spaces/${encodeURIComponent(route.params.id)}`, { every: 2_000 });
+  const resource = useResource(at('/api/spaces/{id}', { id: route.params.id }), { every: 2_000 });
   const space = /** @type {Space | null} */ (resource.data);
   const [asking, setAsking] = useState(/** @type {'' | 'stop' | 'rotate' | 'delete'} */ (''));
   const [token, setToken] = useState('');
   useDocumentTitle(space?.name);
   const start = useAction(async () => {
-    resource.set(await api.post(`/api/spaces/${space?.id}/start`));
+    if (!space) return;
+    resource.set(await api.post(at('/api/spaces/{id}/start', { id: space.id })));
     // The agent of an external space retries every few seconds and links by itself.
     toast(
-      space?.runtime === 'local'
+      space.runtime === 'local'
         ? `Space ${space.name} started`
-        : `Space ${space?.name} started: its agent may link again`,
+        : `Space ${space.name} started: its agent may link again`,
     );
   });
   if (!space) return pendingOf(resource, { page: true, back: BACK });
@@ -99,7 +100,7 @@ function Actions({ space, start, onAsk }) {
 /** @param {{space: Space}} props */
 function StatusCard({ space }) {
   const urls = Object.entries(space.space_urls);
-  const templates = useResource(space.template_id ? `/api/templates/${space.template_id}` : null);
+  const templates = useResource(space.template_id ? at('/api/templates/{id}', { id: space.template_id }) : null);
   return html`
     <${Card} title="Status">
       <${KeyValue}
@@ -151,12 +152,13 @@ function StatusCard({ space }) {
  */
 function ConfirmDialogs({ space, asking, onClose, onToken, onChanged }) {
   const stop = async () => {
-    onChanged(await api.post(`/api/spaces/${space.id}/stop`));
+    onChanged(await api.post(at('/api/spaces/{id}/stop', { id: space.id })));
     toast(`Space ${space.name} stopped`);
   };
-  const rotate = async () => onToken((await api.post(`/api/spaces/${space.id}/agent-token`)).agent_token);
+  const rotate = async () =>
+    onToken((await api.post(at('/api/spaces/{id}/agent-token', { id: space.id }))).agent_token);
   const remove = async () => {
-    await api.del(`/api/spaces/${space.id}`);
+    await api.del(at('/api/spaces/{id}', { id: space.id }));
     toast(`Space ${space.name} deleted`);
     navigate('/spaces', { replace: true });
   };

@@ -10,18 +10,16 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
+import { Pagination, Table, timeColumn } from '../ui/table.js';
 import { toast } from '../ui/toasts.js';
 import { AgentDialog } from './spaces/agent-command.js';
 import { NewSpaceDialog } from './spaces/new-space.js';
 import { HealthStatus, LinkStatus, RegistrationStatus, StateStatus } from './spaces/status.js';
 
-await loadStyles('spaces.css');
+/** @import { Space } from 'api' */
 
-/** @typedef {import('./spaces/status.js').Space} Space */
+await loadStyles('spaces.css');
 
 /** The value of the filter that selects failing spaces. */
 const FAILING = 'failing';
@@ -31,7 +29,7 @@ export default function SpacesPage() {
   const list = useList('/api/spaces', 'spaces', { every: 3_000 });
   const [made, setMade] = useState(/** @type {Space | null} */ (null));
   const filters = { q: query.get('q').toLowerCase(), state: query.get('state') };
-  const all = /** @type {Space[]} */ (list.items ?? []);
+  const all = list.items ?? [];
   const rows = all
     .filter(
       (space) =>
@@ -54,7 +52,7 @@ export default function SpacesPage() {
     <${PageHeader} title="Spaces"
       description="Where methods run: each space has an agent that keeps one method server alive."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${ask}>New space</${Button}>`} />
-    ${all.length > 0 && html`<${Filters} query=${query} shown=${rows.length} />`}
+    ${all.length > 0 && html`<${Filters} shown=${rows.length} />`}
     ${list.data && html`<${ErrorNotice} error=${list.error} title="Not up to date" />`}
     ${
       pendingOf(list) ??
@@ -82,77 +80,60 @@ export default function SpacesPage() {
   `;
 }
 
-/** @param {{query: ReturnType<typeof useQuery>, shown: number}} props */
-function Filters({ query, shown }) {
+/** @param {{shown: number}} props */
+function Filters({ shown }) {
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search spaces" placeholder="Name or owner" value=${query.get('q')}
-        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="State" hideLabel value=${query.get('state')}
-        onInput=${(/** @type {string} */ state) => query.set({ state })}
+      <${QuerySearch} label="Search spaces" placeholder="Name or owner" />
+      <${QuerySelect} label="State" name="state"
         options=${[{ value: '', label: 'Every state' }, FAILING, 'created', 'deployed', 'stopped']} />
       <span class="muted small" role="status">${plural(shown, 'space')}</span>
     </div>
   `;
 }
 
+/** @type {import('../ui/table.js').Column<Space>} */
+const OWNER = { key: 'owner', label: 'Owner', mono: true, phone: 'more', phoneLabel: true, sort: true };
+
 /** @param {{rows: Space[], isWhole: boolean}} props `isWhole`: all spaces are loaded, so the rows can be sorted */
 function Rows({ rows, isWhole }) {
   const sorting = useSorting();
   /** @type {import('../ui/table.js').Column<Space>[]} */
   const columns = [
-    { key: 'name', label: 'Space', mono: true, sort: (/** @type {Space} */ space) => space.name },
+    { key: 'name', label: 'Space', mono: true, sort: true },
     {
       key: 'state',
       label: 'State',
       phone: 'aside',
-      sort: (/** @type {Space} */ space) => spaceState(space).label,
-      cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />`,
+      sort: (space) => spaceState(space).label,
+      cell: (space) => html`<${StateStatus} space=${space} />`,
     },
     {
       key: 'health',
       label: 'Health',
       phone: 'line',
       phoneLabel: true,
-      sort: (/** @type {Space} */ space) => space.health,
-      cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />`,
+      sort: true,
+      cell: (space) => html`<${HealthStatus} space=${space} />`,
     },
     // On a phone, the state and the registration show whether the link works.
     {
       key: 'linked',
       label: 'Link',
       phone: 'hidden',
-      sort: (/** @type {Space} */ space) => (space.linked ? 'linked' : 'not linked'),
-      cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />`,
+      sort: (space) => (space.linked ? 'linked' : 'not linked'),
+      cell: (space) => html`<${LinkStatus} space=${space} />`,
     },
     {
       key: 'registration',
       label: 'Registration',
       phone: 'line-aside',
       phoneLabel: true,
-      sort: (/** @type {Space} */ { registration }) => `${registration.state} ${methodsOf(registration)}`,
-      cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />`,
+      sort: ({ registration }) => `${registration.state} ${methodsOf(registration)}`,
+      cell: (space) => html`<${RegistrationStatus} space=${space} />`,
     },
-    ...(can('manage_spaces')
-      ? [
-          {
-            key: 'owner',
-            label: 'Owner',
-            mono: true,
-            phone: /** @type {const} */ ('more'),
-            phoneLabel: true,
-            sort: (/** @type {Space} */ space) => space.owner,
-          },
-        ]
-      : []),
-    {
-      key: 'created_at',
-      label: 'Created',
-      shrink: true,
-      phone: 'hidden',
-      sort: (/** @type {Space} */ space) => space.created_at,
-      cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />`,
-    },
+    ...(can('manage_spaces') ? [OWNER] : []),
+    timeColumn('created_at', 'Created', { shrink: true, phone: 'hidden' }),
   ];
   return html`
     <${Table} label="Spaces" choosable="spaces" columns=${columns} rows=${rows} sorting=${isWhole ? sorting : null}

@@ -1,23 +1,21 @@
 /** Templates of spaces: ports, health check, startup script and custom fields. */
-import { api } from '../lib/api.js';
+import { at, withQuery } from '../lib/api.js';
 import { can } from '../lib/me.js';
-import { html, useState } from '../lib/preact.js';
-import { useList, useResource } from '../lib/resource.js';
+import { html } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
 import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
-import { useQuery, useSorting } from '../router.js';
+import { useQuery } from '../router.js';
 import { Badge } from '../ui/badge.js';
-import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
-import { ConfirmDialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
-import { Time } from '../ui/time.js';
-import { toast } from '../ui/toasts.js';
+import { DeleteDialog, NoMatch, RecordPage, searchOf } from '../ui/record-page.js';
+import { buttonColumn, timeColumn } from '../ui/table.js';
 import { checkText } from './spaces/fields.js';
 import { EditTemplate } from './templates/edit.js';
+
+/** @import { Template } from 'api' */
+
+/** @typedef {(dialog: string, template: Template) => void} Ask */
 
 await loadStyles('spaces.css');
 
@@ -25,70 +23,28 @@ const DESCRIPTION =
   'A new space copies the ports, health check and startup script of its template. ' +
   'Custom fields stay in the template and apply to all its spaces.';
 
-/**
- * @typedef {object} Template
- * @property {string} id
- * @property {string} name
- * @property {{name: string, port: number}[]} ports
- * @property {string | null} startup_script_id
- * @property {import('./spaces/status.js').HealthCheck | null} health_check
- * @property {Record<string, string>} custom_fields
- * @property {string} created_at
- */
-
 export default function TemplatesPage() {
-  const query = useQuery();
-  const sorting = useSorting();
-  const list = useList('/api/templates', 'templates', { query: { limit: 1_000 }, every: 10_000 });
-  const scripts = useResource('/api/scripts?kind=startup&limit=1000').data?.scripts ?? [];
-  const [deleting, setDeleting] = useState(/** @type {Template | null} */ (null));
-  const all = /** @type {Template[]} */ (list.items ?? []);
-  const rows = all.filter((one) => hasWords(searchText(one), query.get('q')));
+  const q = useQuery().get('q');
+  const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 })).data?.scripts ?? [];
   const mayEdit = can('manage_templates');
-  const edited = all.find((one) => one.id === query.get('template'));
-  const close = () => query.set({ new: null, template: null });
-  const add = html`
-    <${Button} kind="primary" icon="plus" onClick=${() => query.set({ new: 1 })}>New template</${Button}>
-  `;
   return html`
-    <${PageHeader} title="Templates" actions=${mayEdit && add}
-      description=${DESCRIPTION} />
-    ${
-      (all.length > 0 || query.get('q')) &&
-      html`
-        <div class="toolbar">
-          <${SearchInput} label="Search templates" value=${query.get('q')}
-            onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-        </div>
-      `
-    }
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Templates" choosable="templates" rows=${rows}
-            columns=${columnsOf(scripts, mayEdit ? setDeleting : null)} sorting=${list.hasMore ? null : sorting}
-            onRow=${mayEdit ? (/** @type {Template} */ one) => query.set({ template: one.id }) : undefined}
-            empty=${html`<${Empty} filtered=${all.length > 0} mayEdit=${mayEdit} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
-    ${
-      mayEdit &&
-      (query.get('new') || edited) &&
-      html`<${EditTemplate} key=${edited?.id} template=${edited ?? null} onDone=${list.reload} onClose=${close} />`
-    }
-    ${
-      deleting &&
-      html`
-        <${ConfirmDialog} title=${`Delete ${deleting.name}?`} action="Delete template"
-          onConfirm=${() => remove(deleting, list)} onClose=${() => setDeleting(null)}>
-          <p>No new space can use it. A template with spaces cannot be deleted: delete its spaces first.</p>
-        </${ConfirmDialog}>
-      `
-    }
+    <${RecordPage} path="/api/templates" name="templates" kind="template" title="Templates" description=${DESCRIPTION}
+      add=${mayEdit && 'New template'} form=${EditTemplate} drawer=${mayEdit && EditTemplate}
+      dialogs=${{ delete: DeleteTemplate }}
+      matches=${(/** @type {Template} */ one) => hasWords(searchText(one), q)}
+      toolbar=${searchOf('templates')} empty=${(/** @type {{all: Template[]}} */ { all }) => emptyOf(all, mayEdit)}
+      columns=${(/** @type {Ask} */ ask) => columnsOf(scripts, mayEdit ? ask : null)} />
+  `;
+}
+
+/** @param {import('../ui/record-page.js').About<Template>} about */
+function DeleteTemplate(about) {
+  const { id, name } = about.record;
+  return html`
+    <${DeleteDialog} about=${about} path=${at('/api/templates/{id}', { id })} title=${`Delete ${name}?`}
+      action="Delete template" said=${`Template ${name} deleted`}>
+      <p>No new space can use it. A template with spaces cannot be deleted: delete its spaces first.</p>
+    </${DeleteDialog}>
   `;
 }
 
@@ -96,25 +52,20 @@ export default function TemplatesPage() {
 const searchText = ({ name, ports, custom_fields: fields }) =>
   [name, ...ports.flatMap((port) => [port.name, port.port]), ...Object.entries(fields).flat()].join(' ');
 
-/** @param {Template} template @param {{reload: () => Promise<void>}} list */
-async function remove(template, list) {
-  await api.del(`/api/templates/${template.id}`);
-  await list.reload();
-  toast(`Template ${template.name} deleted`);
-}
-
 /** @param {Template} template */
 const fieldsText = ({ custom_fields: fields }) =>
   Object.entries(fields)
     .map(([key, value]) => `${key}=${value}`)
     .join(', ');
 
+const nameOf = (/** @type {Template} */ { name }) => name;
+
 /**
  * @param {{id: string, name: string}[]} scripts
- * @param {((template: Template) => void) | null} onDelete null without the permission
+ * @param {Ask | null} ask null without the permission to delete
  * @returns {import('../ui/table.js').Column<Template>[]}
  */
-function columnsOf(scripts, onDelete) {
+function columnsOf(scripts, ask) {
   const none = html`<span class="muted">none</span>`;
   const scriptOf = (/** @type {string} */ id) => scripts.find((one) => one.id === id)?.name ?? id;
   return [
@@ -158,41 +109,14 @@ function columnsOf(scripts, onDelete) {
       sort: fieldsText,
       cell: (one) => (fieldsText(one) ? html`<span class="mono small anywhere">${fieldsText(one)}</span>` : none),
     },
-    {
-      key: 'created_at',
-      label: 'Created',
-      shrink: true,
-      phone: 'aside',
-      sort: (one) => one.created_at,
-      cell: (one) => html`<${Time} value=${one.created_at} />`,
-    },
-    ...(onDelete
-      ? [
-          {
-            key: 'actions',
-            label: 'Actions',
-            hideLabel: true,
-            shrink: true,
-            phone: /** @type {const} */ ('line-aside'),
-            cell: (/** @type {Template} */ one) => html`
-              <${Button} size="small" aria-label=${`Delete ${one.name}`} onClick=${() => onDelete(one)}>
-                Delete
-              </${Button}>
-            `,
-          },
-        ]
-      : []),
+    timeColumn('created_at', 'Created', { shrink: true, phone: 'aside' }),
+    ...(ask ? [buttonColumn('Delete', nameOf, (one) => ask('delete', one), { phone: 'line-aside' })] : []),
   ];
 }
 
-/** @param {{filtered: boolean, mayEdit: boolean}} props */
-function Empty({ filtered, mayEdit }) {
-  const query = useQuery();
-  if (filtered)
-    return html`
-      <${EmptyState} icon="search" title="No template matches"
-        action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
-    `;
+/** @param {Template[]} all @param {boolean} mayEdit */
+function emptyOf(all, mayEdit) {
+  if (all.length > 0) return html`<${NoMatch} one="template" />`;
   return html`
     <${EmptyState} icon="copy" title="No templates yet"
       command=${mayEdit ? 'svc template create web --port http=8080' : undefined}>

@@ -6,14 +6,13 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select } from '../ui/field.js';
-import { SearchInput } from '../ui/search-input.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
 import { Pagination, Table } from '../ui/table.js';
 import { RevokeDialog, tokenColumns } from './tokens/columns.js';
 import { CreatedDialog } from './tokens/created.js';
 import { NewTokenDialog } from './tokens/new-token.js';
 
-/** @typedef {import('./tokens/columns.js').Token} Token */
+/** @import { Token } from 'api' */
 
 const FILTERS = [
   { value: '', label: 'Every scope' },
@@ -47,10 +46,8 @@ export default function TokensPage() {
           (list.items?.length ?? 0) > 0 &&
           html`
             <div class="toolbar">
-              <${SearchInput} label="Search tokens" value=${q}
-                onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-              <${Select} label="Scope" hideLabel value=${scope}
-                onInput=${(/** @type {string} */ value) => query.set({ scope: value })} options=${FILTERS} />
+              <${QuerySearch} label="Search tokens" />
+              <${QuerySelect} label="Scope" name="scope" options=${FILTERS} />
             </div>
           `
         }
@@ -88,5 +85,5 @@ function Empty({ filtered, onNew }) {
 function matches(token, q, scope) {
   const named = token.name.toLowerCase().includes(q.trim().toLowerCase());
   if (scope === 'all') return named && token.scopes.length === 0;
-  return named && (!scope || token.scopes.includes(scope));
+  return named && (!scope || token.scopes.some((name) => name === scope));
 }

@@ -1,6 +1,6 @@
 /** One user: roles, groups and effective access. */
 import { useAction } from '../lib/action.js';
-import { api } from '../lib/api.js';
+import { api, at } from '../lib/api.js';
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
 import { can, loadMe, me } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
@@ -25,15 +25,16 @@ import { Choice, NewPassword } from './users/fields.js';
 import { QuotasCard } from './users/quotas.js';
 import { TokensCard } from './users/tokens.js';
 
-await loadStyles('users.css');
+/** @import { User, UserPatch } from 'api' */
+/** @import { Address } from 'requests' */
 
-/** @typedef {import('./users/directory.js').User} User */
+await loadStyles('users.css');
 
 const BACK = { href: '/users', label: 'Users' };
 
 /** @param {{route: import('../routes.js').Route}} props */
 export default function UserPage({ route }) {
-  const path = `/api/users/${encodeURIComponent(route.params.id)}`;
+  const path = at('/api/users/{id}', { id: route.params.id });
   const user = useResource(path, { every: 10_000 });
   return (
     pendingOf(user, { page: true, back: BACK }) ??
@@ -41,14 +42,17 @@ export default function UserPage({ route }) {
   );
 }
 
+/** @typedef {Address<'/api/users/{id}'>} Path */
+/** @typedef {(patch: UserPatch) => Promise<void>} Change */
+
 /**
- * @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why the data may be
+ * @param {{path: Path, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why the data may be
  *   outdated
  */
 function Person({ path, user, stale, onChanged }) {
   useDocumentTitle(user.username);
-  const access = useResource(`${path}/access`, { every: 10_000 });
-  const change = async (/** @type {object} */ patch) => {
+  const access = useResource(at('/api/users/{id}/access', { id: user.id }), { every: 10_000 });
+  const change = async (/** @type {UserPatch} */ patch) => {
     onChanged({ ...(await api.patch(path, patch)), last_seen_at: user.last_seen_at });
     await access.reload();
     // A change of the signed-in user may show or hide parts of the interface.
@@ -74,7 +78,7 @@ function Person({ path, user, stale, onChanged }) {
         pendingOf(access) ??
         html`
           <${ErrorNotice} error=${access.error} title="Not up to date" />
-          <${PermissionsAccess} permissions=${access.data.permissions} />
+          <${PermissionsAccess} permissions=${access.data?.permissions} />
           <${MethodsAccess} access=${access.data} />
         `
       }
@@ -111,7 +115,7 @@ function Person({ path, user, stale, onChanged }) {
 }
 
 /**
- * @param {{path: string, user: User, onChange: (patch: object) => Promise<void>, onReload: () => Promise<void>}} props
+ * @param {{path: Path, user: User, onChange: Change, onReload: () => Promise<void>}} props
  */
 function Head({ path, user, onChange, onReload }) {
   const [open, setOpen] = useState(/** @type {'' | 'password' | 'factor' | 'active' | 'delete'} */ (''));
@@ -126,7 +130,7 @@ function Head({ path, user, onChange, onReload }) {
     toast(`${user.username} is inactive`);
   };
   const resetFactor = async () => {
-    await api.del(`${path}/second-factor`);
+    await api.del(at('/api/users/{id}/second-factor', { id: user.id }));
     await onReload();
     toast(`${user.username} has no second factor`);
   };
@@ -193,7 +197,7 @@ function Head({ path, user, onChange, onReload }) {
   `;
 }
 
-/** @param {{user: User, onChange: (patch: object) => Promise<void>, onClose: () => void}} props */
+/** @param {{user: User, onChange: Change, onClose: () => void}} props */
 function SetPassword({ user, onChange, onClose }) {
   const [password, setPassword] = useState('');
   const [shown, setShown] = useState(false);
@@ -220,7 +224,7 @@ function SetPassword({ user, onChange, onClose }) {
  * @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks unsaved ticks
  */
 
-/** @param {{path: string, user: User, onChange: (patch: object) => Promise<void>}} props */
+/** @param {{path: Path, user: User, onChange: Change}} props */
 function Membership({ path, user, onChange }) {
   const allRoles = useNames('roles', [user]);
   const allGroups = useNames('groups', [user]);
@@ -265,11 +269,10 @@ function Membership({ path, user, onChange }) {
 /**
  * The patch that saves the ticks. The API replaces whole lists, so the current lists are read first. A list without
  * changes is not sent.
- * @param {string} path
+ * @param {Path} path
  * @param {Ticks} ticks
  */
 async function patchOf(path, ticks) {
-  /** @type {User} */
   const now = await api.get(path);
   const touched = /** @type {const} */ (['roles', 'groups']).filter((what) => anyChange(now[what], ticks[what]));
   return Object.fromEntries(touched.map((what) => [what, withChanges(now[what], ticks[what])]));

@@ -4,33 +4,33 @@ import { plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
-import { navigate, useQuery, useSorting } from '../router.js';
+import { navigate, useQuery } from '../router.js';
 import { Badge, Status } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
-import { Card, PageHeader } from '../ui/card.js';
+import { PageHeader } from '../ui/card.js';
 import { Dialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
-import { Select, TextInput } from '../ui/field.js';
+import { TextInput } from '../ui/field.js';
+import { QuerySearch, QuerySelect } from '../ui/filters.js';
 import { Form } from '../ui/form.js';
-import { SearchInput } from '../ui/search-input.js';
-import { Pagination, Table } from '../ui/table.js';
+import { RecordList } from '../ui/record-page.js';
+import { timeColumn } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { useNames, useUsers } from './users/directory.js';
 import { Choice, Names, NewPassword } from './users/fields.js';
 
-await loadStyles('users.css');
+/** @import { User } from 'api' */
 
-/** @typedef {import('./users/directory.js').User} User */
+await loadStyles('users.css');
 
 /** @type {import('../ui/table.js').Column<User>[]} */
 const COLUMNS = [
   {
     key: 'username',
     label: 'Name',
-    sort: (/** @type {User} */ one) => one.username,
-    cell: (/** @type {User} */ one) =>
+    sort: (one) => one.username,
+    cell: (one) =>
       html`
         <span class="mono">${one.username}</span>
         ${one.id === me.value?.id && html` <${Badge} tone="accent">you</${Badge}>`}
@@ -41,8 +41,8 @@ const COLUMNS = [
     label: 'Status',
     shrink: true,
     phone: 'aside',
-    sort: (/** @type {User} */ one) => (one.active ? 'active' : 'inactive'),
-    cell: (/** @type {User} */ one) =>
+    sort: (one) => (one.active ? 'active' : 'inactive'),
+    cell: (one) =>
       html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>`,
   },
   {
@@ -50,16 +50,16 @@ const COLUMNS = [
     label: 'Roles',
     phone: 'line',
     phoneLabel: true,
-    sort: (/** @type {User} */ one) => one.roles.join(' '),
-    cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />`,
+    sort: (one) => one.roles.join(' '),
+    cell: (one) => html`<${Names} names=${one.roles} />`,
   },
   {
     key: 'groups',
     label: 'Groups',
     phone: 'more',
     phoneLabel: true,
-    sort: (/** @type {User} */ one) => one.groups.join(' '),
-    cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />`,
+    sort: (one) => one.groups.join(' '),
+    cell: (one) => html`<${Names} names=${one.groups} />`,
   },
   {
     key: 'last_seen_at',
@@ -67,29 +67,20 @@ const COLUMNS = [
     shrink: true,
     phone: 'line-aside',
     phoneLabel: true,
-    sort: (/** @type {User} */ one) => one.last_seen_at ?? '',
-    cell: (/** @type {User} */ one) => html`<${Time} value=${one.last_seen_at} none="never" />`,
+    sort: (one) => one.last_seen_at ?? '',
+    cell: (one) => html`<${Time} value=${one.last_seen_at} none="never" />`,
   },
-  {
-    key: 'created_at',
-    label: 'Created',
-    shrink: true,
-    phone: 'hidden',
-    sort: (/** @type {User} */ one) => one.created_at,
-    cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />`,
-  },
+  timeColumn('created_at', 'Created', { shrink: true, phone: 'hidden' }),
 ];
 
 export default function UsersPage() {
   const query = useQuery();
-  const sorting = useSorting();
   const list = useUsers();
   const users = list.items ?? [];
   const roles = useNames('roles', users);
   const groups = useNames('groups', users);
   const [creating, setCreating] = useState(false);
   const rows = users.filter(matches(query.all));
-  const set = (/** @type {string} */ name) => (/** @type {string} */ value) => query.set({ [name]: value });
   return html`
     <${PageHeader} title="Users" description="Who may sign in, and with which roles and groups."
       actions=${
@@ -97,12 +88,10 @@ export default function UsersPage() {
         html`<${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>New user</${Button}>`
       } />
     <div class="toolbar">
-      <${SearchInput} label="Search users" value=${query.get('q')} onSearch=${set('q')} />
-      <${Select} label="Role" hideLabel value=${query.get('role')} onInput=${set('role')}
-        options=${[{ value: '', label: 'Every role' }, ...roles]} />
-      <${Select} label="Group" hideLabel value=${query.get('group')} onInput=${set('group')}
-        options=${[{ value: '', label: 'Every group' }, ...groups]} />
-      <${Select} label="Status" hideLabel value=${query.get('status')} onInput=${set('status')}
+      <${QuerySearch} label="Search users" />
+      <${QuerySelect} label="Role" name="role" options=${[{ value: '', label: 'Every role' }, ...roles]} />
+      <${QuerySelect} label="Group" name="group" options=${[{ value: '', label: 'Every group' }, ...groups]} />
+      <${QuerySelect} label="Status" name="status"
         options=${[
           { value: '', label: 'Every status' },
           { value: 'active', label: 'Active' },
@@ -115,18 +104,8 @@ export default function UsersPage() {
         `
       }
     </div>
-    <${Card} flush>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Users" choosable="users" columns=${COLUMNS}
-            rows=${rows} sorting=${list.hasMore ? null : sorting}
-            rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${list} label="Users" choosable="users" columns=${COLUMNS} rows=${rows}
+      rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
     ${creating && html`<${NewUser} roles=${roles} groups=${groups} onClose=${() => setCreating(false)} />`}
   `;
 }

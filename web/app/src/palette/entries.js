@@ -25,8 +25,8 @@ const SINKS = ['manage_own_event_sinks', 'manage_global_event_sinks'];
 const SPACES = ['use_spaces', 'manage_spaces'];
 
 /**
- * @type {{kind: string, icon: string, path: string, list: string, name?: string, href: string, needs?: string[],
- *   state?: (record: any) => Entry['state']}[]}
+ * @type {{kind: string, icon: string, path: '/api/event-sinks' | '/api/spaces' | '/api/scripts' | '/api/users',
+ *   list: string, name?: string, href: string, needs?: string[], state?: (record: any) => Entry['state']}[]}
  */
 const RECORDS = [
   {
@@ -62,6 +62,7 @@ const RECORDS = [
 /** The records that the user may see. A list that fails is left out. @param {AbortSignal} signal */
 export async function loadRecords(signal) {
   const lists = RECORDS.filter((row) => can(...(row.needs ?? []))).map(async (row) => {
+    /** @type {any} */
     const answer = await api.get(row.path, { limit: LOADED_MAX }, { signal }).catch(() => null);
     return (answer?.[row.list] ?? []).map((/** @type {any} */ one) => ({
       kind: row.kind,

@@ -4,8 +4,8 @@ import { Button } from './button.js';
 
 /**
  * The buttons below one page of a list (`useCursorPages`); nothing if the list has one page.
- * @param {{pages: import('../lib/cursor-pages.js').CursorPages, size: number, count: number}} props `size`: rows of a
- *   full page; `count`: rows of all pages
+ * @param {{pages: import('../lib/cursor-pages.js').CursorPages<any>, size: number, count: number}} props `size`: rows
+ *   of a full page; `count`: rows of all pages
  */
 export function PageButtons({ pages, size, count }) {
   if (pages.complete) return null;

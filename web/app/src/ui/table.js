@@ -5,6 +5,7 @@ import { Button } from './button.js';
 import { ErrorNotice } from './error-notice.js';
 import { Icon } from './icon.js';
 import { Menu } from './menu.js';
+import { Time } from './time.js';
 
 /**
  * @template T
@@ -16,7 +17,8 @@ import { Menu } from './menu.js';
  * @property {boolean} [mono]
  * @property {boolean} [shrink] no wider than its content
  * @property {boolean} [hideLabel] for a column of buttons: the label is for screen readers only
- * @property {(row: T) => string | number | null | undefined} [sort] the value by which rows can be sorted
+ * @property {true | ((row: T) => string | number | null | undefined)} [sort] the value by which rows can be sorted;
+ *   true for the value of `key` in the row
  * @property {'aside' | 'line' | 'line-aside' | 'more' | 'hidden'} [phone] position on a phone, in a row of two or three
  *   lines. `aside`: right of the first column. `line`: second line. `line-aside`: right end of the second line. `more`:
  *   third line. `hidden`: not shown. Buttons without a position are below these lines.
@@ -114,6 +116,51 @@ export function Table(props) {
     </div>
   `;
 }
+
+/**
+ * A column with times, which can be sorted.
+ * @param {string} key
+ * @param {string} label
+ * @param {Partial<Column<any>> & {none?: string}} [more] `none`: the text for no time
+ * @returns {Column<any>}
+ */
+export const timeColumn = (key, label, { none, ...more } = {}) => ({
+  key,
+  label,
+  sort: true,
+  cell: (row) => html`<${Time} value=${row[key]} none=${none} />`,
+  ...more,
+});
+
+/**
+ * A column with buttons.
+ * @template T
+ * @param {(row: T) => any} cell
+ * @param {Partial<Column<T>>} [more]
+ * @returns {Column<T>}
+ */
+export const actionsColumn = (cell, more = {}) => ({
+  key: 'actions',
+  label: 'Actions',
+  hideLabel: true,
+  shrink: true,
+  cell,
+  ...more,
+});
+
+/**
+ * A column with one button, such as "Delete".
+ * @template T
+ * @param {string} word
+ * @param {(row: T) => string} nameOf the record, for screen readers
+ * @param {(row: T) => void} onClick
+ * @param {Partial<Column<T>>} [more]
+ */
+export const buttonColumn = (word, nameOf, onClick, more) =>
+  actionsColumn((/** @type {T} */ row) => {
+    const label = `${word} ${nameOf(row)}`;
+    return html`<${Button} size="small" aria-label=${label} onClick=${() => onClick(row)}>${word}</${Button}>`;
+  }, more);
 
 /** @param {Column<any>} column @param {Column<any>[]} columns */
 const canHide = (column, columns) => column !== columns[0] && !column.hideLabel;

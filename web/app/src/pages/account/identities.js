@@ -1,36 +1,31 @@
 /** The accounts at OpenID Connect providers with which a user signs in. */
-import { api } from '../../lib/api.js';
+import { api, at, withQuery } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
 import { ConfirmDialog, Dialog } from '../../ui/dialog.js';
 import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
-import { Table } from '../../ui/table.js';
+import { RecordList } from '../../ui/record-page.js';
+import { buttonColumn } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { PasswordForm } from '../security/setup-app.js';
 
-/**
- * @typedef {{id: string, provider: string, issuer: string, email: string | null, display_name: string | null,
- *   created_at: string, last_login_at: string | null}} LinkedIdentity
- */
-/** @typedef {{name: string, label: string}} Option */
+/** @import { LinkedIdentity, SignInOption } from 'api' */
 
 /**
  * Shown only if the server has a provider, or the user a linked account.
  * @param {{user?: {id: string, username: string}}} props without `user`, the card shows the signed-in user
  */
 export function IdentitiesCard({ user }) {
-  const linked = useResource(`/api/auth/identities${user ? `?user=${user.id}` : ''}`);
+  const linked = useResource(withQuery('/api/auth/identities', { user: user?.id }));
   const options = useResource('/api/auth/oidc');
   const [linking, setLinking] = useState(false);
   const [ending, setEnding] = useState(/** @type {LinkedIdentity | null} */ (null));
-  const providers = /** @type {Option[]} */ (options.data?.providers ?? []);
-  const rows = /** @type {LinkedIdentity[]} */ (linked.data?.identities ?? []);
+  const providers = options.data?.providers ?? [];
+  const rows = linked.data?.identities ?? [];
   if (providers.length === 0 && rows.length === 0) return null;
   const unlinked = async (/** @type {LinkedIdentity} */ one) => {
     await linked.reload();
@@ -41,21 +36,14 @@ export function IdentitiesCard({ user }) {
       ? html`<${Button} icon="plus" onClick=${() => setLinking(true)}>Link an account</${Button}>`
       : null;
   return html`
-    <${Card} title="Linked accounts" id="identities" flush actions=${add}
-      description=${`Accounts at providers with which ${user ? user.username : 'you'} can sign in.`}>
-      ${
-        pendingOf(linked) ??
-        html`
-          <${ErrorNotice} error=${linked.error} title="Not up to date" />
-          <${Table} label="Linked accounts" columns=${columns(setEnding)} rows=${rows}
-            empty=${html`
-              <${EmptyState} icon="key" title="No linked account">
-                ${user ? `${user.username} signs in with a password.` : 'You sign in with your password.'}
-              </${EmptyState}>
-            `} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${linked} title="Linked accounts" id="identities" actions=${add} label="Linked accounts"
+      description=${`Accounts at providers with which ${user ? user.username : 'you'} can sign in.`}
+      columns=${columns(setEnding)} rows=${rows}
+      empty=${html`
+        <${EmptyState} icon="key" title="No linked account">
+          ${user ? `${user.username} signs in with a password.` : 'You sign in with your password.'}
+        </${EmptyState}>
+      `} />
     ${
       linking &&
       html`
@@ -80,7 +68,8 @@ export function IdentitiesCard({ user }) {
  *   onClose: () => void}} props
  */
 function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
-  const path = `/api/auth/identities/${account.id}`;
+  const { id } = account;
+  const remove = at('/api/auth/identities/{id}/remove', { id });
   const text = html`
     <p>
       ${user ? user.username : 'You'} can no longer sign in with the account at
@@ -91,7 +80,7 @@ function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
   const title = 'Unlink this account?';
   if (user || !hasPassword) {
     const unlink = async () => {
-      await (user ? api.del(path) : api.post(`${path}/remove`, {}));
+      await (user ? api.del(at('/api/auth/identities/{id}', { id })) : api.post(remove, {}));
       await onDone();
     };
     return html`
@@ -99,7 +88,7 @@ function UnlinkDialog({ account, user, hasPassword, onDone, onClose }) {
     `;
   }
   const unlink = async (/** @type {string} */ password) => {
-    await api.post(`${path}/remove`, { password });
+    await api.post(remove, { password });
     await onDone();
     onClose();
   };
@@ -125,25 +114,17 @@ function columns(onUnlink) {
       shrink: true,
       cell: (one) => html`<${Time} value=${one.last_login_at} none="never" />`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (one) => html`
-        <${Button} size="small" aria-label=${`Unlink ${one.provider}`} onClick=${() => onUnlink(one)}>Unlink</${Button}>
-      `,
-    },
+    buttonColumn('Unlink', (one) => one.provider, onUnlink),
   ];
 }
 
-/** @param {{providers: Option[], hasPassword: boolean, onClose: () => void}} props */
+/** @param {{providers: SignInOption[], hasPassword: boolean, onClose: () => void}} props */
 function LinkDialog({ providers, hasPassword, onClose }) {
   const [name, setName] = useState(providers[0].name);
   const [password, setPassword] = useState('');
   const submit = async () => {
     const proof = hasPassword ? { password } : {};
-    const { redirect_to } = await api.post(`/api/auth/oidc/${encodeURIComponent(name)}/link`, proof);
+    const { redirect_to } = await api.post(at('/api/auth/oidc/{name}/link', { name }), proof);
     location.assign(redirect_to);
   };
   return html`

@@ -1,20 +1,14 @@
 /** The sessions of a user. */
-import { api } from '../../lib/api.js';
+import { at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useList } from '../../lib/resource.js';
 import { Badge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { ConfirmDialog } from '../../ui/dialog.js';
-import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
-import { Pagination, Table } from '../../ui/table.js';
+import { DeleteDialog, RecordList } from '../../ui/record-page.js';
+import { actionsColumn } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { toast } from '../../ui/toasts.js';
 
-/**
- * @typedef {{id: string, created_at: string, expires_at: string, last_used_at: string | null, address: string,
- *   user_agent: string, current: boolean}} Session
- */
+/** @import { Session } from 'api' */
 
 /** @param {{user?: {id: string, username: string}}} props without `user`, the card shows the signed-in user */
 export function SessionsCard({ user }) {
@@ -22,11 +16,12 @@ export function SessionsCard({ user }) {
   const [asking, setAsking] = useState(false);
   const [ending, setEnding] = useState(/** @type {Session | null} */ (null));
   const others = (list.items ?? []).filter((one) => !one.current).length;
+  /** @type {import('../../ui/table.js').Column<Session>[]} */
   const columns = [
     {
       key: 'browser',
       label: 'Browser',
-      cell: (/** @type {Session} */ one) =>
+      cell: (one) =>
         html`
           <span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${
             one.current &&
@@ -37,70 +32,42 @@ export function SessionsCard({ user }) {
         `,
     },
     { key: 'address', label: 'Address', mono: true },
-    {
-      key: 'created_at',
-      label: 'Signed in',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.created_at} />`,
-    },
+    { key: 'created_at', label: 'Signed in', cell: (one) => html`<${Time} value=${one.created_at} />` },
     {
       key: 'last_used_at',
       label: 'Last used',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.last_used_at} none="never" />`,
+      cell: (one) => html`<${Time} value=${one.last_used_at} none="never" />`,
     },
-    {
-      key: 'expires_at',
-      label: 'Ends',
-      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.expires_at} />`,
-    },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (/** @type {Session} */ one) =>
-        !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>`,
-    },
+    { key: 'expires_at', label: 'Ends', cell: (one) => html`<${Time} value=${one.expires_at} />` },
+    actionsColumn(
+      (one) => !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>`,
+    ),
   ];
   return html`
-    <${Card} title="Sessions" id="sessions" flush
+    <${RecordList} list=${list} title="Sessions" id="sessions" label="Sessions" columns=${columns}
       description=${`Browsers that are signed in as ${user ? user.username : 'you'}.`}
-      actions=${!user && others > 0 && html`<${Button} onClick=${() => setAsking(true)}>End all others</${Button}>`}>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Sessions" columns=${columns} rows=${list.items}
-            empty=${html`<p class="card-note muted">No browser is signed in.</p>`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+      actions=${!user && others > 0 && html`<${Button} onClick=${() => setAsking(true)}>End all others</${Button}>`}
+      empty=${html`<p class="card-note muted">No browser is signed in.</p>`} />
     ${
       ending &&
       html`
-        <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)}
-          onConfirm=${() => endSessions(`/api/auth/sessions/${ending.id}`, list, 'Session ended')}>
+        <${DeleteDialog} title="End this session?" action="End session" said="Session ended"
+          path=${at('/api/auth/sessions/{id}', { id: ending.id })}
+          about=${{ onClose: () => setEnding(null), onChanged: list.reload }}>
           <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
-        </${ConfirmDialog}>
+        </${DeleteDialog}>
       `
     }
     ${
       asking &&
       html`
-        <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)}
-          onConfirm=${() => endSessions('/api/auth/sessions', list, 'Sessions ended')}>
+        <${DeleteDialog} title="End all other sessions?" action="End sessions" said="Sessions ended"
+          path="/api/auth/sessions" about=${{ onClose: () => setAsking(false), onChanged: list.reload }}>
           <p>Every browser but this one has to sign in again.</p>
-        </${ConfirmDialog}>
+        </${DeleteDialog}>
       `
     }
   `;
-}
-
-/** @param {string} path @param {{reload: () => Promise<void>}} list @param {string} message */
-async function endSessions(path, list, message) {
-  await api.del(path);
-  await list.reload();
-  toast(message);
 }
 
 /** A short name for a browser; the title shows the whole user agent. @param {string} agent */

@@ -1,6 +1,8 @@
 /** One app, for administrators. */
 import { useAction } from '../../lib/action.js';
+import { api, at } from '../../lib/api.js';
 import { formatNumber } from '../../lib/format.js';
+import { displayName } from '../../lib/oauth.js';
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { Button, CopyButton } from '../../ui/button.js';
@@ -8,21 +10,25 @@ import { KeyValue } from '../../ui/card.js';
 import { Drawer } from '../../ui/dialog.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 import { Time } from '../../ui/time.js';
+import { toast } from '../../ui/toasts.js';
 import { Origin, QuotedName } from './identity.js';
 
-/**
- * @param {{app: import('../apps.js').ListedApp, onClose: () => void, onBlock: () => void, onUnblock: () =>
- *   Promise<void>, onDelete: () => void}} props
- */
-export function AppDrawer({ app, onClose, onBlock, onUnblock, onDelete }) {
-  const unblock = useAction(onUnblock);
+/** @import { App } from 'api' */
+
+/** @param {import('../../ui/record-page.js').About<App>} props */
+export function AppDrawer({ record: app, onClose, onChanged, onAsk }) {
+  const unblock = useAction(async () => {
+    await api.patch(at('/api/oauth/clients/{id}', { id: app.id }), { blocked: false });
+    await onChanged();
+    toast(`${displayName(app.name)} is allowed again`);
+  });
   // No button for an app that is part of svc: the server would add it again at its next use.
   const footer = html`
-    ${app.kind !== 'builtin' && html`<${Button} icon="trash" onClick=${onDelete}>Delete</${Button}>`}
+    ${app.kind !== 'builtin' && html`<${Button} icon="trash" onClick=${() => onAsk('delete')}>Delete</${Button}>`}
     ${
       app.blocked
         ? html`<${Button} kind="primary" busy=${unblock.busy} onClick=${unblock.run}>Unblock</${Button}>`
-        : html`<${Button} kind="danger" onClick=${onBlock}>Block</${Button}>`
+        : html`<${Button} kind="danger" onClick=${() => onAsk('block')}>Block</${Button}>`
     }
   `;
   return html`

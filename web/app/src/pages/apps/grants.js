@@ -1,5 +1,5 @@
 /** The apps that a user has connected, with "Disconnect". */
-import { api } from '../../lib/api.js';
+import { at } from '../../lib/api.js';
 import { can } from '../../lib/me.js';
 import { displayName } from '../../lib/oauth.js';
 import { html, useState } from '../../lib/preact.js';
@@ -7,21 +7,15 @@ import { useList } from '../../lib/resource.js';
 import { loadStyles } from '../../lib/styles.js';
 import { Badge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { ConfirmDialog } from '../../ui/dialog.js';
 import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
-import { Pagination, Table } from '../../ui/table.js';
+import { DeleteDialog, RecordList } from '../../ui/record-page.js';
+import { buttonColumn } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { toast } from '../../ui/toasts.js';
 import { AppCell, QuotedName } from './identity.js';
 
-await loadStyles('apps.css');
+/** @import { Grant } from 'api' */
 
-/**
- * @typedef {{id: string, user_id: string, username: string, app: import('../../lib/oauth.js').App, scopes: string[],
- *   redirect_host: string, created_at: string, last_used_at: string | null, expires_at: string | null}} Grant
- */
+await loadStyles('apps.css');
 
 /**
  * @param {{user?: {id: string, username: string}}} props without `user`, the card shows the apps of the signed-in user;
@@ -30,34 +24,22 @@ await loadStyles('apps.css');
 export function GrantsCard({ user }) {
   const list = useList('/api/oauth/grants', 'grants', { query: { user: user?.id }, every: 15_000 });
   const [ending, setEnding] = useState(/** @type {Grant | null} */ (null));
-  const disconnect = async (/** @type {Grant} */ grant) => {
-    await api.del(`/api/oauth/grants/${grant.id}`);
-    await list.reload();
-    toast(`${displayName(grant.app.name)} disconnected`);
-  };
   return html`
-    <${Card} title="Connected apps" id="apps" flush
-      description=${user ? `Apps that act as ${user.username}.` : 'Apps that you allowed to act as you.'}>
-      ${
-        pendingOf(list) ??
-        html`
-          <${ErrorNotice} error=${list.error} title="Not up to date" />
-          <${Table} label="Connected apps" columns=${columns(setEnding)} rows=${list.items}
-            empty=${html`<${Empty} user=${user} />`} />
-          <${Pagination} list=${list} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${list} title="Connected apps" id="apps" label="Connected apps"
+      description=${user ? `Apps that act as ${user.username}.` : 'Apps that you allowed to act as you.'}
+      columns=${columns(setEnding)} empty=${html`<${Empty} user=${user} />`} />
     ${
       ending &&
       html`
-        <${ConfirmDialog} title="Disconnect this app?" action="Disconnect" onClose=${() => setEnding(null)}
-          onConfirm=${() => disconnect(ending)}>
+        <${DeleteDialog} title="Disconnect this app?" action="Disconnect"
+          path=${at('/api/oauth/grants/{id}', { id: ending.id })}
+          said=${`${displayName(ending.app.name)} disconnected`}
+          about=${{ onClose: () => setEnding(null), onChanged: list.reload }}>
           <p>
             <strong><${QuotedName} app=${ending.app} /></strong> is rejected from its next request on. To use it again,
             ${user ? html` <span class="mono">${user.username}</span> has` : ' you have'} to connect it again.
           </p>
-        </${ConfirmDialog}>
+        </${DeleteDialog}>
       `
     }
   `;
@@ -85,19 +67,7 @@ function columns(onDisconnect) {
       label: 'Ends if unused',
       cell: (grant) => html`<${Time} value=${grant.expires_at} none="never" />`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      cell: (grant) =>
-        html`
-          <${Button} size="small" aria-label=${`Disconnect ${displayName(grant.app.name)}`}
-            onClick=${() => onDisconnect(grant)}>
-            Disconnect
-          </${Button}>
-        `,
-    },
+    buttonColumn('Disconnect', (grant) => displayName(grant.app.name), onDisconnect),
   ];
 }
 

@@ -10,9 +10,9 @@ import { Checkbox, Textarea, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { SecretDialog } from '../../ui/secret-once.js';
 
-/** @typedef {import('../apps.js').ListedApp} ListedApp */
+/** @import { App } from 'api' */
 
-/** @param {{onClose: () => void, onCreated: (app: ListedApp) => void}} props */
+/** @param {{onClose: () => void, onCreated: (app: App) => void}} props */
 export function NewAppDialog({ onClose, onCreated }) {
   const [name, setName] = useState('');
   const [addresses, setAddresses] = useState('');
@@ -46,8 +46,8 @@ export const addressesOf = (text) => [
   ),
 ];
 
-/** @param {{app: ListedApp, onClose: () => void}} props */
-export function CreatedDialog({ app, onClose }) {
+/** @param {{record: App, onClose: () => void}} props */
+export function CreatedDialog({ record: app, onClose }) {
   const id = html`
     <div class="stack-small">
       <p class="muted">The client id, which is not a secret:</p>

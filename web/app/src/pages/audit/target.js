@@ -2,10 +2,7 @@
 import { can } from '../../lib/me.js';
 import { ownName } from './names.js';
 
-/**
- * @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail:
- *   any, count?: number}} Entry
- */
+/** @import { AuditEntry } from 'api' */
 
 /**
  * Target types that have a page, and the permissions of which one is enough to open it. If no permission is named,
@@ -24,7 +21,7 @@ const PAGES = {
   oauth_client: ['/apps?app=', 'manage_users'],
 };
 
-/** @param {Entry} entry */
+/** @param {AuditEntry} entry */
 export function pageOf(entry) {
   const [path, ...permissions] = PAGES[entry.target_type] ?? [];
   return path && !/[._]deleted$/.test(entry.action) && can(...permissions)
@@ -34,7 +31,7 @@ export function pageOf(entry) {
 
 /**
  * The name of the target; its whole id if no name is known.
- * @param {Entry} entry
+ * @param {AuditEntry} entry
  * @param {Map<string, string>} names
  */
 export function nameOf({ target_type: type, actor, detail, target_id: id }, names) {

@@ -1,13 +1,15 @@
 /** The params with which a recorded call is made again. */
 import { prettyJson } from '../../lib/json.js';
 
+/** @import { Call } from 'api' */
+
 /** The journal records this text instead of a value that `journal_redact` names. */
 const REDACTED = '[redacted]';
 
 /**
  * The params for the form of the method: those that this tab sent, or else the recorded ones. `about` explains them.
  * `note` warns about values that are not recorded.
- * @param {import('./words.js').Call} call
+ * @param {Call} call
  * @param {string | null} sent the params that this tab sent, as JSON
  * @returns {{params: string | null, about: string, note: string}}
  */

@@ -1,5 +1,5 @@
 /** Compares the recorded params and results of two calls of one method. */
-import { api, withQuery } from '../../lib/api.js';
+import { api, at, withQuery } from '../../lib/api.js';
 import { exactTime } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useState } from '../../lib/preact.js';
@@ -9,15 +9,15 @@ import { pendingOf } from '../../ui/error-notice.js';
 import { Select } from '../../ui/field.js';
 import { callerOf, outcomeWords } from './words.js';
 
-/** @typedef {import('./words.js').Call} Call */
+/** @import { CallDetail } from 'api' */
 
 /** The maximum number of calls to choose from. They are the newest calls of the method. */
 const CALLS_MAX = 50;
 
-/** @param {Call} call */
+/** @param {CallDetail} call */
 export const hasPayload = (call) => 'params' in call || 'result' in call || 'error' in call;
 
-/** @param {{call: Call}} props */
+/** @param {{call: CallDetail}} props */
 export function CompareCalls({ call }) {
   const [open, setOpen] = useState(false);
   return html`
@@ -28,13 +28,13 @@ export function CompareCalls({ call }) {
   `;
 }
 
-/** @param {{call: Call}} props */
+/** @param {{call: CallDetail}} props */
 function Choice({ call }) {
   const [chosen, setChosen] = useState('');
   const list = useResource(withQuery('/api/calls', { method: call.method, owner: call.owner_id, limit: CALLS_MAX }));
   const pending = pendingOf(list);
-  if (pending) return pending;
-  const others = /** @type {Call[]} */ (list.data.calls).filter((one) => one.id !== call.id);
+  if (pending || !list.data) return pending;
+  const others = list.data.calls.filter((one) => one.id !== call.id);
   if (others.length === 0) return html`<p class="muted small">There is no other call of this method.</p>`;
   const options = others.map((one) => ({
     value: one.id,
@@ -49,18 +49,18 @@ function Choice({ call }) {
   `;
 }
 
-/** @param {{id: string, call: Call}} props */
+/** @param {{id: string, call: CallDetail}} props */
 function OtherCall({ id, call }) {
-  const path = `/api/calls/${encodeURIComponent(id)}`;
+  const path = at('/api/calls/{id}', { id });
   const loaded = useResource((signal) => api.get(path, undefined, { signal, exact: true }), { deps: [id] });
   const pending = pendingOf(loaded);
-  if (pending) return pending;
+  if (pending || !loaded.data) return pending;
   if (!hasPayload(loaded.data))
     return html`<p class="muted small">The params and the result of that call are not recorded.</p>`;
   return html`<${Differences} before=${textOf(loaded.data)} after=${textOf(call)} />`;
 }
 
-/** @param {Call} call */
+/** @param {CallDetail} call */
 function textOf(call) {
   const part = (/** @type {'params' | 'result' | 'error'} */ name) =>
     name in call ? [`${name}:`, prettyJson(call[name])] : [];

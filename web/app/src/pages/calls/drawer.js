@@ -1,5 +1,5 @@
 /** One recorded call. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { formatDuration } from '../../lib/duration.js';
 import { formatBytes } from '../../lib/format.js';
 import { can, me } from '../../lib/me.js';
@@ -20,14 +20,14 @@ import { CompareCalls, hasPayload } from './compare.js';
 import { Outcome } from './table.js';
 import { callerOf, nameOfMethod, omissionWords, outcomeWords, pageOfMethod, viaWords } from './words.js';
 
-/** @typedef {import('./words.js').Call} Call */
+/** @import { CallDetail } from 'api' */
 
 /** @param {{id: string, onClose: () => void}} props */
 export function CallDrawer({ id, onClose }) {
   // Exact, because recorded params may have a number that JavaScript would round.
-  const path = `/api/calls/${encodeURIComponent(id)}`;
+  const path = at('/api/calls/{id}', { id });
   const loaded = useResource((signal) => api.get(path, undefined, { signal, exact: true }), { deps: [id] });
-  const call = /** @type {Call | null} */ (loaded.data);
+  const call = /** @type {CallDetail | null} */ (loaded.data);
   return html`
     <${Drawer} title=${call ? html`<span class="mono anywhere">${nameOfMethod(call)}</span>` : 'Call'}
       onClose=${onClose} footer=${call && html`<${Actions} call=${call} />`}>
@@ -37,7 +37,7 @@ export function CallDrawer({ id, onClose }) {
   `;
 }
 
-/** @param {{call: Call}} props */
+/** @param {{call: CallDetail}} props */
 function Actions({ call }) {
   const page = pageOfMethod(call);
   const { params, note } = againOf(call, readSent(call.trace_id));
@@ -54,7 +54,7 @@ function Actions({ call }) {
   `;
 }
 
-/** @param {{call: Call}} props */
+/** @param {{call: CallDetail}} props */
 function Details({ call }) {
   const page = pageOfMethod(call);
   const name = nameOfMethod(call);
@@ -105,7 +105,7 @@ function Details({ call }) {
 
 /**
  * Recorded params, result or error. Renders nothing if none is recorded.
- * @param {{call: Call, name: 'params' | 'result' | 'error', omitted?: string}} props
+ * @param {{call: CallDetail, name: 'params' | 'result' | 'error', omitted?: string}} props
  */
 function Payload({ call, name, omitted }) {
   if (!(name in call) && !omitted) return null;
@@ -130,12 +130,12 @@ function Id({ id, label }) {
   `;
 }
 
-/** @param {{credential: NonNullable<Call['credential']>}} props */
+/** @param {{credential: NonNullable<CallDetail['credential']>}} props */
 function Credential({ credential }) {
   return html`${credential.kind} ${credential.id && html`<span class="mono small muted">${credential.id}</span>`}`;
 }
 
-/** @param {{call: Call}} props */
+/** @param {{call: CallDetail}} props */
 function Space({ call }) {
   const name = call.space ?? `${call.space_id} (deleted)`;
   return call.space && can('use_spaces', 'manage_spaces')

@@ -3,24 +3,17 @@ import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Time } from '../../ui/time.js';
 
-/** @typedef {import('./summary.js').CallGroup} CallGroup */
-/** @typedef {import('./summary.js').CallSummary} CallSummary */
+/** @import { CallGroup, CallSummary } from 'api' */
 
 /** The columns of the numbers. @type {import('../../ui/table.js').Column<any>[]} */
 export const COUNT_COLUMNS = [
-  {
-    key: 'calls',
-    label: 'Calls',
-    align: 'right',
-    phone: 'line',
-    cell: (/** @type {CallGroup} */ { calls }) => plural(calls, 'call'),
-  },
+  { key: 'calls', label: 'Calls', align: 'right', phone: 'line', cell: ({ calls }) => plural(calls, 'call') },
   {
     key: 'failed',
     label: 'Failed',
     align: 'right',
     phone: 'line-aside',
-    cell: (/** @type {CallGroup} */ { failed }) =>
+    cell: ({ failed }) =>
       failed > 0
         ? html`<span class="tone-bad chart-bad">${formatNumber(failed)} failed</span>`
         : html`<span class="muted">none failed</span>`,
@@ -30,7 +23,7 @@ export const COUNT_COLUMNS = [
     label: 'Last call',
     shrink: true,
     phone: 'aside',
-    cell: (/** @type {CallGroup} */ group) => html`<${Time} value=${group.last_at} />`,
+    cell: (group) => html`<${Time} value=${group.last_at} />`,
   },
 ];
 

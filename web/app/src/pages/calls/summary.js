@@ -1,6 +1,8 @@
 /** Statistics of recorded calls: durations, calls over time, calls of callers and credentials. */
 
-/** @typedef {Pick<import('./words.js').Call, 'at' | 'caller' | 'outcome' | 'duration_ms'>} SummedCall */
+/** @import { Call, CallGroup } from 'api' */
+
+/** @typedef {Pick<Call, 'at' | 'caller' | 'outcome' | 'duration_ms'>} SummedCall */
 
 /** Upper bounds of the columns of durations, in milliseconds; the last column has no bound. */
 const BOUNDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000];
@@ -51,25 +53,6 @@ export function percentile(calls, part) {
   const sorted = calls.map((call) => call.duration_ms).sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? null;
 }
-
-/**
- * The calls of one caller, or of one credential.
- * @typedef {object} CallGroup
- * @property {string} caller_id
- * @property {string | null} caller null if the user was deleted
- * @property {{kind: string, id: string | null} | null} credential null for a caller, and for a hidden credential
- * @property {number} calls
- * @property {number} failed
- * @property {string} last_at
- */
-/**
- * The answer of `/api/calls/summary`.
- * @typedef {object} CallSummary
- * @property {CallGroup[]} groups most calls first
- * @property {{groups: number, calls: number, failed: number} | null} other the sum of further groups
- * @property {boolean} is_complete
- * @property {string | null} counted_since if calls are missing: older calls are not counted
- */
 
 /** The label of each kind of credential in the journal. @type {Record<string, string>} */
 const KINDS = { token: 'token', app: 'connected app', session: 'browser', agent: 'agent', script: 'script' };

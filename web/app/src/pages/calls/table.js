@@ -5,7 +5,7 @@ import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { callerOf, nameOfMethod, outcomeWords } from './words.js';
 
-/** @typedef {import('./words.js').Call} Call */
+/** @import { Call } from 'api' */
 
 /**
  * @param {object} props
@@ -17,43 +17,27 @@ import { callerOf, nameOfMethod, outcomeWords } from './words.js';
  * @param {boolean} [props.ofOne] all calls are of one method, so the caller is the first column
  */
 export function CallTable({ calls, fresh, opened, onOpen, empty, ofOne = false }) {
+  /** @type {import('../../ui/table.js').Column<Call>} */
   const method = {
     key: 'method',
     label: 'Method',
     mono: true,
-    cell: (/** @type {Call} */ call) =>
-      html`<span class=${cx('call-name', fresh?.has(call.id) && 'fresh')}>${nameOfMethod(call)}</span>`,
+    cell: (call) => html`<span class=${cx('call-name', fresh?.has(call.id) && 'fresh')}>${nameOfMethod(call)}</span>`,
   };
+  /** @type {import('../../ui/table.js').Column<Call>[]} */
   const columns = [
     ...(ofOne ? [] : [method]),
-    {
-      key: 'caller',
-      label: 'Caller',
-      mono: true,
-      phone: ofOne ? undefined : /** @type {const} */ ('hidden'),
-      cell: callerOf,
-    },
-    {
-      key: 'outcome',
-      label: 'Outcome',
-      phone: /** @type {const} */ ('line'),
-      cell: (/** @type {Call} */ call) => html`<${Outcome} call=${call} />`,
-    },
+    { key: 'caller', label: 'Caller', mono: true, phone: ofOne ? undefined : 'hidden', cell: callerOf },
+    { key: 'outcome', label: 'Outcome', phone: 'line', cell: (call) => html`<${Outcome} call=${call} />` },
     {
       key: 'duration_ms',
       label: 'Took',
-      align: /** @type {const} */ ('right'),
+      align: 'right',
       shrink: true,
-      phone: /** @type {const} */ ('line-aside'),
-      cell: (/** @type {Call} */ call) => formatDuration(call.duration_ms),
+      phone: 'line-aside',
+      cell: (call) => formatDuration(call.duration_ms),
     },
-    {
-      key: 'at',
-      label: 'When',
-      shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      cell: (/** @type {Call} */ call) => html`<${Time} value=${call.at} />`,
-    },
+    { key: 'at', label: 'When', shrink: true, phone: 'aside', cell: (call) => html`<${Time} value=${call.at} />` },
   ];
   return html`
     <${Table} label="Calls" choosable="calls" columns=${columns}

@@ -1,31 +1,7 @@
 /** Texts for recorded calls: the outcome, how the call reached the server, names. */
 import { me } from '../../lib/me.js';
 
-/**
- * @typedef {object} Call
- * @property {string} id
- * @property {string} at when the call ended
- * @property {string} caller_id
- * @property {string | null} caller null if the user was deleted
- * @property {{kind: string, id: string | null} | null} credential
- * @property {string} via
- * @property {string} method without `user.<owner>.`
- * @property {string} owner_id
- * @property {string | null} owner
- * @property {string | null} space_id
- * @property {string | null} space
- * @property {string} outcome
- * @property {number | null} code
- * @property {number} duration_ms
- * @property {number} params_bytes
- * @property {number} result_bytes
- * @property {string | null} trace_id
- * @property {any} [params] recorded params; absent in lists, and if they are not recorded
- * @property {any} [result]
- * @property {any} [error]
- * @property {string} [params_omitted] why recorded params are missing
- * @property {string} [result_omitted]
- */
+/** @import { Call } from 'api' */
 
 /**
  * Words, tone and explanation of each outcome.

@@ -13,6 +13,10 @@ import { Segmented } from '../../ui/field.js';
 /** @typedef {{at: string, count: number, bad: number, p50_ms: number | null, p95_ms: number | null}} Point */
 /** @typedef {{start: string, total: Point, points: Point[], ticks: import('../../lib/axis.js').Tick[]}} Stats */
 
+/** @import { Address } from 'requests' */
+
+/** @typedef {'/api/stats/calls' | '/api/methods/{name}/stats' | '/api/event-sinks/{id}/stats'} StatsPath */
+
 const EVERY_MS = 15_000;
 /** The ranges of the API, and the words at the left end of the charts. */
 const RANGES = [
@@ -24,7 +28,7 @@ const RANGES = [
 
 /**
  * @param {object} props
- * @param {string} props.path of the statistics
+ * @param {StatsPath | Address<StatsPath>} props.path of the statistics
  * @param {'call' | 'attempt'} props.one what is counted
  * @param {number} [props.every] milliseconds between two requests
  */

@@ -5,18 +5,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
 
-/** @typedef {{name: string, value: string}} Header */
-/**
- * @typedef {object} Exchange what a webhook sent and received
- * @property {{url: string, line: string, headers: Header[], body: string, body_bytes: number}} request
- * @property {{status: number, headers: Header[]} | null} response
- * @property {{dns?: number, connect?: number, tls?: number, first_byte?: number, total: number}} timing
- * @property {string} [remote_address]
- */
-/**
- * @typedef {{at: string, status: number | null, ms: number, error: string | null, output: string | null, exchange?:
- *   Exchange, output_omitted?: boolean}} Attempt
- */
+/** @import { Attempt } from 'api' */
 
 /**
  * The attempts of one delivery, oldest first.

@@ -1,7 +1,7 @@
 /** One event: its fields and its deliveries. */
 import { useAction } from '../../lib/action.js';
 import { failingSinks } from '../../lib/alerts.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -14,18 +14,11 @@ import { toast } from '../../ui/toasts.js';
 import { Attempts } from './attempts.js';
 import { NO_SPACE } from './patterns.js';
 
-/**
- * @typedef {{type: 'sink' | 'method', id?: string, name: string, owner?: 'user' | 'global', owner_id?: string}}
- *   Receiver
- */
-/**
- * @typedef {{receiver: Receiver, n: number | null, state: string, attempts: import('./attempts.js').Attempt[] | null}}
- *   EventDelivery
- */
+/** @import { EventDelivery, EventReceiver, EventRecord } from 'api' */
 
 const REFRESH_MS = 2_000;
 
-/** @param {{event: import('./payload.js').EventRecord}} props */
+/** @param {{event: EventRecord}} props */
 export function EventFacts({ event }) {
   const mine = event.owner_id === me.value?.id;
   const space = event.space_id !== NO_SPACE;
@@ -65,7 +58,7 @@ export function EventFacts({ event }) {
   `;
 }
 
-/** @param {import('./payload.js').EventRecord} event @param {boolean} space */
+/** @param {EventRecord} event @param {boolean} space */
 function spaceOf(event, space) {
   if (!space) return html`<span class="muted">none: emitted outside any space</span>`;
   const name = typeof event.data?.space_name === 'string' ? event.data.space_name : event.space_id;
@@ -76,14 +69,13 @@ function spaceOf(event, space) {
 
 /**
  * The deliveries of the event and the queues that dropped it, with their states.
- * @param {{event: import('./payload.js').EventRecord}} props
+ * @param {{event: EventRecord}} props
  */
 export function Receivers({ event }) {
-  const list = useResource(`/api/events/${event.event_id}/deliveries`, { every: REFRESH_MS });
+  const list = useResource(at('/api/events/{id}/deliveries', { id: event.event_id }), { every: REFRESH_MS });
   const pending = pendingOf(list);
-  if (pending) return pending;
-  /** @type {EventDelivery[]} */
-  const deliveries = list.data.deliveries;
+  if (pending || !list.data) return pending;
+  const { deliveries } = list.data;
   const stale = html`<${ErrorNotice} error=${list.error} title="Not up to date" />`;
   if (deliveries.length === 0) {
     return html`
@@ -107,7 +99,7 @@ export function Receivers({ event }) {
       ${deliveries.map(
         (delivery) =>
           html`
-            <${ReceiverRow} key=${`${delivery.receiver.id ?? delivery.receiver.name} ${delivery.n}`}
+            <${ReceiverRow} key=${`${keyOf(delivery.receiver)} ${delivery.n}`}
               delivery=${delivery} onChange=${list.reload} />
           `,
       )}
@@ -115,16 +107,21 @@ export function Receivers({ event }) {
   `;
 }
 
+/** @param {EventReceiver} receiver */
+const keyOf = (receiver) => (receiver.type === 'sink' ? receiver.id : receiver.name);
+
 /** @param {{delivery: EventDelivery, onChange: () => void}} props */
 function ReceiverRow({ delivery, onChange }) {
   const { receiver, n, state, attempts } = delivery;
+  const id = receiver.type === 'sink' ? receiver.id : null;
   const resend = useAction(async () => {
-    const again = await api.post(`/api/event-sinks/${receiver.id}/deliveries/${n}/resend`);
+    if (id === null || n === null) return;
+    const again = await api.post(at('/api/event-sinks/{id}/deliveries/{n}/resend', { id, n }));
     toast(`Queued again as #${again.n}`);
     onChange();
   });
-  const waits = state === 'pending' && failingSinks.value?.sinks.some((one) => one.paused && one.id === receiver.id);
-  const may = receiver.type === 'sink' && n !== null && attempts !== null;
+  const waits = state === 'pending' && failingSinks.value?.sinks.some((one) => one.paused && one.id === id);
+  const may = id !== null && n !== null && attempts !== null;
   return html`
     <li class="receiver">
       <div class="receiver-head">
@@ -167,7 +164,7 @@ function ReceiverRow({ delivery, onChange }) {
   `;
 }
 
-/** @param {{receiver: Receiver, linked: boolean}} props */
+/** @param {{receiver: EventReceiver, linked: boolean}} props */
 function ReceiverName({ receiver, linked }) {
   const href = receiver.type === 'sink' ? `/sinks/${receiver.id}` : `/methods/${encodeURIComponent(receiver.name)}`;
   return html`

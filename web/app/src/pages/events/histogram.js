@@ -1,4 +1,5 @@
 /** How many past events match, over time. A click on a bar narrows the time range. */
+import { withQuery } from '../../lib/api.js';
 import { timeTicks } from '../../lib/axis.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
@@ -8,18 +9,20 @@ import { Button } from '../../ui/button.js';
 import { Bars, ChartCard } from '../../ui/chart.js';
 import { pendingOf } from '../../ui/error-notice.js';
 
-/** @typedef {{since: string, until: string, counts: number[], total: number, counted_since: string | null}} Counts */
+/** @import { EventHistogram } from 'api' */
+/** @import { Query } from 'requests' */
 
-/** @param {{address: string}} props of the history, with its filters */
-export function EventHistogram({ address }) {
-  const loaded = useResource(address.replace('/api/events', '/api/events/histogram'));
+/** @param {{query: Query<'/api/events/histogram'>}} props the filters of the history */
+export function Histogram({ query }) {
+  const address = withQuery('/api/events/histogram', query);
+  const loaded = useResource(address);
   const pending = pendingOf(loaded);
-  if (pending) return pending;
+  if (pending || !loaded.data) return pending;
   if (loaded.data.total === 0) return null;
   return html`<${Chart} key=${address} data=${loaded.data} />`;
 }
 
-/** @param {{data: Counts}} props */
+/** @param {{data: EventHistogram}} props */
 function Chart({ data }) {
   const query = useQuery();
   const [at, setAt] = useState(/** @type {number | null} */ (null));

@@ -1,14 +1,12 @@
 /** Shows payloads. A payload with large numbers is shown as text, because JavaScript would round the numbers. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { JsonView } from '../../ui/json-view.js';
 
-/**
- * @typedef {{event_id: string, event_type: string, event_ts: string, owner_id: string, space_id: string, actor: {id:
- *   string | null, username: string | null, kind: string}, data: any}} EventRecord
- */
+/** @import { EventRecord } from 'api' */
+
 /** @typedef {{event: EventRecord, payload: string}} LoadedEvent */
 
 /** JavaScript keeps a number with up to this many significant digits. */
@@ -23,7 +21,7 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 export function useEvent(id) {
   return useResource(
     async (signal) => {
-      const response = await api.raw('GET', `/api/events/${encodeURIComponent(id)}`, undefined, { signal });
+      const response = await api.raw('GET', at('/api/events/{id}', { id }), undefined, { signal });
       const text = await response.text();
       return { event: JSON.parse(text), payload: payloadText(text) };
     },

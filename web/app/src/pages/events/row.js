@@ -1,6 +1,7 @@
 import { briefJson } from '../../lib/json.js';
 
-/** @typedef {import('./payload.js').EventRecord} EventRecord */
+/** @import { EventRecord } from 'api' */
+
 /**
  * An event with only the beginning of its payload, which may be large.
  * @typedef {Omit<EventRecord, 'data' | 'event_id'> & {id: string, brief: string}} EventRow

@@ -9,33 +9,32 @@ import { Time } from '../../ui/time.js';
  *   `fresh`: ids of events that came while the page was open
  */
 export function EventTable({ events, fresh, opened, onOpen, empty }) {
+  /** @type {import('../../ui/table.js').Column<EventRow>[]} */
   const columns = [
     {
       key: 'event_type',
       label: 'Type',
       mono: true,
-      cell: (/** @type {EventRow} */ event) =>
-        html`<span class=${fresh?.has(event.id) ? 'fresh' : undefined}>${event.event_type}</span>`,
+      cell: (event) => html`<span class=${fresh?.has(event.id) ? 'fresh' : undefined}>${event.event_type}</span>`,
     },
     {
       key: 'data',
       label: 'Payload',
-      phone: /** @type {const} */ ('line'),
-      cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>`,
+      phone: 'line',
+      cell: (event) => html`<span class="json-brief mono">${event.brief}</span>`,
     },
     {
       key: 'actor',
       label: 'By',
-      phone: /** @type {const} */ ('line-aside'),
-      cell: (/** @type {EventRow} */ event) =>
-        html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>`,
+      phone: 'line-aside',
+      cell: (event) => html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>`,
     },
     {
       key: 'event_ts',
       label: 'When',
       shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />`,
+      phone: 'aside',
+      cell: (event) => html`<${Time} value=${event.event_ts} />`,
     },
   ];
   return html`

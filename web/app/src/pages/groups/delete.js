@@ -1,38 +1,32 @@
 /** Deletes a group, after showing which methods and sinks depend on it. */
-import { api } from '../../lib/api.js';
+import { at } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
-import { ConfirmDialog } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
-import { toast } from '../../ui/toasts.js';
+import { DeleteDialog } from '../../ui/record-page.js';
 
-/** @typedef {{name: string, owner: string, only: boolean}} GroupMethod */
-/** @typedef {{total: number, only: number, methods: GroupMethod[], script_sinks: number}} Effects */
+/** @import { GroupMethods, User } from 'api' */
 
 /** The maximum number of names in the list. For further names, the list shows only their number. */
 const NAMES_SHOWN = 8;
 
 /**
- * @param {{group: {id: string, name: string}, members: import('../users/directory.js').User[] | undefined,
+ * @param {{group: {id: string, name: string}, members: User[] | undefined,
  *   onDone: () => Promise<any>, onClose: () => void}} props
  */
 export function DeleteGroup({ group, members, onDone, onClose }) {
-  const effects = useResource(`/api/groups/${group.id}/methods`);
-  const remove = async () => {
-    await api.del(`/api/groups/${group.id}`);
-    await onDone();
-    toast(`Group ${group.name} deleted`);
-  };
+  const effects = useResource(at('/api/groups/{id}/methods', { id: group.id }));
   return html`
-    <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
+    <${DeleteDialog} title=${`Delete ${group.name}?`} action="Delete group" said=${`Group ${group.name} deleted`}
+      path=${at('/api/groups/{id}', { id: group.id })} about=${{ onClose, onChanged: onDone }}>
       ${members !== undefined && html`<p>It has ${plural(members.length, 'member')}.</p>`}
       ${pendingOf(effects) ?? html`<${EffectsList} effects=${effects.data} />`}
-    </${ConfirmDialog}>
+    </${DeleteDialog}>
   `;
 }
 
-/** @param {{effects: Effects}} props */
+/** @param {{effects: GroupMethods}} props */
 function EffectsList({ effects }) {
   const { total, only, methods, script_sinks: scripts } = effects;
   if (total === 0) return html`<p>No method is limited to this group.</p>`;

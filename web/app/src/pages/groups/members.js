@@ -1,6 +1,6 @@
 /** The members of a group. One button saves all changes. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
@@ -9,7 +9,7 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Checkbox, TextInput } from '../../ui/field.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @typedef {import('../users/directory.js').User} User */
+/** @import { User } from 'api' */
 
 /**
  * @param {{group: {id: string, name: string}, users: User[], onDone: () => Promise<any>, onClose: () => void}} props
@@ -72,7 +72,7 @@ export function Members({ group, users, onDone, onClose }) {
  * @param {boolean} member
  */
 async function saveMembership(id, group, member) {
-  const path = `/api/users/${id}`;
+  const path = at('/api/users/{id}', { id });
   const { groups } = await api.get(path);
   const others = groups.filter((/** @type {string} */ name) => name !== group);
   await api.patch(path, { groups: member ? [...others, group] : others });

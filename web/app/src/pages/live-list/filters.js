@@ -1,4 +1,5 @@
 /** Filters of several pages, stored in the query string. */
+import { withQuery } from '../../lib/api.js';
 import { useDebounced } from '../../lib/debounced.js';
 import { localTime, utcTime } from '../../lib/format.js';
 import { can } from '../../lib/me.js';
@@ -90,7 +91,9 @@ export function Choice({ name, label, options }) {
 
 /** A choice of the spaces that the user sees. */
 export function SpaceChoice() {
-  const spaces = useResource(can('use_spaces', 'manage_spaces') ? '/api/spaces?limit=1000' : null).data?.spaces ?? [];
+  const spaces =
+    useResource(can('use_spaces', 'manage_spaces') ? withQuery('/api/spaces', { limit: 1000 }) : null).data?.spaces ??
+    [];
   const options = spaces.map((/** @type {{id: string, name: string}} */ one) => ({ value: one.id, label: one.name }));
   return html`<${Choice} name="space" label="Space" options=${options} />`;
 }

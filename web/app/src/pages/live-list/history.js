@@ -8,11 +8,13 @@ import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 
+/** @import { Address } from 'requests' */
+
 const PAGE = 50;
 
 /**
  * @param {object} props
- * @param {string} props.address of the list in the API, with its filters
+ * @param {Address<'/api/events'> | Address<'/api/calls'>} props.address of the list in the API, with its filters
  * @param {'events' | 'calls'} props.name the key of the list in the response
  * @param {(records: any[], empty: any) => any} props.table
  * @param {(page: any) => any} [props.notes] shown above the table
@@ -28,7 +30,7 @@ function Pages({ address, name, table, notes, class: className }) {
   const loaded = pages.resource;
   const pending = pendingOf(loaded);
   if (pending) return pending;
-  const { [name]: records, next_cursor: next } = loaded.data;
+  const { [name]: records, next_cursor: next } = /** @type {any} */ (loaded.data);
   const one = name.slice(0, -1);
   const none = html`
     <${EmptyState} icon="filter" title=${next ? 'Nothing found so far' : `No ${one} matches`}>

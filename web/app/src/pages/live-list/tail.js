@@ -9,13 +9,15 @@ const PAGE = 50;
  */
 const FLUSH_MS = 200;
 
+/** @import { Query } from 'requests' */
+
 /** @typedef {import('./tail-state.js').Row} Row */
 /** @typedef {import('./tail-state.js').TailAction} TailAction */
 /**
  * @typedef {object} TailSource
- * @property {string} path of the list in the API
+ * @property {'/api/events' | '/api/calls' | '/api/audit'} path of the list in the API
  * @property {string} name the key of the list in the response
- * @property {import('../../lib/api.js').Query} query the filters of the list
+ * @property {Query<'/api/events'> | Query<'/api/calls'> | Query<'/api/audit'>} query the filters of the list
  * @property {string} stream address of the stream, with its filters
  * @property {(record: any) => Row} rowOf
  * @property {(record: any) => boolean} [accepts] for filters that the stream does not have
@@ -59,7 +61,7 @@ export function useTail(source, { paused, off = false }) {
 /**
  * @param {object} options
  * @param {TailSource} options.source
- * @param {import('../../lib/api.js').Query} options.query
+ * @param {TailSource['query']} options.query
  * @param {AbortController} options.request aborted when the filter changes
  * @param {() => boolean} options.isPaused
  * @param {(action: TailAction) => void} options.dispatch

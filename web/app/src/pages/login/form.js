@@ -9,6 +9,8 @@ import { Form } from '../../ui/form.js';
 import { PasskeyButton } from './passkey.js';
 import { ProviderLinks } from './providers.js';
 
+/** @import { PendingLogin } from 'api' */
+
 /**
  * Asks for the password, and then for the second factor if the user has one.
  * @param {object} props
@@ -17,14 +19,14 @@ import { ProviderLinks } from './providers.js';
  * @param {string} [props.username] the only user who may sign in here
  */
 export function LoginForm({ next, onDone, username }) {
-  const [pending, setPending] = useState(/** @type {import('../../lib/me.js').Pending | null} */ (null));
+  const [pending, setPending] = useState(/** @type {PendingLogin | null} */ (null));
   if (pending) return html`<${CodeForm} pending=${pending} onDone=${onDone} onBack=${() => setPending(null)} />`;
   return html`<${PasswordForm} ...${{ next, onDone, known: username }} onPending=${setPending} />`;
 }
 
 /**
  * The second step.
- * @param {{pending: import('../../lib/me.js').Pending, onDone: () => void, onBack: () => void}} props
+ * @param {{pending: PendingLogin, onDone: () => void, onBack: () => void}} props
  */
 function CodeForm({ pending, onDone, onBack }) {
   const [code, setCode] = useState('');
@@ -62,7 +64,7 @@ function CodeForm({ pending, onDone, onBack }) {
 }
 
 /**
- * @param {{next: string, onDone: () => void, known?: string, onPending: (pending: import('../../lib/me.js').Pending) =>
+ * @param {{next: string, onDone: () => void, known?: string, onPending: (pending: PendingLogin) =>
  *   void}} props
  */
 function PasswordForm({ next, onDone, known, onPending }) {
@@ -71,7 +73,7 @@ function PasswordForm({ next, onDone, known, onPending }) {
   const [wait, setWait] = useWait();
 
   const submit = async () => {
-    /** @type {import('../../lib/me.js').Pending | null} */
+    /** @type {PendingLogin | null} */
     let pending;
     try {
       pending = await signIn(username.trim(), password);

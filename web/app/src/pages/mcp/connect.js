@@ -18,7 +18,7 @@ const WAYS = [
 /** @param {{name: string, url: string, search: boolean, oauth: boolean}} props `oauth`: the server accepts logins */
 export function ConnectCard({ name, url, search, oauth }) {
   const query = useQuery();
-  const [token, setToken] = useState(/** @type {import('./token.js').NewToken | null} */ (null));
+  const [token, setToken] = useState(/** @type {import('api').Token | null} */ (null));
   const clients = CLIENTS.filter((client) => oauth || client.token);
   const client = clients.find(({ id }) => id === query.get('client')) ?? clients[0];
   const login = oauth && client.login;

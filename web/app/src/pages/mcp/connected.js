@@ -1,19 +1,17 @@
 /** The clients that called methods through MCP in the last 7 days: with which credential, and how often. */
-import { api, withQuery } from '../../lib/api.js';
+import { api, urlOf } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 import { displayName } from '../../lib/oauth.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Badge } from '../../ui/badge.js';
 import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
-import { Table } from '../../ui/table.js';
+import { RecordList } from '../../ui/record-page.js';
 import { COUNT_COLUMNS, callerName, missingWords } from '../calls/groups.js';
 import { credentialWords } from '../calls/summary.js';
 
-/** @typedef {import('../calls/summary.js').CallGroup} CallGroup */
-/** @typedef {import('../calls/summary.js').CallSummary} CallSummary */
+/** @import { CallGroup } from 'api' */
+
 /** @typedef {CallGroup & {kind: string, name: string}} Client */
 
 const WEEK_MS = 7 * 86_400_000;
@@ -29,23 +27,15 @@ export function ConnectedCard() {
     ? 'Clients of all users that called methods through MCP in the last 7 days.'
     : 'Who called methods as you through MCP in the last 7 days.';
   return html`
-    <${Card} title="Connected clients" flush description=${`${whose} ${missing}`.trim()}
-      actions=${html`<${Button} size="small" icon="arrow-right" href="/calls?via=mcp">All calls</${Button}>`}>
-      ${
-        pendingOf(loaded) ??
-        html`
-          <${ErrorNotice} error=${loaded.error} title="Not up to date" />
-          <${Table} label="Connected clients" rows=${clients}
-            columns=${seesAll ? [CLIENT, USER, ...COUNT_COLUMNS] : [CLIENT, ...COUNT_COLUMNS]}
-            rowKey=${keyOf}
-            empty=${html`
-              <p class="card-note muted">
-                No client has called a method yet. A client appears here about a second after its first call.
-              </p>
-            `} />
-        `
-      }
-    </${Card}>
+    <${RecordList} list=${loaded} title="Connected clients" description=${`${whose} ${missing}`.trim()}
+      actions=${html`<${Button} size="small" icon="arrow-right" href="/calls?via=mcp">All calls</${Button}>`}
+      label="Connected clients" rows=${clients} rowKey=${keyOf}
+      columns=${seesAll ? [CLIENT, USER, ...COUNT_COLUMNS] : [CLIENT, ...COUNT_COLUMNS]}
+      empty=${html`
+        <p class="card-note muted">
+          No client has called a method yet. A client appears here about a second after its first call.
+        </p>
+      `} />
   `;
 }
 
@@ -62,7 +52,7 @@ const USER = {
   label: 'User',
   phone: 'more',
   cell: (client) => {
-    const calls = withQuery('/calls', { via: 'mcp', caller: client.caller ?? client.caller_id });
+    const calls = urlOf('/calls', { via: 'mcp', caller: client.caller ?? client.caller_id });
     return html`<a href=${calls}>${callerName(client)}</a>`;
   },
 };
@@ -83,13 +73,10 @@ async function loadClients(signal, seesAll) {
     api.get('/api/tokens', { limit: NAMES_MAX }, { signal }),
     api.get('/api/oauth/grants', { limit: NAMES_MAX }, { signal }),
   ]);
-  const names = new Map([
-    ...tokens.tokens.map((/** @type {any} */ one) => [one.id, one.name]),
-    ...grants.grants.map((/** @type {any} */ one) => [one.id, displayName(one.app.name)]),
-  ]);
-  const groups = /** @type {CallSummary} */ (summary).groups;
+  const names = new Map(tokens.tokens.map((one) => [one.id, one.name]));
+  for (const one of grants.grants) names.set(one.id, displayName(one.app.name));
   return {
-    clients: groups.map((group) => ({ ...group, ...credentialWords(group, names, me.value?.id) })),
+    clients: summary.groups.map((group) => ({ ...group, ...credentialWords(group, names, me.value?.id) })),
     missing: missingWords(summary, 'client'),
   };
 }

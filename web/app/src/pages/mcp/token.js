@@ -11,11 +11,11 @@ import { toast } from '../../ui/toasts.js';
 import { ExpiryFields, useExpiry } from '../tokens/expiry.js';
 import { exportCommand } from './clients.js';
 
-/** @typedef {{name: string, token: string}} NewToken */
+/** @import { Token } from 'api' */
 
 /**
- * @param {{client: import('./clients.js').Client, name: string, url: string, search: boolean, token: NewToken | null,
- *   onToken: (token: NewToken | null) => void}} props
+ * @param {{client: import('./clients.js').Client, name: string, url: string, search: boolean, token: Token | null,
+ *   onToken: (token: Token | null) => void}} props
  */
 export function TokenSteps({ client, name, url, search, token, onToken }) {
   const named = name === 'svc' ? '' : ` --name ${name}`;
@@ -38,7 +38,7 @@ export function TokenSteps({ client, name, url, search, token, onToken }) {
   `;
 }
 
-/** @param {{suggested: string, token: NewToken | null, onToken: (token: NewToken | null) => void}} props */
+/** @param {{suggested: string, token: Token | null, onToken: (token: Token | null) => void}} props */
 function TokenStep({ suggested, token, onToken }) {
   const [open, setOpen] = useState(false);
   if (token) {
@@ -68,7 +68,7 @@ function TokenStep({ suggested, token, onToken }) {
   `;
 }
 
-/** @param {{suggested: string, onToken: (token: NewToken) => void, onCancel: () => void}} props */
+/** @param {{suggested: string, onToken: (token: Token) => void, onCancel: () => void}} props */
 function TokenForm({ suggested, onToken, onCancel }) {
   const [name, setName] = useState(suggested);
   const expiry = useExpiry('never');

@@ -14,10 +14,12 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { Drawer } from '../../ui/dialog.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice, Notice, pendingOf } from '../../ui/error-notice.js';
+import { QuerySearch } from '../../ui/filters.js';
 import { HintBadges } from '../../ui/hints.js';
 import { JsonView } from '../../ui/json-view.js';
-import { SearchInput } from '../../ui/search-input.js';
 import { Table } from '../../ui/table.js';
+
+/** @import { Method, Script } from 'api' */
 
 /**
  * @typedef {{name: string, title?: string, description?: string, inputSchema: any, outputSchema?: any,
@@ -44,8 +46,7 @@ export function ToolsCard() {
       actions=${
         tools.length > 0 &&
         html`
-          <${SearchInput} label="Search tools" value=${q}
-            onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+          <${QuerySearch} label="Search tools" />
         `
       }>
       ${
@@ -68,25 +69,20 @@ export function ToolsCard() {
   `;
 }
 
-/** @param {Origins} origins */
+/** @param {Origins} origins @returns {import('../../ui/table.js').Column<Tool>[]} */
 function columns(origins) {
   return [
-    {
-      key: 'name',
-      label: 'Tool',
-      shrink: true,
-      cell: (/** @type {Tool} */ tool) => html`<span class="mono mcp-name">${tool.name}</span>`,
-    },
+    { key: 'name', label: 'Tool', shrink: true, cell: (tool) => html`<span class="mono mcp-name">${tool.name}</span>` },
     {
       key: 'description',
       label: 'Description',
-      cell: (/** @type {Tool} */ tool) => tool.description || html`<span class="muted">none</span>`,
+      cell: (tool) => tool.description || html`<span class="muted">none</span>`,
     },
     {
       key: 'source',
       label: 'From',
       shrink: true,
-      cell: (/** @type {Tool} */ tool) => html`<${OriginLink} origins=${origins[tool.name] ?? []} />`,
+      cell: (tool) => html`<${OriginLink} origins=${origins[tool.name] ?? []} />`,
     },
   ];
 }
@@ -171,10 +167,10 @@ async function loadTools(signal) {
   return { tools, origins: originsOf(methods.methods, scripts) };
 }
 
-/** All stored scripts of the kind tool, page by page. @param {AbortSignal} signal @returns {Promise<any[]>} */
+/** All stored scripts of the kind tool, page by page. @param {AbortSignal} signal @returns {Promise<Script[]>} */
 async function listScripts(signal) {
   const scripts = [];
-  let cursor = null;
+  let cursor = /** @type {string | null} */ (null);
   do {
     const page = await api.get('/api/scripts', { kind: 'tool', limit: 1000, cursor }, { signal });
     scripts.push(...page.scripts);
@@ -189,11 +185,8 @@ async function listTools(signal) {
   const tools = [];
   let cursor;
   do {
-    const answer = await api.post(
-      '/mcp',
-      { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} },
-      { signal },
-    );
+    const ask = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} };
+    const answer = /** @type {any} */ (await api.post('/mcp', ask, { signal }));
     if (answer.error) throw new Refusal(answer.error.message);
     tools.push(...answer.result.tools);
     cursor = answer.result.nextCursor;
@@ -203,8 +196,8 @@ async function listTools(signal) {
 
 /**
  * The method or script of each tool.
- * @param {any[]} methods
- * @param {any[]} scripts
+ * @param {Method[]} methods
+ * @param {Script[]} scripts
  */
 function originsOf(methods, scripts) {
   /** @type {Origins} */

@@ -1,5 +1,5 @@
 /** The recorded calls of one method: outcomes, durations, callers, and the newest calls. */
-import { withQuery } from '../../lib/api.js';
+import { at, urlOf, withQuery } from '../../lib/api.js';
 import { timeTicks } from '../../lib/axis.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime, formatNumber, plural } from '../../lib/format.js';
@@ -21,11 +21,9 @@ import { CallTable } from '../calls/table.js';
 import { isFailure } from '../calls/words.js';
 import { RangeCharts } from '../charts/range-charts.js';
 
-await loadStyles('calls.css');
+/** @import { Call, CallGroup, Method } from 'api' */
 
-/** @typedef {import('../calls/words.js').Call} Call */
-/** @typedef {import('../calls/summary.js').CallGroup} CallGroup */
-/** @typedef {import('./types.js').Method} Method */
+await loadStyles('calls.css');
 
 const WEEK_MS = 7 * 86_400_000;
 /** The maximum number of calls that are loaded for the charts and for the list. */
@@ -50,13 +48,13 @@ export function MethodCalls({ method }) {
   const address = withQuery('/api/calls', { ...filter, limit: READ_MAX });
   const loaded = useResource(address, { every: EVERY_MS });
   const pending = pendingOf(loaded);
-  if (pending) return pending;
-  const calls = /** @type {Call[]} */ (loaded.data.calls);
+  if (pending || !loaded.data) return pending;
+  const { calls } = loaded.data;
   const hasMore = loaded.data.next_cursor !== null;
   const seesAll = method.owner_id === me.value?.id || can('view_audit');
   const opened = query.get('call');
   const open = (/** @type {string | null} */ id) => query.set({ call: id }, { push: id !== null });
-  const all = withQuery('/calls', { method: canonical(method), owner: method.owner });
+  const all = urlOf('/calls', { method: canonical(method), owner: method.owner });
   return html`
     <div class="stack-large">
       <${ErrorNotice} error=${loaded.error} title="Not up to date" />
@@ -103,7 +101,7 @@ function canonical({ name, owner }) {
 function statsPath(method) {
   const name = canonical(method);
   const visible = method.owner_id === me.value?.id ? name : `user.${method.owner}.${name}`;
-  return `/api/methods/${encodeURIComponent(visible)}/stats`;
+  return at('/api/methods/{name}/stats', { name: visible });
 }
 
 /** @param {{calls: Call[]}} props newest first */
@@ -185,7 +183,7 @@ function rangeWords({ from, to }) {
 function Callers({ filter }) {
   const loaded = useResource(withQuery('/api/calls/summary', { by: 'caller', ...filter }), { every: EVERY_MS });
   const [all, setAll] = useState(false);
-  const summary = /** @type {import('../calls/summary.js').CallSummary | null} */ (loaded.data);
+  const summary = loaded.data;
   const rows = summary?.groups ?? [];
   const missing = summary ? missingWords(summary, 'caller') : '';
   return html`

@@ -1,6 +1,8 @@
 /** The params that the form of a method keeps while the tab is open. */
 import { signal } from '../../lib/preact.js';
 
+/** @import { Method } from 'api' */
+
 /**
  * Params for the form of a method, until the form takes them.
  * @type {import('../../lib/preact.js').Signal<{name: string, text: string} | null>}
@@ -9,7 +11,7 @@ export const filledParams = signal(/** @type {{name: string, text: string} | nul
 
 /**
  * The name of the draft; null if the params may have a secret, which must not be stored.
- * @param {import('./types.js').Method} method
+ * @param {Method} method
  */
 export function paramsDraft(method) {
   return hasSecrets(method.params_schema) ? null : `params.${method.name}`;

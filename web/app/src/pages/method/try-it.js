@@ -19,7 +19,9 @@ import { problemsOf } from './problems.js';
 import { SavedMenu, useLinkedParams } from './saved.js';
 import { exampleParams, initialOf, shapeOf } from './schema.js';
 
-/** @param {{method: import('./types.js').Method}} props */
+/** @import { Method } from 'api' */
+
+/** @param {{method: Method}} props */
 export function TryIt({ method }) {
   const draft = paramsDraft(method);
   const params = useParams(method, draft);
@@ -109,7 +111,7 @@ function Problems({ problems, onSend, disabled }) {
   `;
 }
 
-/** @param {import('./types.js').Method} method */
+/** @param {Method} method */
 function noForm(method) {
   return method.params_schema
     ? 'The schema leaves the params open, so there is no form: write them as JSON.'
@@ -138,7 +140,7 @@ function Fields({ shape, value, onChange }) {
 /**
  * The params as text and as value. The form changes both; while the text is invalid JSON, the form shows the last valid
  * value.
- * @param {import('./types.js').Method} method
+ * @param {Method} method
  * @param {string | null} draft the name of the draft that the tab keeps; null to keep none
  */
 function useParams({ name, params_schema: declared }, draft) {

@@ -13,6 +13,8 @@ import { Segmented } from '../../ui/field.js';
 import { Time } from '../../ui/time.js';
 import { useLiveEvents } from './live-events.js';
 
+/** @import { AuditEntry } from 'api' */
+
 const SHOWN = 12;
 const AUDIT_EVERY_MS = 5_000;
 
@@ -77,11 +79,6 @@ function EventList({ live }) {
     </ol>
   `;
 }
-
-/**
- * @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string | null,
- *   detail: any}} AuditEntry
- */
 
 function AuditList() {
   const list = useList('/api/audit', 'audit', { query: { limit: SHOWN }, every: AUDIT_EVERY_MS });

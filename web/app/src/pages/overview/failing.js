@@ -12,9 +12,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
 
-/** @typedef {import('../../lib/sinks.js').FailingSink} FailingSink */
-/** @typedef {import('../../lib/spaces.js').Space} Space */
-/** @typedef {import('../overview.js').Stats} Stats */
+/** @import { FailingSink, Space, Stats } from 'api' */
 
 /** The maximum number of rows of each list. A link leads to the page with all of them. */
 const SHOWN = 6;

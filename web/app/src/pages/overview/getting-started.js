@@ -12,11 +12,13 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { Icon } from '../../ui/icon.js';
 import { completedSteps, loadRest, orderSteps, STEPS } from './steps.js';
 
+/** @import { Stats } from 'api' */
+
 const EVERY_MS = 5_000;
 
 /** @typedef {ReturnType<typeof useGettingStarted>} Start */
 
-/** @param {import('../overview.js').Stats | null} stats */
+/** @param {Stats | null} stats */
 export function useGettingStarted(stats) {
   const key = `svc.start.${me.value?.id}`;
   const [kept, setKept] = useState(() => readProgress(key));

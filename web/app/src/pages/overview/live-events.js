@@ -1,9 +1,7 @@
 import { api } from '../../lib/api.js';
 import { useEffect, useState } from '../../lib/preact.js';
 
-/**
- * @typedef {{event_id: string, event_type: string, event_ts: string, actor: {username: string}, data: any}} LiveEvent
- */
+/** @import { EventRecord } from 'api' */
 
 /**
  * The newest events. Events of the stream are added as they arrive. Whenever the stream opens, or reports that it
@@ -11,13 +9,13 @@ import { useEffect, useState } from '../../lib/preact.js';
  * @param {number} limit
  */
 export function useLiveEvents(limit) {
-  const [events, setEvents] = useState(/** @type {LiveEvent[] | null} */ (null));
+  const [events, setEvents] = useState(/** @type {EventRecord[] | null} */ (null));
   const [state, setState] = useState(/** @type {import('../../lib/stream.js').StreamState} */ ('connecting'));
   const [error, setError] = useState(/** @type {any} */ (null));
 
   useEffect(() => {
     const leaving = new AbortController();
-    const add = (/** @type {LiveEvent[]} */ fresh) => setEvents((old) => newest([...fresh, ...(old ?? [])], limit));
+    const add = (/** @type {EventRecord[]} */ fresh) => setEvents((old) => newest([...fresh, ...(old ?? [])], limit));
     const read = async () => {
       try {
         add((await api.get('/api/events', { limit }, leaving)).events);
@@ -46,7 +44,7 @@ export function useLiveEvents(limit) {
   return { events, state, error };
 }
 
-/** Ids are ordered by time. @param {LiveEvent[]} events @param {number} limit */
+/** Ids are ordered by time. @param {EventRecord[]} events @param {number} limit */
 function newest(events, limit) {
   const known = new Map(events.map((event) => [event.event_id, event]));
   return [...known.values()].sort((a, b) => (a.event_id < b.event_id ? 1 : -1)).slice(0, limit);

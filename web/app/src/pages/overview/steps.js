@@ -2,6 +2,8 @@
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 
+/** @import { EventRecord, Grant, Sink, Space, Token } from 'api' */
+
 /**
  * @typedef {object} Step
  * @property {string} id
@@ -14,8 +16,8 @@ import { can, me } from '../../lib/me.js';
  */
 /**
  * The user's own records that show which steps are complete.
- * @typedef {{calls: number, spaces: {state: string, registration: {methods?: number}}[], sinks: any[],
- *   tokens: {scopes: string[]}[], apps: any[], custom: any[]}} Rest
+ * @typedef {{calls: number, spaces: Space[], sinks: Sink[], tokens: Token[], apps: Grant[], custom: EventRecord[]}}
+ *   Rest
  */
 
 const SPACES = ['use_spaces', 'manage_spaces'];
@@ -103,14 +105,14 @@ export async function loadRest(signal) {
     api.get('/api/oauth/grants', { limit: 1 }, { signal }),
     own ? api.get('/api/events', { type: 'custom.*', limit: 100 }, { signal }) : { events: [] },
   ]);
-  const isOwn = (/** @type {any} */ one) => one.owner_id === id;
+  const isOwn = (/** @type {{owner_id: string}} */ one) => one.owner_id === id;
   return {
-    calls: stats.minutes.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.calls, 0),
+    calls: stats.minutes.reduce((sum, one) => sum + one.calls, 0),
     spaces: spaces.spaces.filter(isOwn),
     sinks: sunk.event_sinks.filter(isOwn),
     tokens: tokens.tokens,
     apps: apps.grants,
-    custom: events.events.filter((/** @type {any} */ event) => event.actor?.id === id),
+    custom: events.events.filter((event) => event.actor.id === id),
   };
 }
 
@@ -123,7 +125,7 @@ export function completedSteps(rest) {
   /** @type {Record<string, boolean>} */
   const done = {
     space: rest.spaces.some((space) => space.state === 'deployed'),
-    method: rest.spaces.some((space) => (space.registration.methods ?? 0) > 0),
+    method: rest.spaces.some(({ registration }) => 'methods' in registration && registration.methods > 0),
     call: rest.calls > 0,
     token: rest.tokens.length > 0,
     mcp: rest.apps.length > 0 || rest.tokens.some((token) => token.scopes.includes('mcp')),

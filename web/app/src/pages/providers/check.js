@@ -1,4 +1,5 @@
 /** Tests a provider, and shows the result and the advice of each step. */
+import { at } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
@@ -7,26 +8,26 @@ import { Dialog } from '../../ui/dialog.js';
 import { pendingOf } from '../../ui/error-notice.js';
 import { Table } from '../../ui/table.js';
 
-/** @typedef {{step: string, ok: boolean, detail: string, advice?: string}} Step */
+/** @import { OidcCheckStep, OidcProvider } from 'api' */
 
-/** @param {{provider: import('../providers.js').Provider, onClose: () => void}} props */
-export function CheckDialog({ provider, onClose }) {
-  const check = useResource(`/api/oidc/providers/${provider.id}/check`);
+/** @param {{record: OidcProvider, onClose: () => void}} props */
+export function CheckDialog({ record: provider, onClose }) {
+  const check = useResource(at('/api/oidc/providers/{id}/check', { id: provider.id }));
   return html`
     <${Dialog} title=${`Test of ${provider.label}`} onClose=${onClose} wide
       footer=${html`<${Button} kind="primary" onClick=${onClose}>Done</${Button}>`}>
       ${
         pendingOf(check) ??
         html`
-          <p>${check.data.ok ? 'Users can sign in with this provider.' : 'Users cannot sign in yet.'}</p>
-          <${Table} label="Steps" columns=${COLUMNS} rows=${check.data.steps} />
+          <p>${check.data?.ok ? 'Users can sign in with this provider.' : 'Users cannot sign in yet.'}</p>
+          <${Table} label="Steps" columns=${COLUMNS} rows=${check.data?.steps} />
         `
       }
     </${Dialog}>
   `;
 }
 
-/** @type {import('../../ui/table.js').Column<Step>[]} */
+/** @type {import('../../ui/table.js').Column<OidcCheckStep>[]} */
 const COLUMNS = [
   { key: 'step', label: 'Step', shrink: true },
   {

@@ -1,5 +1,5 @@
 /** The form of a new or an existing provider. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Dialog } from '../../ui/dialog.js';
@@ -8,8 +8,10 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { formatMappings, formatRequired, parseMappings, parseRequired } from './text.js';
 
-/** @param {{provider: import('../providers.js').Provider | null, onDone: () => void, onClose: () => void}} props */
-export function ProviderDialog({ provider, onDone, onClose }) {
+/** @import { OidcProvider } from 'api' */
+
+/** @param {{record?: OidcProvider, onChanged: () => Promise<any>, onClose: () => void}} props */
+export function ProviderDialog({ record: provider, onChanged, onClose }) {
   const [fields, setFields] = useState(() => initial(provider));
   const set = (/** @type {keyof typeof fields} */ key) => (/** @type {any} */ value) =>
     setFields((before) => ({ ...before, [key]: value }));
@@ -25,10 +27,11 @@ export function ProviderDialog({ provider, onDone, onClose }) {
       mappings: parseMappings(fields.mappings),
       ...(fields.secret && { client_secret: fields.secret }),
     };
-    if (provider) await api.patch(`/api/oidc/providers/${provider.id}`, body);
+    if (provider) await api.patch(at('/api/oidc/providers/{id}', { id: provider.id }), body);
     else await api.post('/api/oidc/providers', { ...body, name: fields.name.trim(), issuer: fields.issuer.trim() });
     toast(`${body.label} saved`);
-    onDone();
+    onClose();
+    await onChanged();
   };
   const name = fields.name.trim();
   return html`
@@ -80,7 +83,7 @@ export function ProviderDialog({ provider, onDone, onClose }) {
   `;
 }
 
-/** @param {import('../providers.js').Provider | null} provider */
+/** @param {OidcProvider | undefined} provider */
 const initial = (provider) => ({
   name: provider?.name ?? '',
   issuer: provider?.issuer ?? '',

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../../lib/errors.js';
 
-/** @typedef {import('../providers.js').Mapping} Mapping */
+/** @import { ClaimMapping } from 'api' */
 
 /** @param {string} text @returns {Record<string, string[]>} */
 export function parseRequired(text) {
@@ -21,7 +21,7 @@ export const formatRequired = (required) =>
     .flatMap(([claim, values]) => values.map((value) => `${claim}=${value}`))
     .join('\n');
 
-/** @param {string} text @returns {Mapping[]} */
+/** @param {string} text @returns {ClaimMapping[]} */
 export function parseMappings(text) {
   return lines(text).map((line) => {
     // The name of a group at a provider may contain “=”.
@@ -32,7 +32,7 @@ export function parseMappings(text) {
   });
 }
 
-/** @param {Mapping[]} mappings */
+/** @param {ClaimMapping[]} mappings */
 export const formatMappings = (mappings) =>
   mappings.map(({ value, group, role }) => `${value}=${group ? `group:${group}` : `role:${role}`}`).join('\n');
 

@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
 import { MEANING } from './permissions.js';
 
-/** @typedef {import('./permissions.js').Role} Role */
+/** @import { Role } from 'api' */
 
 /**
  * @param {object} props
@@ -150,7 +150,7 @@ function Cell({ role, permission, held, onToggle }) {
   }
   // The permission to manage global sinks includes the permission to manage own sinks.
   const implied = !on && permission === 'manage_own_event_sinks' && held.includes('manage_global_event_sinks');
-  const changed = on !== role.permissions.includes(permission);
+  const changed = on !== role.permissions.some((name) => name === permission);
   return html`
     <td class=${cx(changed && 'matrix-changed') || undefined}>
       <label class="matrix-check">

@@ -1,5 +1,5 @@
 /** Dialogs to create and rename a role. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { Dialog } from '../../ui/dialog.js';
 import { Checkbox, TextInput } from '../../ui/field.js';
@@ -7,6 +7,8 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { Choice, NameHint } from '../users/fields.js';
 import { MEANING } from './permissions.js';
+
+/** @import { Role } from 'api' */
 
 /** @param {{permissions: string[], onDone: () => Promise<void>, onClose: () => void}} props */
 export function NewRole({ permissions, onDone, onClose }) {
@@ -33,11 +35,11 @@ export function NewRole({ permissions, onDone, onClose }) {
   `;
 }
 
-/** @param {{role: import('./permissions.js').Role, onDone: () => Promise<void>, onClose: () => void}} props */
+/** @param {{role: Role, onDone: () => Promise<void>, onClose: () => void}} props */
 export function RenameRole({ role, onDone, onClose }) {
   const [name, setName] = useState(role.name);
   const submit = async () => {
-    await api.patch(`/api/roles/${role.id}`, { name: name.trim() });
+    await api.patch(at('/api/roles/{id}', { id: role.id }), { name: name.trim() });
     await onDone();
     toast('Role renamed');
     onClose();

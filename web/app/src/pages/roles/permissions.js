@@ -16,8 +16,3 @@ export const MEANING = {
   manage_roles: 'Roles and their permissions',
   view_audit: 'The audit log, everyone’s events, server statistics',
 };
-
-/**
- * @typedef {{id: string, name: string, permissions: string[], builtin: boolean, created_at: string,
- *   require_second_factor: boolean}} Role
- */

@@ -1,6 +1,6 @@
 /** One schedule: its settings, its next runs, and buttons that run it, switch it off or on, or delete it. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button } from '../../ui/button.js';
@@ -12,24 +12,23 @@ import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 import { Runs } from './runs.js';
 
-/**
- * @param {{schedule: import('../schedules.js').Schedule, onClose: () => void, onChanged: () => Promise<void>, onDelete:
- *   () => void}} props
- */
-export function ScheduleDrawer({ schedule, onClose, onChanged, onDelete }) {
-  const next = useResource(`/api/schedules/${schedule.id}/next`, { every: 30_000 });
+/** @import { Schedule } from 'api' */
+
+/** @param {import('../../ui/record-page.js').About<Schedule>} props */
+export function ScheduleDrawer({ record: schedule, onClose, onChanged, onAsk }) {
+  const next = useResource(at('/api/schedules/{id}/next', { id: schedule.id }), { every: 30_000 });
   const run = useAction(async () => {
-    await api.post(`/api/schedules/${schedule.id}/run`);
+    await api.post(at('/api/schedules/{id}/run', { id: schedule.id }));
     await onChanged();
     toast(`Event schedule.${schedule.name} emitted`);
   });
   const change = useAction(async () => {
-    await api.patch(`/api/schedules/${schedule.id}`, { active: !schedule.active });
+    await api.patch(at('/api/schedules/{id}', { id: schedule.id }), { active: !schedule.active });
     await onChanged();
     toast(`Schedule ${schedule.name} is ${schedule.active ? 'off' : 'active'}`);
   });
   const footer = html`
-    <${Button} icon="trash" onClick=${onDelete}>Delete</${Button}>
+    <${Button} icon="trash" onClick=${() => onAsk('delete')}>Delete</${Button}>
     <${Button} busy=${change.busy} onClick=${change.run}>${schedule.active ? 'Switch off' : 'Switch on'}</${Button}>
     <${Button} kind="primary" busy=${run.busy} onClick=${run.run}>Run now</${Button}>
   `;

@@ -1,6 +1,6 @@
 /** The form of a new schedule, with a preview of its next runs. */
 
-import { api } from '../../lib/api.js';
+import { api, withQuery } from '../../lib/api.js';
 import { useStoredDraft } from '../../lib/draft.js';
 import { Refusal } from '../../lib/errors.js';
 import { html } from '../../lib/preact.js';
@@ -9,7 +9,10 @@ import { Dialog } from '../../ui/dialog.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 import { Select, Textarea, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
+import { toast } from '../../ui/toasts.js';
 import { Runs } from './runs.js';
+
+/** @import { Schedule } from 'api' */
 
 const MISSED = [
   { value: 'once', label: 'Run the latest one' },
@@ -17,7 +20,7 @@ const MISSED = [
   { value: 'all', label: 'Run all of them, at most 100' },
 ];
 
-/** @param {{onClose: () => void, onCreated: (schedule: import('../schedules.js').Schedule) => Promise<void>}} props */
+/** @param {{onClose: () => void, onCreated: (schedule: Schedule) => Promise<void>}} props */
 export function NewScheduleDialog({ onClose, onCreated }) {
   const [draft, setDraft, forget] = useStoredDraft('schedule-new', {
     name: '',
@@ -34,6 +37,7 @@ export function NewScheduleDialog({ onClose, onCreated }) {
     const created = await api.post('/api/schedules', body);
     forget();
     await onCreated(created);
+    toast(`Schedule ${created.name} created`);
   };
   const close = () => {
     forget();
@@ -60,8 +64,7 @@ export function NewScheduleDialog({ onClose, onCreated }) {
 
 /** @param {{cron: string, timezone: string}} props */
 function Preview({ cron, timezone }) {
-  const query = new URLSearchParams({ cron, timezone, count: '3' });
-  const next = useResource(cron && timezone ? `/api/schedules/preview?${query}` : null);
+  const next = useResource(cron && timezone ? withQuery('/api/schedules/preview', { cron, timezone, count: 3 }) : null);
   if (next.error) return html`<${ErrorNotice} error=${next.error} />`;
   return html`<${Runs} runs=${next.data?.runs ?? []} />`;
 }

@@ -4,6 +4,8 @@ import { Refusal } from '../../lib/errors.js';
 import { HINTS } from '../../lib/hints.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
 
+/** @import { Script } from 'api' */
+
 /**
  * `schema` is the text of the params schema. `schema` and `title` are '' if there is none. `hints` are the annotations
  * of the tool; null means that the author states nothing.
@@ -11,7 +13,7 @@ import { parseJson, prettyJson } from '../../lib/json.js';
  *   hints: Record<string, boolean | null>}} Draft
  */
 
-/** @param {import('./kinds.js').Script} script @returns {Draft} */
+/** @param {Script} script @returns {Draft} */
 export function draftOf(script) {
   return {
     name: script.name,

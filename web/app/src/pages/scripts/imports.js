@@ -1,12 +1,14 @@
 /** Which scripts import a library. */
 
-/** @typedef {Pick<import('./kinds.js').Script, 'id' | 'name' | 'kind' | 'owner' | 'source'>} Script */
+/** @import { Script } from 'api' */
+
+/** @typedef {Pick<Script, 'id' | 'name' | 'kind' | 'owner' | 'source'>} Module */
 
 /**
  * The scripts that import a library. A global script imports only global libraries. A user's own library replaces the
  * global one of the same name in the user's scripts.
- * @template {Script} S
- * @param {Script} library
+ * @template {Module} S
+ * @param {Module} library
  * @param {S[]} scripts all scripts that the user sees
  * @returns {S[]}
  */

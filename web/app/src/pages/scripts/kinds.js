@@ -1,18 +1,14 @@
 /** The kinds of scripts, their starter texts, and the position of errors. */
 import { shellQuote } from '../../lib/shell.js';
 
+/** @import { ScriptKind } from 'api' */
+
 /**
  * An error in the source; `ran`: found by a run; `typed`: found while the user types.
  * @typedef {{line: number | null, message: string, ran?: boolean, typed?: boolean}} SourceFault
  */
-/** @typedef {'tool' | 'sink' | 'library' | 'startup'} Kind */
-/**
- * @typedef {{id: string, name: string, kind: Kind, owner: 'user' | 'global', owner_id: string, description: string,
- *   title: string | null, annotations: Record<string, boolean>, source: string, params_schema: any, created_at: string,
- *   updated_at: string}} Script
- */
 
-/** @type {Record<Kind, {label: string, about: string, starter: string, use: (name: string) => string}>} */
+/** @type {Record<ScriptKind, {label: string, about: string, starter: string, use: (name: string) => string}>} */
 export const KINDS = {
   tool: {
     label: 'Tool',
@@ -60,7 +56,7 @@ export const EVENT_TYPES = [
   'custom.hello',
 ];
 
-/** @param {Kind} kind */
+/** @param {ScriptKind} kind */
 export const isRunnable = (kind) => kind === 'tool' || kind === 'sink';
 
 /**

@@ -1,6 +1,6 @@
 /** Runs a script, its draft or a new script as the current user, and shows result, output and time. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, withQuery } from '../../lib/api.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime } from '../../lib/format.js';
 import { parseJson, prettyJson } from '../../lib/json.js';
@@ -14,18 +14,16 @@ import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { EVENT_TYPES, faultOf, sampleOf } from './kinds.js';
 
-/**
- * @typedef {{message: string, file: string | null, line: number | null, source_line: string | null, traceback: string}}
- *   Fault
- */
+/** @import { ScriptFault, ScriptKind } from 'api' */
+
 /**
  * `result` is JSON as text, because a script may return integers too large for JavaScript.
- * @typedef {{result: string, error: Fault | null, output: string, ms: number}} RunResult
+ * @typedef {{result: string, error: ScriptFault | null, output: string, ms: number}} RunResult
  */
 
 /**
  * @param {object} props
- * @param {import('./kinds.js').Kind} props.kind
+ * @param {ScriptKind} props.kind
  * @param {string} props.name of the script in tracebacks
  * @param {any} props.schema of the params; the params follow it until the user edits them
  * @param {string} props.path of the request
@@ -100,7 +98,7 @@ const EVENTS_MAX = 50;
 
 /** A choice of the newest events. @param {{value: string, onInput: (id: string) => void}} props */
 function PastEvent({ value, onInput }) {
-  const events = useResource(`/api/events?limit=${EVENTS_MAX}`).data?.events ?? [];
+  const events = useResource(withQuery('/api/events', { limit: EVENTS_MAX })).data?.events ?? [];
   const options = events.map((/** @type {any} */ event) => ({
     value: event.event_id,
     label: `${event.event_type}, ${exactTime(event.event_ts)}`,

@@ -1,14 +1,15 @@
 /** The sinks, spaces, templates and scripts that use a script. */
+import { withQuery } from '../../lib/api.js';
 import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { importersOf } from './imports.js';
 
+/** @import { Script, Sink } from 'api' */
+
 /** The maximum number of records that are searched. */
 const LOADED_MAX = 1_000;
 
-/** @typedef {import('./kinds.js').Script} Script */
-/** @typedef {{id: string, name: string, script?: {script_id: string | null} | null}} Sink */
 /** A space or a template. @typedef {{id: string, name: string, startup_script_id?: string | null}} Starter */
 /** @typedef {{href: string, name: string}} Link */
 
@@ -26,7 +27,7 @@ export function UsedBy({ script }) {
 /** @param {{script: Script}} props */
 function Sinks({ script }) {
   /** @type {Sink[] | undefined} */
-  const sinks = useResource(`/api/event-sinks?limit=${LOADED_MAX}`).data?.event_sinks;
+  const sinks = useResource(withQuery('/api/event-sinks', { limit: LOADED_MAX })).data?.event_sinks;
   const found = sinks?.filter((one) => one.script?.script_id === script.id);
   return html`<${Links} links=${found?.map((one) => linkTo('/sinks/', one))} none="no sink" />`;
 }
@@ -34,9 +35,9 @@ function Sinks({ script }) {
 /** @param {{script: Script}} props */
 function Starters({ script }) {
   /** @type {Starter[] | undefined} */
-  const spaces = useResource(`/api/spaces?limit=${LOADED_MAX}`).data?.spaces;
+  const spaces = useResource(withQuery('/api/spaces', { limit: LOADED_MAX })).data?.spaces;
   /** @type {Starter[] | undefined} */
-  const templates = useResource(`/api/templates?limit=${LOADED_MAX}`).data?.templates;
+  const templates = useResource(withQuery('/api/templates', { limit: LOADED_MAX })).data?.templates;
   const uses = (/** @type {Starter} */ one) => one.startup_script_id === script.id;
   const found = spaces &&
     templates && [
@@ -51,7 +52,7 @@ function Starters({ script }) {
 /** @param {{script: Script}} props */
 function Importers({ script }) {
   /** @type {Script[] | undefined} */
-  const scripts = useResource(`/api/scripts?limit=${LOADED_MAX}`).data?.scripts;
+  const scripts = useResource(withQuery('/api/scripts', { limit: LOADED_MAX })).data?.scripts;
   const found = scripts && importersOf(script, scripts);
   return html`<${Links} links=${found?.map((one) => linkTo('/scripts/', one))} none="no script" />`;
 }

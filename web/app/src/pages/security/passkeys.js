@@ -1,5 +1,5 @@
 /** The passkeys of the signed-in user: add, rename, remove. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { addPasskey } from '../../lib/passkeys.js';
 import { html, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
@@ -10,7 +10,7 @@ import { Time } from '../../ui/time.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { PasswordForm } from './setup-app.js';
 
-/** @typedef {import('../../lib/passkeys.js').Passkey} Passkey */
+/** @import { Passkey } from 'api' */
 
 /** @param {{passkeys: Passkey[], canRemove: boolean, onDone: (message: string) => any}} props */
 export function PasskeyList({ passkeys, canRemove, onDone }) {
@@ -53,7 +53,7 @@ export function PasskeyList({ passkeys, canRemove, onDone }) {
 function Rename({ passkey, onDone, onClose }) {
   const [name, setName] = useState(passkey.name);
   const rename = async () => {
-    await api.patch(`/api/auth/passkeys/${passkey.id}`, { name });
+    await api.patch(at('/api/auth/passkeys/{id}', { id: passkey.id }), { name });
     await onDone('Passkey renamed');
   };
   return html`
@@ -68,7 +68,7 @@ function Rename({ passkey, onDone, onClose }) {
 /** @param {{passkey: Passkey, onDone: (message: string) => any, onClose: () => void}} props */
 function Remove({ passkey, onDone, onClose }) {
   const remove = async (/** @type {string} */ password) => {
-    await api.post(`/api/auth/passkeys/${passkey.id}/remove`, { password });
+    await api.post(at('/api/auth/passkeys/{id}/remove', { id: passkey.id }), { password });
     await onDone('Passkey removed');
   };
   return html`

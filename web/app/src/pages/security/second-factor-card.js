@@ -16,16 +16,11 @@ import { PasskeyList, SetupPasskey } from './passkeys.js';
 import { RecoveryCodes } from './recovery-codes.js';
 import { PasswordForm, SetupApp } from './setup-app.js';
 
+/** @import { SecondFactors } from 'api' */
+
 await loadStyles('security.css');
 
 /** @typedef {'' | 'setup' | 'passkey' | 'codes' | 'remove'} Open */
-/**
- * @typedef {object} Factors
- * @property {string | null} totp_since
- * @property {import('../../lib/passkeys.js').Passkey[]} passkeys
- * @property {number} recovery_codes_left
- * @property {boolean} required
- */
 
 export function SecondFactorCard() {
   const state = useResource('/api/auth/second-factor');
@@ -44,7 +39,7 @@ export function SecondFactorCard() {
         html`
           <${ErrorNotice} error=${state.error} title="Not up to date" />
           ${
-            (state.data.totp_since || state.data.passkeys.length > 0) &&
+            (state.data?.totp_since || state.data?.passkeys.length) &&
             html`<${Enabled} state=${state.data} onDone=${done} />`
           }
           <${Actions} state=${state.data} onOpen=${setOpen} />
@@ -72,7 +67,7 @@ export function SecondFactorCard() {
   `;
 }
 
-/** @param {{state: Factors, onDone: (message: string) => any}} props */
+/** @param {{state: SecondFactors, onDone: (message: string) => any}} props */
 function Enabled({ state, onDone }) {
   const isLast = !state.totp_since && state.passkeys.length === 1;
   return html`
@@ -101,7 +96,7 @@ function Enabled({ state, onDone }) {
   `;
 }
 
-/** @param {{state: Factors, onOpen: (what: Open) => void}} props */
+/** @param {{state: SecondFactors, onOpen: (what: Open) => void}} props */
 function Actions({ state, onOpen }) {
   const { totp_since: app, passkeys, required } = state;
   const hasFactor = app || passkeys.length > 0;

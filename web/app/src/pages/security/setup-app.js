@@ -7,13 +7,13 @@ import { TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { RecoveryCodes } from './recovery-codes.js';
 
-/** @typedef {{secret: string, uri: string, qr_svg: string, expires_at: string}} Enrolment */
+/** @import { TotpEnrolment } from 'api' */
 
 /**
  * @param {{onDone: () => any, onCancel?: () => void}} props `onDone` is called after the recovery codes were shown
  */
 export function SetupApp({ onDone, onCancel }) {
-  const [enrolment, setEnrolment] = useState(/** @type {Enrolment | null} */ (null));
+  const [enrolment, setEnrolment] = useState(/** @type {TotpEnrolment | null} */ (null));
   const [codes, setCodes] = useState(/** @type {string[] | null} */ (null));
   if (codes) return html`<${RecoveryCodes} codes=${codes} onDone=${onDone} />`;
   if (!enrolment) {
@@ -27,7 +27,7 @@ export function SetupApp({ onDone, onCancel }) {
 }
 
 /**
- * @param {{enrolment: Enrolment, onConfirmed: (codes: string[]) => void, onCancel?: () => void}} props
+ * @param {{enrolment: TotpEnrolment, onConfirmed: (codes: string[]) => void, onCancel?: () => void}} props
  */
 function FirstCode({ enrolment, onConfirmed, onCancel }) {
   const [code, setCode] = useState('');

@@ -4,16 +4,7 @@ import { Status } from '../../ui/badge.js';
 import { Icon } from '../../ui/icon.js';
 import { withCode } from '../../ui/rich-text.js';
 
-/**
- * The answer to a preview or a test.
- * @typedef {object} PreviewResult
- * @property {string} body
- * @property {string} event_type
- * @property {string[]} [matched_patterns]
- * @property {{passes: boolean, error?: string}} [filter] absent without a filter
- * @property {{value: string, error?: string}} [key] absent without a key
- * @property {Record<string, string>} [format_headers]
- */
+/** @import { PreviewResult } from 'api' */
 
 /** @param {{patterns: string[], filter?: string | null, result: PreviewResult}} props `filter`: its text */
 export function Decision({ patterns, filter, result }) {

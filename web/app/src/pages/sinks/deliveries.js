@@ -1,6 +1,6 @@
 /** The delivery log of one sink. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useList } from '../../lib/resource.js';
@@ -20,18 +20,7 @@ import { exampleType } from '../events/patterns.js';
 import { DeliveryDrawer } from './delivery-drawer.js';
 import { ResendDeadDialog } from './resend-dialogs.js';
 
-/**
- * @typedef {object} Delivery
- * @property {number} n
- * @property {string} event_id
- * @property {string} event_type
- * @property {'pending' | 'delivered' | 'dead'} state
- * @property {number} [resent_as]
- * @property {number} [resend_of]
- * @property {string} [next_attempt_at]
- * @property {import('../events/attempts.js').Attempt[]} attempts
- */
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Delivery, Sink } from 'api' */
 
 const REFRESH_MS = 3_000;
 const STATES = [
@@ -49,7 +38,7 @@ export function Deliveries({ sink, still, onChange }) {
   const state = query.get('state');
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
   const [resending, setResending] = useState(false);
-  const list = useList(still ? null : `/api/event-sinks/${sink.id}/deliveries`, 'deliveries', {
+  const list = useList(still ? null : at('/api/event-sinks/{id}/deliveries', { id: sink.id }), 'deliveries', {
     // Many waiting deliveries would hide a failing one. They are listed only if the user chooses a state.
     query: { state, tried: state ? null : true },
     every: REFRESH_MS,
@@ -61,14 +50,16 @@ export function Deliveries({ sink, still, onChange }) {
     await list.reload();
   };
   const resend = useAction(async (/** @type {Delivery} */ delivery) => {
-    const again = await api.post(`/api/event-sinks/${sink.id}/deliveries/${delivery.n}/resend`);
+    const again = await api.post(at('/api/event-sinks/{id}/deliveries/{n}/resend', { id: sink.id, n: delivery.n }));
     toast(`Queued again as #${again.n}`);
     await changed();
   });
   const resendChosen = useAction(async () => {
     const all = [...chosen];
     const numbers = all.slice(0, MOST_RESENT).map(Number);
-    const { feeding, skipped } = await api.post(`/api/event-sinks/${sink.id}/resend`, { deliveries: numbers });
+    const { feeding, skipped } = await api.post(at('/api/event-sinks/{id}/resend', { id: sink.id }), {
+      deliveries: numbers,
+    });
     toast(
       `${plural(feeding, 'delivery', 'deliveries')} queued again${skipped.length ? `, ${skipped.length} skipped` : ''}`,
     );
@@ -149,25 +140,28 @@ function endText({ delivery }) {
     : `A delivery of this sink is dead after ${failed}.`;
 }
 
-/** @param {(one: Delivery) => any} resendButton @param {Sink} sink */
+/**
+ * @param {(one: Delivery) => any} resendButton
+ * @param {Sink} sink
+ * @returns {import('../../ui/table.js').Column<Delivery>[]}
+ */
 function columnsOf(resendButton, sink) {
   return [
     {
       key: 'event_type',
       label: 'Event',
-      cell: (/** @type {Delivery} */ one) =>
-        html`<span class="mono">${one.event_type}</span> <span class="muted small">#${one.n}</span>`,
+      cell: (one) => html`<span class="mono">${one.event_type}</span> <span class="muted small">#${one.n}</span>`,
     },
     {
       key: 'state',
       label: 'State',
       shrink: true,
-      phone: /** @type {const} */ ('line'),
-      cell: (/** @type {Delivery} */ one) =>
+      phone: 'line',
+      cell: (one) =>
         html`
           <${DeliveryStatus} delivery=${one} sink=${sink} />
           ${
-            one.resent_as !== undefined &&
+            one.resent_as &&
             html` <a class="small" href=${`?delivery=${one.resent_as}`}>sent again as #${one.resent_as}</a>`
           }
         `,
@@ -175,32 +169,20 @@ function columnsOf(resendButton, sink) {
     {
       key: 'attempts',
       label: 'Attempts',
-      align: /** @type {const} */ ('right'),
+      align: 'right',
       shrink: true,
-      phone: /** @type {const} */ ('hidden'),
-      cell: (/** @type {Delivery} */ one) => one.attempts.length,
+      phone: 'hidden',
+      cell: (one) => one.attempts.length,
     },
-    {
-      key: 'answer',
-      label: 'Last answer',
-      phone: /** @type {const} */ ('more'),
-      cell: (/** @type {Delivery} */ one) => html`<${LastAnswer} delivery=${one} />`,
-    },
+    { key: 'answer', label: 'Last answer', phone: 'more', cell: (one) => html`<${LastAnswer} delivery=${one} />` },
     {
       key: 'at',
       label: 'When',
       shrink: true,
-      phone: /** @type {const} */ ('aside'),
-      cell: (/** @type {Delivery} */ one) => html`<${Time} value=${one.attempts.at(-1)?.at} none="waiting" />`,
+      phone: 'aside',
+      cell: (one) => html`<${Time} value=${one.attempts.at(-1)?.at} none="waiting" />`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      phone: /** @type {const} */ ('line-aside'),
-      cell: resendButton,
-    },
+    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, phone: 'line-aside', cell: resendButton },
   ];
 }
 

@@ -1,6 +1,6 @@
 /** Dialogs of a sink: test, rotate the secret. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { exactTime } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
@@ -17,21 +17,18 @@ import { Decision, FormatHeaders } from './decision.js';
 import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields, useSample } from './sample.js';
 
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { PreviewResult, Sink } from 'api' */
 
 /** @param {{sink: Sink, onClose: () => void}} props */
 export function TestDialog({ sink, onClose }) {
   const [sample, changeSample] = useSample();
-  const [result, setResult] = useState(
-    /** @type {import('./decision.js').PreviewResult & {attempt?: import('../events/attempts.js').Attempt} | null} */ (
-      null
-    ),
-  );
+  const [result, setResult] = useState(/** @type {PreviewResult | null} */ (null));
   const suggestion = exampleType(sink.patterns[0]);
   const ask = eventMembers(sample, suggestion);
   const test = useAction(async (/** @type {boolean} */ dry) => {
     setResult(null);
-    if (ask) setResult(await api.post(`/api/event-sinks/${sink.id}/test`, bodyWith(ask, { dry_run: dry })));
+    if (ask)
+      setResult(await api.post(at('/api/event-sinks/{id}/test', { id: sink.id }), bodyWith(ask, { dry_run: dry })));
   });
   const sends = sink.type !== 'json-rpc';
   const verb = sink.type === 'script' ? 'Run now' : 'Send now';
@@ -98,7 +95,9 @@ export function RotateDialog({ sink, onClose }) {
     `;
   }
   const submit = async () =>
-    setRotated(await api.post(`/api/event-sinks/${sink.id}/rotate-secret`, { overlap_hours: Number(hours) }));
+    setRotated(
+      await api.post(at('/api/event-sinks/{id}/rotate-secret', { id: sink.id }), { overlap_hours: Number(hours) }),
+    );
   return html`
     <${Dialog} title="Rotate the signing secret?" onClose=${onClose}>
       <${Form} submit="Rotate secret" onSubmit=${submit} onCancel=${onClose}>

@@ -2,13 +2,14 @@
 import { hashOf } from '../../lib/hash.js';
 import { patternsOf } from '../events/patterns.js';
 
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Sink, SinkType } from 'api' */
+
 /** @typedef {{key: number, name: string, value: string}} Header */
 /**
  * @typedef {object} Draft
  * @property {string} name
  * @property {string} description
- * @property {import('./health.js').SinkType} type
+ * @property {SinkType} type
  * @property {'user' | 'global'} owner
  * @property {boolean} active
  * @property {string} patterns text with commas or line breaks

@@ -9,9 +9,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { Tabs } from '../../ui/tabs.js';
 import { indentJson } from '../events/payload.js';
 
-/** @typedef {import('../events/attempts.js').Attempt} Attempt */
-/** @typedef {import('../events/attempts.js').Exchange} Exchange */
-/** @typedef {import('../events/attempts.js').Header} Header */
+/** @import { Attempt, Exchange, HeaderField } from 'api' */
 
 /** The server shows this text in place of a secret value. */
 const MASK = '********';
@@ -70,7 +68,7 @@ function Response({ attempt, exchange }) {
   `;
 }
 
-/** @param {{headers: Header[], of: string}} props */
+/** @param {{headers: HeaderField[], of: string}} props */
 function Headers({ headers, of }) {
   if (headers.length === 0) return html`<p class="muted small">No headers.</p>`;
   return html`
@@ -135,7 +133,7 @@ function Timing({ timing, address }) {
       </ul>
       <p class="small">
         Total ${formatDuration(timing.total)}.
-        ${timing.connect === undefined && ' An open connection was used.'}
+        ${typeof timing.connect !== 'number' && ' An open connection was used.'}
         ${address && html` Sent to <span class="mono">${address}</span>.`}
       </p>
     </div>
@@ -156,7 +154,7 @@ export function curlOf({ request }) {
 /** An attempt as text, to compare two of them. @param {Attempt} attempt */
 export function attemptText(attempt) {
   const { exchange } = attempt;
-  const headers = (/** @type {Header[]} */ list) => list.map(({ name, value }) => `${name}: ${value}`);
+  const headers = (/** @type {HeaderField[]} */ list) => list.map(({ name, value }) => `${name}: ${value}`);
   return [
     ...(exchange
       ? [exchange.request.line, ...headers(exchange.request.headers), '', indentJson(exchange.request.body), '']

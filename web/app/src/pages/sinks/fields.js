@@ -1,4 +1,5 @@
 /** The fields of the sink editor. */
+import { withQuery } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button, IconButton } from '../../ui/button.js';
@@ -97,7 +98,7 @@ export function TemplateField({ draft, change, error }) {
 
 /** @param {Editing} props */
 export function ScriptField({ draft, change }) {
-  const scripts = useResource('/api/scripts?kind=sink&limit=1000');
+  const scripts = useResource(withQuery('/api/scripts', { kind: 'sink', limit: 1000 }));
   /** @type {{id: string, name: string, owner: string}[]} */
   const rows = scripts.data?.scripts ?? [];
   const options = [

@@ -4,11 +4,10 @@ import { sinkState } from '../../lib/sinks.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
 
+/** @import { Sink, SinkType } from 'api' */
+
 /** Capacity of the queue of a sink. */
 export const QUEUE_CAPACITY = 100;
-
-/** @typedef {import('../../lib/sinks.js').Sink} Sink */
-/** @typedef {import('../../lib/sinks.js').SinkType} SinkType */
 
 /** @type {Record<SinkType, string>} */
 export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'JSON-RPC' };

@@ -14,10 +14,11 @@ import { templateOf } from './draft.js';
 import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields } from './sample.js';
 
+/** @import { PreviewResult } from 'api' */
+
 /** The preview is requested after a pause of this length in typing. */
 const SETTLE_MS = 300;
 
-/** @typedef {import('./decision.js').PreviewResult} PreviewResult */
 /** @typedef {{result: PreviewResult | null, error: any}} Preview */
 
 /**

@@ -1,6 +1,6 @@
 /** Dialogs that send many past events again. Both can count the events before they send. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { formatNumber, localTime, plural, utcTime } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -11,20 +11,20 @@ import { Checkbox, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Sink } from 'api' */
 
 /** A time before all deliveries, so that all dead deliveries of the log are included. */
 const EVER = '1970-01-01T00:00:00Z';
 
 /** @param {{sink: Sink, onClose: () => void, onDone: () => Promise<void>}} props */
 export function ResendDeadDialog({ sink, onClose, onDone }) {
-  const path = `/api/event-sinks/${sink.id}/resend`;
+  const path = at('/api/event-sinks/{id}/resend', { id: sink.id });
   const counted = useResource((signal) => api.post(path, { dead_since: EVER, dry_run: true }, { signal }), {
     deps: [path],
   });
-  const count = counted.data?.feeding;
   if (!counted.data)
     return html`<${Dialog} title="Resend all dead" onClose=${onClose}>${pendingOf(counted)}</${Dialog}>`;
+  const { feeding: count = 0 } = counted.data;
   if (count === 0)
     return html`
       <${Dialog} title="Resend all dead" onClose=${onClose}
@@ -33,7 +33,7 @@ export function ResendDeadDialog({ sink, onClose, onDone }) {
       </${Dialog}>
     `;
   const confirm = async () => {
-    const { feeding } = await api.post(path, { dead_since: EVER });
+    const { feeding = 0 } = await api.post(path, { dead_since: EVER });
     toast(`${plural(feeding, 'delivery', 'deliveries')} queued again`);
     await onDone();
   };
@@ -56,9 +56,9 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
   const [matching, setMatching] = useState(/** @type {number | null} */ (null));
   const request = { since: utcTime(since), until: utcTime(until), only: undelivered ? 'undelivered' : undefined };
-  const path = `/api/event-sinks/${sink.id}/replay`;
+  const path = at('/api/event-sinks/{id}/replay', { id: sink.id });
   const count = useAction(async () => {
-    setMatching((await api.post(path, { ...request, dry_run: true })).matching);
+    setMatching((await api.post(path, { ...request, dry_run: true })).matching ?? null);
   });
   /** Clears the count when a value changes: the count was for the old value. @param {(value: any) => void} set */
   const changing = (set) => (/** @type {any} */ value) => {

@@ -9,10 +9,11 @@ import { CodeEditor } from '../../ui/code-editor.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { patternProblem } from '../events/patterns.js';
 
+/** @import { EventRecord } from 'api' */
+
 const RECENT = 30;
 
 /** @typedef {import('./event-members.js').Sample} Sample */
-/** @typedef {{event_id: string, event_type: string, event_ts: string}} RecentEvent */
 
 /** @returns {[Sample, (part: Partial<Sample>) => void]} */
 export function useSample() {
@@ -27,7 +28,7 @@ export function useSample() {
 export function SampleFields({ sample, change, suggestion, patterns }) {
   const usable = patternProblem(patterns) === '';
   const recent = useResource(withQuery('/api/events', { limit: RECENT, type: usable ? patterns.join(',') : '' }));
-  /** @type {RecentEvent[]} */
+  /** @type {EventRecord[]} */
   const events = recent.data?.events ?? [];
   const parsed = sample.data.trim() ? parseJson(sample.data) : null;
   const options = [

@@ -7,7 +7,7 @@ import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
 import { hasQueue } from './health.js';
 
-/** @typedef {import('../../lib/sinks.js').Sink} Sink */
+/** @import { Sink } from 'api' */
 
 const ICONS = /** @type {Record<string, string>} */ ({ paused: 'alert', disabled: 'pause', resending: 'clock' });
 

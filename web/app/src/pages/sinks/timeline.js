@@ -1,6 +1,6 @@
 /** The attempts of a delivery in their order: at most one is open, two can be compared. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { formatDuration } from '../../lib/duration.js';
 import { exactTime } from '../../lib/format.js';
 import { html, useEffect, useState } from '../../lib/preact.js';
@@ -14,9 +14,7 @@ import { withCode } from '../../ui/rich-text.js';
 import { OMITTED, outcomeOf } from '../events/attempts.js';
 import { attemptText, ExchangeTabs } from './exchange.js';
 
-/** @typedef {import('../events/attempts.js').Attempt} Attempt */
-/** @typedef {import('./deliveries.js').Delivery} Delivery */
-/** @typedef {import('./health.js').Sink} Sink */
+/** @import { Attempt, Delivery, Sink } from 'api' */
 
 /** @param {{sink: Sink, delivery: Delivery}} props */
 export function Timeline({ sink, delivery }) {
@@ -106,7 +104,7 @@ function Countdown({ to }) {
 function KeepExchanges({ sink }) {
   const [kept, setKept] = useState(sink.delivery?.keep_exchanges === true);
   const keep = useAction(async () => {
-    await api.patch(`/api/event-sinks/${sink.id}`, { delivery: { keep_exchanges: true } });
+    await api.patch(at('/api/event-sinks/{id}', { id: sink.id }), { delivery: { keep_exchanges: true } });
     setKept(true);
   });
   return html`

@@ -1,6 +1,6 @@
 /** One source: its last requests, and buttons that test it, switch it off or on, or delete it. */
 import { useAction } from '../../lib/action.js';
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
@@ -12,27 +12,22 @@ import { Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { toast } from '../../ui/toasts.js';
 
-/** @typedef {import('../sources.js').Source} Source */
-/**
- * @typedef {{at: string, outcome: string, status: number, reason: string | null, address: string, event_type: string |
- *   null, event_id: string | null}} SourceRequest
- */
-/** @typedef {{accepted: boolean, reason: string | null, event_type: string | null, event_id: string | null}} Tested */
+/** @import { Source, SourceRequest, SourceTestResult } from 'api' */
 
-/** @param {{source: Source, onClose: () => void, onChanged: () => Promise<void>, onDelete: () => void}} props */
-export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
-  const requests = useResource(`/api/sources/${source.id}/requests`, { every: 5_000 });
-  const [tested, setTested] = useState(/** @type {Tested | null} */ (null));
+/** @param {import('../../ui/record-page.js').About<Source>} props */
+export function SourceDrawer({ record: source, onClose, onChanged, onAsk }) {
+  const requests = useResource(at('/api/sources/{id}/requests', { id: source.id }), { every: 5_000 });
+  const [tested, setTested] = useState(/** @type {SourceTestResult | null} */ (null));
   const test = useAction(async () => {
-    setTested(await api.post(`/api/sources/${source.id}/test`, { dry_run: true }));
+    setTested(await api.post(at('/api/sources/{id}/test', { id: source.id }), { dry_run: true }));
   });
   const change = useAction(async () => {
-    await api.patch(`/api/sources/${source.id}`, { active: !source.active });
+    await api.patch(at('/api/sources/{id}', { id: source.id }), { active: !source.active });
     await onChanged();
     toast(`Source ${source.name} is ${source.active ? 'off' : 'active'}`);
   });
   const footer = html`
-    <${Button} icon="trash" onClick=${onDelete}>Delete</${Button}>
+    <${Button} icon="trash" onClick=${() => onAsk('delete')}>Delete</${Button}>
     <${Button} busy=${change.busy} onClick=${change.run}>${source.active ? 'Switch off' : 'Switch on'}</${Button}>
     <${Button} kind="primary" busy=${test.busy} onClick=${test.run}>Test</${Button}>
   `;
@@ -64,7 +59,7 @@ export function SourceDrawer({ source, onClose, onChanged, onDelete }) {
   `;
 }
 
-/** @param {{tested: Tested}} props */
+/** @param {{tested: SourceTestResult}} props */
 function TestResult({ tested }) {
   if (!tested.accepted)
     return html`<${Notice} tone="bad" icon="alert" title="The test was rejected"><p>${tested.reason}</p></${Notice}>`;

@@ -8,7 +8,7 @@ import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { SecretDialog } from '../../ui/secret-once.js';
 
-/** @typedef {import('../sources.js').Source} Source */
+/** @import { Source } from 'api' */
 
 const TYPES = [
   { value: 'github', label: 'GitHub' },
@@ -96,8 +96,8 @@ export function NewSourceDialog({ onClose, onCreated }) {
   `;
 }
 
-/** @param {{source: Source, onClose: () => void}} props */
-export function CreatedDialog({ source, onClose }) {
+/** @param {{record: Source, onClose: () => void}} props */
+export function CreatedDialog({ record: source, onClose }) {
   const { secret } = source.verify;
   return html`
     <${SecretDialog} title=${`Source ${source.name}`} secret=${source.url ?? ''} label="URL" onClose=${onClose}>

@@ -1,5 +1,5 @@
 /** The tail of a space's log, updated live. */
-import { api } from '../../lib/api.js';
+import { api, at } from '../../lib/api.js';
 import { clockTime, exactTime } from '../../lib/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../../lib/preact.js';
 import { poll } from '../../lib/resource.js';
@@ -10,7 +10,7 @@ import { CodeBlock } from '../../ui/code-block.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
 
-/** @typedef {{n: number, at: string, source: 'stderr' | 'stdout' | 'agent' | 'script', line: string}} Line */
+/** @import { NumberedLine } from 'api' */
 
 const FIRST_LINES = 200;
 /** The maximum number of lines that the page keeps. The server keeps at most 500 lines of a space. */
@@ -52,7 +52,7 @@ export function LogCard({ id }) {
   `;
 }
 
-/** @param {{lines: Line[], follow: boolean}} props */
+/** @param {{lines: NumberedLine[], follow: boolean}} props */
 function Lines({ lines, follow }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const atEnd = useRef(true);
@@ -81,7 +81,7 @@ function Lines({ lines, follow }) {
 
 /** @param {string} id @param {boolean} paused */
 function useLog(id, paused) {
-  const [lines, setLines] = useState(/** @type {Line[] | null} */ (null));
+  const [lines, setLines] = useState(/** @type {NumberedLine[] | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
   const cursor = useRef(/** @type {string | null} */ (null));
   useEffect(() => {
@@ -90,7 +90,7 @@ function useLog(id, paused) {
     const load = async () => {
       try {
         const query = cursor.current ? { cursor: cursor.current } : { limit: FIRST_LINES };
-        const page = await api.get(`/api/spaces/${id}/logs`, query, request);
+        const page = await api.get(at('/api/spaces/{id}/logs', { id }), query, request);
         cursor.current = page.next_cursor ?? cursor.current;
         setLines((old) => (page.logs.length || !old ? [...(old ?? []), ...page.logs].slice(-MOST_LINES) : old));
         setError(null);

@@ -11,12 +11,12 @@ import { PageButtons } from '../../ui/page-buttons.js';
 import { Table } from '../../ui/table.js';
 import { PublishCommands } from './publish-commands.js';
 
-/** @typedef {import('../method/types.js').Method} Method */
+/** @import { Method, Space } from 'api' */
 
 /** The number of methods in one page of the table. */
 const PAGE = 100;
 
-/** @param {{space: import('../spaces/status.js').Space}} props */
+/** @param {{space: Space}} props */
 export function MethodsCard({ space }) {
   const mine = me.value?.id === space.owner_id;
   const address = withQuery('/api/methods', { space: space.id, limit: PAGE });
@@ -29,8 +29,8 @@ export function MethodsCard({ space }) {
           ? (pendingOf(resource) ??
             html`
               <${ErrorNotice} error=${resource.error} title="Not up to date" />
-              <${MethodsTable} space=${space} rows=${resource.data.methods} />
-              <${PageButtons} pages=${pages} size=${PAGE} count=${resource.data.count} />
+              <${MethodsTable} space=${space} rows=${resource.data?.methods} />
+              <${PageButtons} pages=${pages} size=${PAGE} count=${resource.data?.count} />
             `)
           : html`
             <p class="card-note muted">
@@ -42,32 +42,26 @@ export function MethodsCard({ space }) {
   `;
 }
 
-/** @param {{space: import('../spaces/status.js').Space, rows: Method[]}} props */
+/** @param {{space: Space, rows: Method[]}} props */
 function MethodsTable({ space, rows }) {
   const here = (/** @type {Method} */ method) => method.providers?.find((provider) => provider.space_id === space.id);
+  /** @type {import('../../ui/table.js').Column<Method>[]} */
   const columns = [
     { key: 'name', label: 'Method', mono: true },
     {
       key: 'scope',
       label: 'Scope',
       shrink: true,
-      cell: (/** @type {Method} */ method) =>
+      cell: (method) =>
         html`<${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>`,
     },
     {
       key: 'state',
       label: 'State',
       shrink: true,
-      cell: (/** @type {Method} */ method) =>
-        html`<${Status} tone=${toneOf(here(method)?.state ?? '')}>${here(method)?.state}</${Status}>`,
+      cell: (method) => html`<${Status} tone=${toneOf(here(method)?.state ?? '')}>${here(method)?.state}</${Status}>`,
     },
-    {
-      key: 'in_flight',
-      label: 'In flight',
-      align: 'right',
-      shrink: true,
-      cell: (/** @type {Method} */ method) => here(method)?.in_flight,
-    },
+    { key: 'in_flight', label: 'In flight', align: 'right', shrink: true, cell: (method) => here(method)?.in_flight },
   ];
   const none = html`
     <${EmptyState} level=${3} icon="function" title="No methods">

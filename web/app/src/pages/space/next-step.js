@@ -7,7 +7,7 @@ import { withCode } from '../../ui/rich-text.js';
 import { Time } from '../../ui/time.js';
 import { PublishCommands } from './publish-commands.js';
 
-/** @typedef {import('../../lib/spaces.js').Space} Space */
+/** @import { Space } from 'api' */
 
 /** @param {{space: Space, onRotate: () => void}} props */
 export function NextStep({ space, onRotate }) {

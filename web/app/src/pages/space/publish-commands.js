@@ -4,9 +4,11 @@ import { html } from '../../lib/preact.js';
 import { shellQuote } from '../../lib/shell.js';
 import { CodeBlock } from '../../ui/code-block.js';
 
+/** @import { Space } from 'api' */
+
 const REGISTER = 'svc methods register methods.toml';
 
-/** @param {{space: import('../../lib/spaces.js').Space}} props */
+/** @param {{space: Space}} props */
 export function PublishCommands({ space }) {
   const local = space.runtime === 'local';
   const command = space.folder ? `cd ${shellQuote(space.folder)}\n${REGISTER}` : REGISTER;

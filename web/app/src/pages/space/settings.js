@@ -1,5 +1,5 @@
 /** The settings of a space: health check and startup script. */
-import { api } from '../../lib/api.js';
+import { api, at, withQuery } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button } from '../../ui/button.js';
@@ -9,13 +9,13 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { checkOf, checkText, draftOfCheck, HealthFields, StartupField, sameCheck } from '../spaces/fields.js';
 
-/** @typedef {import('../spaces/status.js').Space} Space */
+/** @import { Space } from 'api' */
 
 /** @param {{space: Space, onChanged: (space: Space) => void}} props */
 export function SettingsCard({ space, onChanged }) {
   const [editing, setEditing] = useState(false);
-  const scripts = useResource('/api/scripts?kind=startup&limit=1000');
-  const script = scripts.data?.scripts.find((/** @type {any} */ one) => one.id === space.startup_script_id);
+  const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 }));
+  const script = scripts.data?.scripts.find((one) => one.id === space.startup_script_id);
   const startup = space.startup_script_id
     ? html`<a class="mono" href=${`/scripts/${space.startup_script_id}`}>${script?.name ?? space.startup_script_id}</a>`
     : html`<span class="muted">none</span>`;
@@ -58,7 +58,7 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
       ...(script !== (space.startup_script_id ?? '') && { startup_script_id: script || null }),
       ...(!sameCheck(health, was) && { health_check: health }),
     };
-    onChanged(await api.patch(`/api/spaces/${space.id}`, patch));
+    onChanged(await api.patch(at('/api/spaces/{id}', { id: space.id }), patch));
     toast('Settings saved');
     onClose();
   };

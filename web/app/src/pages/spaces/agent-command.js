@@ -1,4 +1,5 @@
 /** The command that starts the agent of a space, with its token, and the state of the link. */
+import { at } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
@@ -15,7 +16,7 @@ const agentCommand = (token) => `SVC_URL=${location.origin} SVC_AGENT_TOKEN=${to
  * @param {{title: string, space: {id: string, name: string}, token: string, onClose: () => void}} props
  */
 export function AgentDialog({ title, space, token, onClose }) {
-  const { data } = useResource(`/api/spaces/${space.id}`, { every: 1_500 });
+  const { data } = useResource(at('/api/spaces/{id}', { id: space.id }), { every: 1_500 });
   const footer = html`
     <${Button} href=${`/spaces/${space.id}`} onClick=${onClose}>Open the space</${Button}>
     <${Button} kind="primary" onClick=${onClose}>Done</${Button}>

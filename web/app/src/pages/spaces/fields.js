@@ -2,7 +2,8 @@
 import { html } from '../../lib/preact.js';
 import { Select, TextInput } from '../../ui/field.js';
 
-/** @typedef {import('./status.js').HealthCheck} HealthCheck */
+/** @import { HealthCheck } from 'api' */
+
 /** A health check in a form: every member is a text. @typedef {ReturnType<typeof draftOfCheck>} CheckDraft */
 
 /** The initial values of a form without a health check. The server has the same defaults. @type {HealthCheck} */

@@ -1,5 +1,5 @@
 /** The dialog that creates a space. */
-import { api } from '../../lib/api.js';
+import { api, withQuery } from '../../lib/api.js';
 import { localSpaces } from '../../lib/me.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -8,10 +8,12 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Select, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 
-/** @param {{onClose: () => void, onMade: (space: import('./status.js').Space) => void}} props */
+/** @import { Space } from 'api' */
+
+/** @param {{onClose: () => void, onMade: (space: Space) => void}} props */
 export function NewSpaceDialog({ onClose, onMade }) {
-  const templates = useResource('/api/templates?limit=1000');
-  const scripts = useResource('/api/scripts?kind=startup&limit=1000');
+  const templates = useResource(withQuery('/api/templates', { limit: 1000 }));
+  const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 }));
   const [name, setName] = useState('');
   const [template, setTemplate] = useState('');
   const [script, setScript] = useState('');
@@ -25,7 +27,7 @@ export function NewSpaceDialog({ onClose, onMade }) {
     };
     onMade(await api.post('/api/spaces', body));
   };
-  const chosen = templates.data?.templates.find((/** @type {any} */ one) => one.id === template);
+  const chosen = templates.data?.templates.find((one) => one.id === template);
   return html`
     <${Dialog} title="New space" onClose=${onClose}>
       <${Form} submit="Create space" onSubmit=${submit} onCancel=${onClose}>

@@ -4,8 +4,8 @@ import { html } from '../../lib/preact.js';
 import { spaceState } from '../../lib/spaces.js';
 import { Status } from '../../ui/badge.js';
 
-/** @typedef {import('../../lib/spaces.js').Space} Space */
-/** @typedef {import('../../lib/spaces.js').HealthCheck} HealthCheck */
+/** @import { Space } from 'api' */
+
 /** @typedef {import('../../ui/badge.js').Tone} Tone */
 
 /** @type {Record<string, [Tone, string]>} */

@@ -1,5 +1,5 @@
 /** The dialog that creates or changes a template. */
-import { api } from '../../lib/api.js';
+import { api, at, withQuery } from '../../lib/api.js';
 import { useStoredDraft } from '../../lib/draft.js';
 import { hashOf } from '../../lib/hash.js';
 import { html, useState } from '../../lib/preact.js';
@@ -11,10 +11,11 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { checkOf, draftOfCheck, HealthFields, NO_CHECK, StartupField } from '../spaces/fields.js';
 
-/** @typedef {import('../templates.js').Template} Template */
+/** @import { Template } from 'api' */
+
 /** @typedef {{key: number, name: string, value: string}} Pair */
 
-/** @param {Template | null} template */
+/** @param {Template | undefined} template */
 function draftOf(template) {
   return {
     name: template?.name ?? '',
@@ -34,17 +35,14 @@ const newPair = (pairs) => ({ key: Math.max(0, ...pairs.map((pair) => pair.key))
 /**
  * The name of the stored draft. It has a hash of the settings of the template: a draft of older settings would undo the
  * changes of other users.
- * @param {Template | null} template
+ * @param {Template | undefined} template
  */
 const draftName = (template) =>
   template ? `template.${template.id}.${hashOf(JSON.stringify(draftOf(template)))}` : 'template-new';
 
-/**
- * @param {{template: Template | null, onDone: () => Promise<any>, onClose: () => void}} props `template`: null for a
- *   new template
- */
-export function EditTemplate({ template, onDone, onClose }) {
-  const scripts = useResource('/api/scripts?kind=startup&limit=1000').data?.scripts ?? [];
+/** @param {{record?: Template, onChanged: () => Promise<any>, onClose: () => void}} props no `record`: a new one */
+export function EditTemplate({ record: template, onChanged, onClose }) {
+  const scripts = useResource(withQuery('/api/scripts', { kind: 'startup', limit: 1000 })).data?.scripts ?? [];
   const [stored] = useState(() => draftName(template));
   const [draft, setDraft, forget] = useStoredDraft(stored, draftOf(template));
   const { name, script, check, ports, fields } = draft;
@@ -62,10 +60,10 @@ export function EditTemplate({ template, onDone, onClose }) {
       ports: named(ports).map((one) => ({ name: one.name.trim(), port: Number(one.value) })),
       custom_fields: fieldsOf(template, fields),
     };
-    if (template) await api.patch(`/api/templates/${template.id}`, changesOf(template, body));
+    if (template) await api.patch(at('/api/templates/{id}', { id: template.id }), changesOf(template, body));
     else await api.post('/api/templates', body);
     forget();
-    await onDone();
+    await onChanged();
     toast(template ? 'Template saved' : `Template ${body.name} created`);
     onClose();
   };
@@ -109,7 +107,7 @@ const named = (pairs) => pairs.filter((pair) => pair.name.trim());
 
 /**
  * The custom fields of the request; a removed field of a stored template becomes null.
- * @param {Template | null} template
+ * @param {Template | undefined} template
  * @param {Pair[]} pairs
  */
 function fieldsOf(template, pairs) {

@@ -1,17 +1,13 @@
 /** API tokens in a table, and their revocation. */
-import { api } from '../../lib/api.js';
+import { at } from '../../lib/api.js';
 import { now } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
-import { Button } from '../../ui/button.js';
-import { ConfirmDialog } from '../../ui/dialog.js';
+import { DeleteDialog } from '../../ui/record-page.js';
+import { buttonColumn, timeColumn } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { toast } from '../../ui/toasts.js';
 
-/**
- * @typedef {{id: string, name: string, scopes: string[], created_at: string, expires_at: string | null, last_used_at:
- *   string | null, token?: string}} Token
- */
+/** @import { Token } from 'api' */
 
 const SOON_MS = 7 * 24 * 3_600_000;
 
@@ -21,12 +17,7 @@ const SOON_MS = 7 * 24 * 3_600_000;
  */
 export function tokenColumns(onRevoke) {
   return [
-    {
-      key: 'name',
-      label: 'Name',
-      sort: (token) => token.name,
-      cell: (token) => html`<span class="strong">${token.name}</span>`,
-    },
+    { key: 'name', label: 'Name', sort: true, cell: (token) => html`<span class="strong">${token.name}</span>` },
     {
       key: 'scopes',
       label: 'Reaches',
@@ -34,42 +25,17 @@ export function tokenColumns(onRevoke) {
       sort: (token) => token.scopes.join(' ') || 'all',
       cell: (token) => html`<${Scopes} scopes=${token.scopes} />`,
     },
-    {
-      key: 'last_used_at',
-      label: 'Last used',
-      phone: 'more',
-      phoneLabel: true,
-      sort: (token) => token.last_used_at,
-      cell: (token) => html`<${Time} value=${token.last_used_at} none="never" />`,
-    },
-    {
-      key: 'created_at',
-      label: 'Created',
-      phone: 'hidden',
-      sort: (token) => token.created_at,
-      cell: (token) => html`<${Time} value=${token.created_at} />`,
-    },
+    timeColumn('last_used_at', 'Last used', { phone: 'more', phoneLabel: true, none: 'never' }),
+    timeColumn('created_at', 'Created', { phone: 'hidden' }),
     {
       key: 'expires_at',
       label: 'Expires',
       phone: 'aside',
       phoneLabel: true,
-      sort: (token) => token.expires_at,
+      sort: true,
       cell: (token) => html`<${Expiry} at=${token.expires_at} />`,
     },
-    {
-      key: 'actions',
-      label: 'Actions',
-      hideLabel: true,
-      shrink: true,
-      phone: 'line-aside',
-      cell: (token) =>
-        html`
-          <${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>
-            Revoke
-          </${Button}>
-        `,
-    },
+    buttonColumn('Revoke', (token) => token.name, onRevoke, { phone: 'line-aside' }),
   ];
 }
 
@@ -93,19 +59,12 @@ function Expiry({ at }) {
 /** @param {{token: Token, list: {reload: () => Promise<void>}, onClose: () => void}} props */
 export function RevokeDialog({ token, list, onClose }) {
   return html`
-    <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${onClose}
-      onConfirm=${() => revoke(token, list)}>
+    <${DeleteDialog} title="Revoke this token?" action="Revoke token" said=${`Token ${token.name} revoked`}
+      path=${at('/api/tokens/{id}', { id: token.id })} about=${{ onClose, onChanged: list.reload }}>
       <p>
         Any program that uses <strong class="mono anywhere">${token.name}</strong> is rejected from its next
         request on, and so are tokens that were created with it. This cannot be undone.
       </p>
-    </${ConfirmDialog}>
+    </${DeleteDialog}>
   `;
-}
-
-/** @param {Token} token @param {{reload: () => Promise<void>}} list */
-async function revoke(token, list) {
-  await api.del(`/api/tokens/${token.id}`);
-  await list.reload();
-  toast(`Token ${token.name} revoked`);
 }

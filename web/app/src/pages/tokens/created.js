@@ -3,7 +3,9 @@ import { html } from '../../lib/preact.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { SecretDialog } from '../../ui/secret-once.js';
 
-/** @param {{token: import('../tokens.js').Token, onClose: () => void}} props */
+/** @import { Token } from 'api' */
+
+/** @param {{token: Token, onClose: () => void}} props */
 export function CreatedDialog({ token, onClose }) {
   return html`
     <${SecretDialog} title=${`Token ${token.name}`} secret=${token.token ?? ''} label="token" onClose=${onClose}>
@@ -12,7 +14,7 @@ export function CreatedDialog({ token, onClose }) {
   `;
 }
 
-/** @param {{token: import('../tokens.js').Token}} props */
+/** @param {{token: Token}} props */
 function Usage({ token }) {
   if (token.scopes.length === 1 && token.scopes[0] === 'mcp') {
     return html`

@@ -10,18 +10,18 @@ import { Table } from '../../ui/table.js';
 import { MEANING } from '../roles/permissions.js';
 import { Names } from './fields.js';
 
-/** @typedef {{name: string, roles: string[]}} HeldPermission */
-/** @typedef {{name: string, owner: string, through: 'everyone' | 'group', groups: string[]}} CallableMethod */
+/** @import { AccessibleMethod, HeldPermission, UserAccess } from 'api' */
 
 const roleHref = (/** @type {string} */ name) => (can('manage_roles') ? `/roles?q=${encodeURIComponent(name)}` : null);
 const groupHref = (/** @type {string} */ name) =>
   can('manage_groups') ? `/groups?q=${encodeURIComponent(name)}` : null;
 
+/** @type {import('../../ui/table.js').Column<HeldPermission>[]} */
 const PERMISSION_COLUMNS = [
   {
     key: 'name',
     label: 'Permission',
-    cell: (/** @type {HeldPermission} */ one) =>
+    cell: (one) =>
       html`
         <span class="permission">
           <span class="mono">${one.name}</span>
@@ -33,7 +33,7 @@ const PERMISSION_COLUMNS = [
     key: 'held',
     label: 'Held',
     shrink: true,
-    cell: (/** @type {HeldPermission} */ one) =>
+    cell: (one) =>
       one.roles.length
         ? html`<span class="held"><${Icon} name="check" /> yes</span>`
         : html`<span class="muted">no</span>`,
@@ -41,7 +41,7 @@ const PERMISSION_COLUMNS = [
   {
     key: 'roles',
     label: 'Through roles',
-    cell: (/** @type {HeldPermission} */ one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />`,
+    cell: (one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />`,
   },
 ];
 
@@ -56,23 +56,21 @@ export function PermissionsAccess({ permissions }) {
   `;
 }
 
+/** @type {import('../../ui/table.js').Column<AccessibleMethod>[]} */
 const METHOD_COLUMNS = [
   { key: 'name', label: 'Method', mono: true },
   { key: 'owner', label: 'Owner', mono: true },
   {
     key: 'through',
     label: 'Through',
-    cell: (/** @type {CallableMethod} */ one) =>
+    cell: (one) =>
       one.through === 'everyone'
         ? html`<${Badge}>everyone</${Badge}>`
         : html`<${Names} names=${one.groups} href=${groupHref} />`,
   },
 ];
 
-/**
- * @param {{access: {username: string, methods: CallableMethod[], own_methods: number, permissions: HeldPermission[]}}}
- *   props
- */
+/** @param {{access: UserAccess}} props */
 export function MethodsAccess({ access }) {
   const others = access.permissions.some((one) => one.name === 'use_methods' && one.roles.length > 0);
   const empty = html`
@@ -90,7 +88,7 @@ export function MethodsAccess({ access }) {
   return html`
     <${Card} title="Callable methods" flush description=${`${own} of their own, and ${shared} of others:`}>
       <${Table} label="Shared methods of others" columns=${METHOD_COLUMNS} rows=${access.methods}
-        rowKey=${(/** @type {CallableMethod} */ one) => one.name} empty=${empty} />
+        rowKey=${(/** @type {AccessibleMethod} */ one) => one.name} empty=${empty} />
     </${Card}>
   `;
 }

@@ -1,11 +1,9 @@
 /** Users, roles and groups, as shared by the pages about users. */
+import { withQuery } from '../../lib/api.js';
 import { can } from '../../lib/me.js';
 import { useList, useResource } from '../../lib/resource.js';
 
-/**
- * @typedef {{id: string, username: string, roles: string[], groups: string[], active: boolean, created_at: string,
- *   last_seen_at?: string | null, quotas?: Record<string, number>, second_factor?: boolean}} User
- */
+/** @import { User } from 'api' */
 
 /** The page size. It is large, because filters search only loaded users. */
 const PAGE = 1_000;
@@ -23,8 +21,14 @@ export function useUsers() {
  */
 export function useNames(what, users) {
   const allowed = can(what === 'roles' ? 'manage_roles' : 'manage_groups');
-  const list = useResource(allowed ? `/api/${what}?limit=${PAGE}` : null, { every: 30_000 });
-  const known = (list.data?.[what] ?? []).map((/** @type {{name: string}} */ one) => one.name);
+  const list = useResource(
+    allowed ? withQuery(what === 'roles' ? '/api/roles' : '/api/groups', { limit: PAGE }) : null,
+    { every: 30_000 },
+  );
+  /** @type {{name: string}[]} */
+  const known = /** @type {any} */ (list.data)?.[what] ?? [];
   const always = what === 'roles' ? ['admin', 'user'] : [];
-  return [...new Set([...known, ...always, ...users.flatMap((user) => user[what])])].sort((a, b) => a.localeCompare(b));
+  return [...new Set([...known.map((one) => one.name), ...always, ...users.flatMap((user) => user[what])])].sort(
+    (a, b) => a.localeCompare(b),
+  );
 }

@@ -9,7 +9,7 @@ import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Meter } from '../../ui/meter.js';
 import { Table } from '../../ui/table.js';
 
-/** @typedef {import('../../lib/quotas.js').QuotaUse} QuotaUse */
+/** @import { QuotaUse } from 'api' */
 
 const EVERY_MS = 15_000;
 const LABELS = Object.fromEntries(QUOTAS);
@@ -28,13 +28,7 @@ const COLUMNS = [
         ${own && html` <${Badge} title="An administrator set it for this user">own value</${Badge}>`}
       `,
   },
-  {
-    key: 'used',
-    label: 'Used',
-    align: 'right',
-    phone: 'line',
-    cell: ({ quota, used }) => quotaText(quota, used),
-  },
+  { key: 'used', label: 'Used', align: 'right', phone: 'line', cell: ({ quota, used }) => quotaText(quota, used) },
   {
     key: 'limit',
     label: 'Limit',
@@ -59,7 +53,7 @@ export function QuotaUseTable({ user }) {
     pendingOf(loaded) ??
     html`
       <${ErrorNotice} error=${loaded.error} title="Not up to date" />
-      <${Table} label="Quotas and their use" columns=${COLUMNS} rows=${loaded.data.quotas}
+      <${Table} label="Quotas and their use" columns=${COLUMNS} rows=${loaded.data?.quotas}
         rowKey=${(/** @type {QuotaUse} */ one) => one.quota} />
     `
   );

@@ -12,7 +12,9 @@ import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
 import { QuotaUseTable } from './quota-use.js';
 
-/** @param {{user: import('./directory.js').User, onChange: (patch: object) => Promise<void>}} props */
+/** @import { User } from 'api' */
+
+/** @param {{user: User, onChange: (patch: object) => Promise<void>}} props */
 export function QuotasCard({ user, onChange }) {
   const [typed, setTyped] = useState(/** @type {Record<string, string>} */ ({}));
   const stored = user.quotas ?? {};
