@@ -22,6 +22,7 @@ mod events;
 mod extract;
 mod failures;
 mod groups;
+mod handlers;
 mod head_guard;
 mod head_timer;
 mod host;

@@ -11,9 +11,14 @@ use svc_store::PageRequest;
 use super::{
     error::ApiResult,
     event_stream::{EventStream, event_stream},
-    extract::{Json, PathId, Query},
+    extract::{Json, Query},
+    handlers::handlers,
 };
 use crate::{app::App, call_history::CallStreamItem, identity::Caller};
+
+handlers! {
+    get(app, caller, id: Id) -> Json<CallDetail> = app.call_history.get(&caller, id).await?;
+}
 
 pub async fn list(
     app: App,
@@ -36,10 +41,6 @@ pub async fn summary(
     Query(CallSummaryQuery { by }): Query<CallSummaryQuery>,
 ) -> ApiResult<Json<CallSummary>> {
     Ok(Json(app.call_history.summarize(&caller, query, by).await?))
-}
-
-pub async fn get(app: App, caller: Caller, PathId(id): PathId<Id>) -> ApiResult<Json<CallDetail>> {
-    Ok(Json(app.call_history.get(&caller, id).await?))
 }
 
 pub async fn stream(

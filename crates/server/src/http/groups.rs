@@ -2,28 +2,19 @@
 
 use svc_core::GroupId;
 use svc_protocol::api::{Group, GroupBody, GroupMethods, GroupPatch, Groups};
-use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, NoContent, PathId},
+    extract::{Json, PathId},
+    handlers::handlers,
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Groups>> {
-    Ok(Json(app.identity.list_groups(page).await?))
-}
-
-pub async fn create(
-    app: App,
-    caller: Caller,
-    Json(body): Json<GroupBody>,
-) -> ApiResult<Created<Group>> {
-    Ok(Created(app.identity.create_group(&caller, body).await?))
-}
-
-pub async fn get(app: App, PathId(id): PathId<GroupId>) -> ApiResult<Json<Group>> {
-    Ok(Json(app.identity.get_group(id).await?))
+handlers! {
+    list(app, page) -> Json<Groups> = app.identity.list_groups(page).await?;
+    create(app, caller, body: GroupBody) -> Created<Group> = app.identity.create_group(&caller, body).await?;
+    get(app, id: GroupId) -> Json<Group> = app.identity.get_group(id).await?;
+    delete(app, caller, id: GroupId) -> NoContent = app.identity.delete_group(&caller, id).await?;
 }
 
 pub async fn methods(
@@ -53,9 +44,4 @@ pub async fn patch(
         }
         None => app.identity.get_group(id).await?,
     }))
-}
-
-pub async fn delete(app: App, caller: Caller, PathId(id): PathId<GroupId>) -> ApiResult<NoContent> {
-    app.identity.delete_group(&caller, id).await?;
-    Ok(NoContent)
 }

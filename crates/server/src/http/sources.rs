@@ -13,11 +13,11 @@ use svc_protocol::api::{
     NewSource, RepeatedDelivery, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
     SourceTest, SourceTestResult, Sources,
 };
-use svc_store::PageRequest;
 
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Accepted, Created, Json, NoContent, PathId, Submission, read_body},
+    extract::{Accepted, Created, Json, PathId, read_body},
+    handlers::handlers,
     listen::{Peer, client_address, is_secure},
     operations::path_not_found,
 };
@@ -29,14 +29,21 @@ use crate::{
     tables::KnownSource,
 };
 
+handlers! {
+    list(app, caller, page) -> Json<Sources> = app.sources.list(&caller, page).await?.into_list();
+    get(app, caller, id: SourceId) -> Json<Source> = app.sources.get(&caller, id).await?;
+    patch(app, caller, id: SourceId, body: SourcePatch) -> Json<Source> =
+        app.sources.patch(&caller, id, body).await?;
+    delete(app, caller, id: SourceId) -> NoContent = app.sources.delete(&caller, id).await?;
+    requests(app, caller, id: SourceId) -> Json<SourceRequests> = app.sources.requests(&caller, id).await?;
+    test(app, id: SourceId, request: SourceTest) -> Json<SourceTestResult> =
+        app.sources.test(&request.caller, id, request.body).await?;
+}
+
 /// The path of inbound requests.
 pub const INBOUND_PATH: &str = "/in/{token}";
 /// Time for the body of an inbound request to arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
-
-pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Sources>> {
-    Ok(Json(app.sources.list(&caller, page).await?.into_list()))
-}
 
 pub async fn create(
     app: App,
@@ -48,32 +55,6 @@ pub async fn create(
     let mut created = app.sources.create(&caller, new).await?;
     created.source.url = Some(inbound_url(&app, peer, &headers, &created.token));
     Ok(Created(created.source))
-}
-
-pub async fn get(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-) -> ApiResult<Json<Source>> {
-    Ok(Json(app.sources.get(&caller, id).await?))
-}
-
-pub async fn patch(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-    Json(patch): Json<SourcePatch>,
-) -> ApiResult<Json<Source>> {
-    Ok(Json(app.sources.patch(&caller, id, patch).await?))
-}
-
-pub async fn delete(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-) -> ApiResult<NoContent> {
-    app.sources.delete(&caller, id).await?;
-    Ok(NoContent)
 }
 
 pub async fn rotate(
@@ -88,22 +69,6 @@ pub async fn rotate(
     let url = rotation.url.take();
     rotation.url = url.map(|token| inbound_url(&app, peer, &headers, &token));
     Ok(Json(rotation))
-}
-
-pub async fn requests(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-) -> ApiResult<Json<SourceRequests>> {
-    Ok(Json(app.sources.requests(&caller, id).await?))
-}
-
-pub async fn test(
-    app: App,
-    PathId(id): PathId<SourceId>,
-    Submission { caller, body }: Submission<SourceTest>,
-) -> ApiResult<Json<SourceTestResult>> {
-    Ok(Json(app.sources.test(&caller, id, body).await?))
 }
 
 /// An inbound request. Needs no credential: the path contains a secret, and the source verifies the

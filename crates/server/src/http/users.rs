@@ -3,29 +3,21 @@
 use svc_core::UserId;
 use svc_pool::Cancelled;
 use svc_protocol::api::{NewUser, User, UserAccess, UserPatch, Users};
-use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, NoContent, PathId},
+    extract::{Json, PathId},
+    handlers::handlers,
 };
 use crate::{app::App, identity::Caller, methods::discovery::Discovery};
 
-pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Users>> {
-    let listing = app.identity.list_users(caller.user.id, page);
-    Ok(Json(listing.await?))
-}
-
-pub async fn create(
-    app: App,
-    caller: Caller,
-    Json(new): Json<NewUser>,
-) -> ApiResult<Created<User>> {
-    Ok(Created(app.identity.create_user(&caller, new).await?))
-}
-
-pub async fn get(app: App, PathId(id): PathId<UserId>) -> ApiResult<Json<User>> {
-    Ok(Json(app.identity.get_user(id).await?))
+handlers! {
+    list(app, caller, page) -> Json<Users> = app.identity.list_users(caller.user.id, page).await?;
+    create(app, caller, body: NewUser) -> Created<User> = app.identity.create_user(&caller, body).await?;
+    get(app, id: UserId) -> Json<User> = app.identity.get_user(id).await?;
+    patch(app, caller, id: UserId, body: UserPatch) -> Json<User> =
+        app.identity.update_user(&caller, id, body).await?;
+    delete(app, caller, id: UserId) -> NoContent = app.identity.delete_user(&caller, id).await?;
 }
 
 pub async fn access(
@@ -51,18 +43,4 @@ pub async fn access(
         methods,
         own_methods,
     }))
-}
-
-pub async fn patch(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<UserId>,
-    Json(patch): Json<UserPatch>,
-) -> ApiResult<Json<User>> {
-    Ok(Json(app.identity.update_user(&caller, id, patch).await?))
-}
-
-pub async fn delete(app: App, caller: Caller, PathId(id): PathId<UserId>) -> ApiResult<NoContent> {
-    app.identity.delete_user(&caller, id).await?;
-    Ok(NoContent)
 }
