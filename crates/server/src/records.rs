@@ -46,7 +46,7 @@ pub fn check_description(text: &str) -> Result<(), RecordError> {
     if length <= DESCRIPTION_MAX {
         return Ok(());
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid",
         format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
     ))
@@ -59,7 +59,7 @@ pub fn overlap_end(hours: Option<u32>, now: Timestamp) -> Result<Timestamp, Reco
     if hours <= OVERLAP_HOURS_MAX {
         return Ok(now.plus(Duration::from_secs(u64::from(hours) * 3_600)));
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid",
         format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
     ))
@@ -77,7 +77,7 @@ pub fn check_limit(
     }
     let message =
         format!("there are {max} {what} already, and no more are allowed; delete one first");
-    Err(RecordError::conflict(code, message))
+    Err(RecordError::new(code, message))
 }
 
 /// The detail of an audit entry about a record: its members that a user sets, except `hidden` ones,

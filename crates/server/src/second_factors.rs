@@ -159,21 +159,21 @@ fn note_removed(
 }
 
 fn no_factor() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "no_second_factor",
         "you have neither an authenticator app nor a passkey",
     )
 }
 
 fn wrong_code() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "wrong_code",
         "the code is not right, or was used already; enter the code that the app shows now, and check the clock of its device",
     )
 }
 
 fn malformed_code() -> RecordError {
-    RecordError::invalid(
+    RecordError::new(
         "invalid_code",
         "a code of an authenticator app has 6 digits, and a recovery code 16 letters and digits",
     )

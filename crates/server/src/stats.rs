@@ -54,7 +54,7 @@ impl Scope {
         match self {
             Self::Caller => Ok(caller.user.id),
             Self::Server if caller.may(ViewAudit) => Ok(ALL_USERS),
-            Self::Server => Err(RecordError::forbidden(
+            Self::Server => Err(RecordError::new(
                 "permission_denied",
                 "only users with the permission `view_audit` see the statistics of the whole server; ask an administrator for a role with this permission",
             )),

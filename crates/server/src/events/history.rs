@@ -71,7 +71,7 @@ impl History {
     ) -> Result<EventHistogram, RecordError> {
         let filter = filter_of(caller, &query)?;
         if !search_of(query)?.is_empty() {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 "a histogram does not search; leave out `actor` and `text`",
             ));
@@ -166,7 +166,7 @@ fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, Reco
 fn search_of(query: EventQuery) -> Result<events::Search, RecordError> {
     let text = query.text.filter(|text| !text.is_empty());
     match text.as_ref().map_or(0, String::len) {
-        length if length > SEARCH_TEXT_MAX => Err(RecordError::invalid(
+        length if length > SEARCH_TEXT_MAX => Err(RecordError::new(
             "invalid",
             format!("`text` has {length} bytes; at most {SEARCH_TEXT_MAX} are allowed"),
         )),
@@ -181,7 +181,7 @@ fn search_of(query: EventQuery) -> Result<events::Search, RecordError> {
 /// or streamed.
 fn check_patterns(patterns: &[Pattern]) -> Result<(), RecordError> {
     match patterns.len() {
-        count if count > PATTERNS_MAX => Err(RecordError::invalid(
+        count if count > PATTERNS_MAX => Err(RecordError::new(
             "invalid_pattern",
             format!("{count} patterns; at most {PATTERNS_MAX} are allowed"),
         )),

@@ -305,7 +305,7 @@ fn not_found(id: SinkId) -> RecordError {
 }
 
 fn global_denied() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "permission_denied",
         "you need the permission `manage_global_event_sinks` for a global sink; leave `owner` out for a sink of your own",
     )

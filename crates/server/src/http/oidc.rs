@@ -180,6 +180,14 @@ fn browser_cookie(client: &Client, started: &StartedLogin) -> HeaderValue {
     set_browser_key(started.browser.as_str(), age, client.is_secure)
 }
 
+/// Codes of refusals because of the state of a record.
+const CONFLICTS: [&str; 4] = [
+    "identity_linked",
+    "name_taken",
+    "provider_changed",
+    "too_many_identities",
+];
+
 fn error_page(error: &OidcError) -> Response {
     let (status, reason) = match error {
         OidcError::Refused(why) => (StatusCode::BAD_REQUEST, why.clone()),
@@ -188,8 +196,8 @@ fn error_page(error: &OidcError) -> Response {
         OidcError::Identity(RecordError::Store(_) | RecordError::Internal(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE.to_owned())
         }
-        OidcError::Identity(RecordError::Conflict { message, .. }) => {
-            (StatusCode::CONFLICT, message.clone())
+        OidcError::Identity(error) if CONFLICTS.contains(&error.code()) => {
+            (StatusCode::CONFLICT, error.to_string())
         }
         OidcError::Identity(error) => (StatusCode::FORBIDDEN, error.to_string()),
     };

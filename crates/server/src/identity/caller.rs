@@ -225,7 +225,7 @@ impl Caller {
     /// of the route.
     pub fn check_admission(&self) -> Result<(), RecordError> {
         if let Credential::Agent { stopped: true, .. } = self.credential {
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "space_stopped",
                 "the space of this agent token is stopped; start it with `svc space start`",
             ));
@@ -234,7 +234,7 @@ impl Caller {
             return Ok(());
         }
         let names: Vec<_> = self.needs.iter().map(|p| format!("`{p}`")).collect();
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             "permission_denied",
             format!(
                 "this needs the permission {}; ask an administrator for a role with it",
@@ -284,7 +284,7 @@ impl Caller {
         if user == self.user.id || self.may(Permission::ManageUsers) {
             return Ok(());
         }
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             "permission_denied",
             "you see only your own data; to see the data of other users, you need the permission \
              `manage_users`",

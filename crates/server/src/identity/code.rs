@@ -26,7 +26,7 @@ impl Caller {
             | Credential::App { .. }
             | Credential::Process => return Ok(()),
         };
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             code,
             format!(
                 "{credential} may not change {record}, because other spaces or other users run it; use an API token (make one with `svc token create`)"

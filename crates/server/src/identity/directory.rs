@@ -27,7 +27,10 @@ use super::{
     caller::{Caller, Credential, User},
     secret::presented_key,
 };
-use crate::{random_key::RandomKeyMap, records::RecordError};
+use crate::{
+    random_key::RandomKeyMap,
+    records::{RecordError, UNAUTHORIZED},
+};
 use credentials::{Credentials, Record};
 
 pub(super) use credentials::{LastUseUpdate, write_used};
@@ -72,7 +75,7 @@ pub enum AccessDenied {
 
 impl From<AccessDenied> for RecordError {
     fn from(denied: AccessDenied) -> Self {
-        Self::unauthorized(denied.to_string())
+        Self::new(UNAUTHORIZED, denied.to_string())
     }
 }
 

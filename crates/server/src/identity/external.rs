@@ -96,7 +96,7 @@ impl Identity {
                 let now = session.created_at;
                 let (user, known) = identity.find_or_create(tx, &account)?;
                 if !user.active {
-                    return Err(RecordError::forbidden(
+                    return Err(RecordError::new(
                         "user_inactive",
                         format!(
                             "the user `{}` is deactivated; ask an administrator",
@@ -134,7 +134,7 @@ impl Identity {
             .await?;
         Ok(NewSession {
             user: self.directory.find_user(user_id).ok_or_else(|| {
-                RecordError::forbidden("user_inactive", "the user was deleted meanwhile")
+                RecordError::new("user_inactive", "the user was deleted meanwhile")
             })?,
             session_id,
             cookie: secret.text,
@@ -175,7 +175,7 @@ fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), Reco
     if now.is_some_and(|now| now == account.provider && now.enabled) {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "provider_changed",
         format!(
             "the provider `{}` was changed meanwhile; sign in again",
@@ -187,7 +187,7 @@ fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), Reco
 /// Checks that an unknown account may become a user. Returns the name for the user.
 fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserName, RecordError> {
     let provider = &account.provider;
-    let refused = |code, message: String| Err(RecordError::forbidden(code, message));
+    let refused = |code, message: String| Err(RecordError::new(code, message));
     if !provider.create_users {
         return refused(
             "identity_unknown",

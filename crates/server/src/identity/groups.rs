@@ -125,7 +125,7 @@ fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group, RecordError> {
 fn check_name(name: &str) -> Result<(), RecordError> {
     check_free_name("group", name)?;
     if Uuid::parse_str(name).is_ok() {
-        return Err(RecordError::invalid(
+        return Err(RecordError::new(
             "invalid_name",
             format!("group name `{name}` reads like an id; choose another"),
         ));

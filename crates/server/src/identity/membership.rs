@@ -13,7 +13,7 @@ pub(super) fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<Role>,
         .iter()
         .map(|name| {
             records::find_named::<Role>(tx, &(), name)?.ok_or_else(|| {
-                RecordError::invalid("unknown_role", format!("role `{name}` does not exist"))
+                RecordError::new("unknown_role", format!("role `{name}` does not exist"))
             })
         })
         .collect()
@@ -74,7 +74,7 @@ pub(super) fn resolve_groups(
             found = records::find::<Group>(tx, id)?;
         }
         let group = found.ok_or_else(|| {
-            RecordError::invalid("unknown_group", format!("group `{name}` does not exist"))
+            RecordError::new("unknown_group", format!("group `{name}` does not exist"))
         })?;
         resolved.push((group.id, group.name));
     }

@@ -65,7 +65,7 @@ impl Identity {
             .await?
         {
             limit.fail(name, address, self.clock.now()).await?;
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "wrong_password",
                 "the current password is not right",
             ));
@@ -107,7 +107,7 @@ impl OwnProof {
                 true => Ok(()),
                 false => Err(sign_in_again()),
             },
-            _ => Err(RecordError::conflict(
+            _ => Err(RecordError::new(
                 "password_changed",
                 "the password was changed meanwhile; try again",
             )),
@@ -137,7 +137,7 @@ fn is_fresh_sign_in(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<
 }
 
 fn password_required() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "proof_required",
         "this changes how you sign in, so enter your password again; the API takes it as `password`",
     )
@@ -145,7 +145,7 @@ fn password_required() -> RecordError {
 
 fn sign_in_again() -> RecordError {
     let minutes = FRESH_SIGN_IN.as_secs() / 60;
-    RecordError::forbidden(
+    RecordError::new(
         "proof_required",
         format!(
             "this changes how you sign in, and you have no password to enter; sign out, sign in again with your provider, and repeat this within {minutes} minutes"
@@ -154,7 +154,7 @@ fn sign_in_again() -> RecordError {
 }
 
 fn no_password() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "no_password",
         "you have no password on this server, because you sign in with a provider; an administrator can set one",
     )

@@ -29,7 +29,7 @@ impl Identity {
         if self.accepts_password(Some(user)).await? {
             return Ok(());
         }
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             "password_login_off",
             "this server does not accept a passkey for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
         ))

@@ -13,7 +13,7 @@ use svc_store::{
 };
 
 use super::caller::Caller;
-use crate::records::RecordError;
+use crate::records::{RecordError, UNAUTHORIZED};
 
 /// The user who makes a request, as read in the transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,7 +33,7 @@ impl Actor {
                 name: user.username,
                 permissions: user.permissions,
             }),
-            None => Err(RecordError::unauthorized("the user is not active")),
+            None => Err(RecordError::new(UNAUTHORIZED, "the user is not active")),
         }
     }
 
@@ -115,5 +115,5 @@ pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(
 }
 
 fn exceeds_own_power(message: String) -> RecordError {
-    RecordError::forbidden("exceeds_own_power", message)
+    RecordError::new("exceeds_own_power", message)
 }

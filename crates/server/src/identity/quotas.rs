@@ -35,7 +35,7 @@ pub(super) fn patched(
     let after: QuotaOverrides = merge("quotas", before, patch)?;
     match after.iter().find(|(_, value)| **value > QUOTA_MAX) {
         None => Ok(after),
-        Some((quota, value)) => Err(RecordError::invalid(
+        Some((quota, value)) => Err(RecordError::new(
             "invalid_quota",
             format!("quota `{quota}` is {value}; it must be between 0 and {QUOTA_MAX}"),
         )),
@@ -49,7 +49,7 @@ pub(super) fn check_may_set(caller: &Caller, user: &Profile) -> Result<(), Recor
     if user.id != caller.user.id || is_admin {
         return Ok(());
     }
-    Err(RecordError::forbidden(
+    Err(RecordError::new(
         "permission_denied",
         "only a user with the role `admin` may change their own quotas; ask an administrator",
     ))

@@ -132,7 +132,7 @@ fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError> {
 fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError> {
     let role = get(tx, id)?;
     if role.builtin {
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "builtin_role",
             format!(
                 "role `{}` is built in: its name and permissions never change; create another role",

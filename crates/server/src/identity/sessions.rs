@@ -113,10 +113,10 @@ impl Identity {
     fn refused_login(&self) -> RecordError {
         match self.policy.password_login {
             PasswordLogin::All => invalid_credentials(),
-            PasswordLogin::Admins | PasswordLogin::Off => RecordError::Unauthorized {
-                code: "invalid_credentials",
-                message: "username or password is not right, or this server does not accept a password for this account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all".to_owned(),
-            },
+            PasswordLogin::Admins | PasswordLogin::Off => RecordError::new(
+                "invalid_credentials",
+                "username or password is not right, or this server does not accept a password for this account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
+            ),
         }
     }
 
@@ -355,7 +355,7 @@ fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, RecordError> {
     let profile = users::find_profile(tx, user)?.ok_or_else(invalid_credentials)?;
     if profile.has_second_factor {
         // The second factor was set up after the password was checked.
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "second_factor_added",
             "a second factor was set up meanwhile; log in again",
         ));
@@ -365,8 +365,5 @@ fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, RecordError> {
 
 /// The same error for an unknown user, a wrong password and a deactivated user.
 fn invalid_credentials() -> RecordError {
-    RecordError::Unauthorized {
-        code: "invalid_credentials",
-        message: "username or password is not right".to_owned(),
-    }
+    RecordError::new("invalid_credentials", "username or password is not right")
 }

@@ -91,7 +91,7 @@ impl Identity {
         self.change_as_server(move |tx| {
             check(tx)?;
             if records::count::<UserRow>(tx, &())? > 0 {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     ALREADY_SET_UP,
                     "this server has been set up already; log in instead",
                 ));
@@ -118,10 +118,8 @@ fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), Reco
     if good {
         return Ok(());
     }
-    Err(RecordError::Unauthorized {
-        code: "invalid_setup_token",
-        message:
-            "the setup token is not valid; each start of a server without users prints a new link"
-                .to_owned(),
-    })
+    Err(RecordError::new(
+        "invalid_setup_token",
+        "the setup token is not valid; each start of a server without users prints a new link",
+    ))
 }

@@ -106,8 +106,8 @@ impl PresentedLink {
 }
 
 fn invalid_link() -> RecordError {
-    RecordError::Unauthorized {
-        code: "invalid_sign_in_link",
-        message: "the sign-in link was used already or has expired; sign in with your password, or start `svc up` again for a new link".to_owned(),
-    }
+    RecordError::new(
+        "invalid_sign_in_link",
+        "the sign-in link was used already or has expired; sign in with your password, or start `svc up` again for a new link",
+    )
 }

@@ -34,7 +34,7 @@ impl Identity {
     ) -> Result<api::Token, RecordError> {
         check_free_name("token", &new.name)?;
         let scopes = Scopes::parse(&new.scopes.unwrap_or_default())
-            .map_err(|error| RecordError::invalid("invalid_scope", error.to_string()))?;
+            .map_err(|error| RecordError::new("invalid_scope", error.to_string()))?;
         let now = self.clock.now();
         let expires_at = match new.expires_in_days {
             None => None,
@@ -45,13 +45,13 @@ impl Identity {
                 let message = format!(
                     "`expires_in_days` is {days}; it must be between 1 and {EXPIRY_DAYS_MAX}"
                 );
-                return Err(RecordError::invalid("invalid_expiry", message));
+                return Err(RecordError::new("invalid_expiry", message));
             }
         };
         let secret = Secret::new(CredentialKind::ApiToken)?;
         let parent = caller.token();
         let expires_at = child_expiry(expires_at, parent.and_then(|(_, expires_at)| expires_at))
-            .map_err(|error| RecordError::forbidden("outlives_parent", error.to_string()))?;
+            .map_err(|error| RecordError::new("outlives_parent", error.to_string()))?;
         let token = TokenRow {
             scopes,
             expires_at,

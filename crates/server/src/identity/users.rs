@@ -108,7 +108,7 @@ impl Identity {
         mut patch: api::UserPatch,
     ) -> Result<api::User, RecordError> {
         if id == caller.user.id && patch.password.is_some() {
-            return Err(RecordError::conflict(
+            return Err(RecordError::new(
                 "own_password",
                 "your own password is changed with POST /api/auth/password, which asks for the current one",
             ));
@@ -222,7 +222,7 @@ impl Identity {
             check_not_last_admin(tx, &user)?;
             let spaces = users::count_spaces(tx, id)?;
             if spaces > 0 {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "user_owns_spaces",
                     format!(
                         "user `{}` owns {spaces} spaces; delete those first",
@@ -261,7 +261,7 @@ fn check_not_self(caller: &Caller, id: UserId, verb: &str) -> Result<(), RecordE
     if caller.user.id != id {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "own_account",
         format!("you cannot {verb} your own account; ask another administrator"),
     ))
@@ -272,7 +272,7 @@ fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), RecordErr
     if !is_admin || roles::count_other_active_holders(tx, ROLE_ADMIN, user.id)? > 0 {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "last_admin",
         format!(
             "user `{}` is the last active administrator; first give another user the role `admin`",
@@ -293,7 +293,7 @@ fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), Record
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "user_runs_sinks",
         format!(
             "the scripts of the global event sinks {}{more} run for user `{}`; delete these sinks first",

@@ -193,7 +193,7 @@ impl OAuth {
         new: api::NewApp,
     ) -> Result<api::App, RecordError> {
         check_free_name("app", &new.name)?;
-        let invalid = |message| RecordError::invalid("invalid_redirect", message);
+        let invalid = |message| RecordError::new("invalid_redirect", message);
         for uri in &new.redirect_uris {
             RedirectUri::parse(uri).map_err(|error| {
                 invalid(format!("the redirect address `{uri}` is refused: {error}"))
@@ -288,7 +288,7 @@ impl OAuth {
             .change(caller, move |tx, caller| {
                 let client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
                 if client.blocked && client.kind != ClientKind::Manual {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         "the app is blocked, and the block would be lost; unblock it first",
                     ));

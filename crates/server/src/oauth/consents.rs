@@ -222,7 +222,7 @@ impl OAuth {
                 });
                 let fields = if approve {
                     if let Some(missing) = missing_permission(&consent.scopes, caller) {
-                        return Err(RecordError::forbidden(
+                        return Err(RecordError::new(
                             "permission_denied",
                             format!("your account lacks the permission `{missing}`"),
                         ));
@@ -265,7 +265,7 @@ impl OAuth {
 /// the app itself.
 pub fn session_of(caller: &Caller) -> Result<SessionId, RecordError> {
     caller.session_id().ok_or_else(|| {
-        RecordError::forbidden(
+        RecordError::new(
             "session_required",
             "only a signed-in browser may answer this; open the page in a browser",
         )

@@ -66,7 +66,7 @@ impl Oidc {
         // The rule for user names applies, because the name is a part of URLs.
         let name = UserName::parse(&new.name).map_err(|error| {
             let message = error.to_string().replace("user name", "provider name");
-            RecordError::invalid("invalid_name", message)
+            RecordError::new("invalid_name", message)
         })?;
         check_length("issuer", &new.issuer, ISSUER_MAX)?;
         check_address(&new.issuer)
@@ -292,5 +292,5 @@ fn check_length(what: &str, text: &str, max: usize) -> Result<(), RecordError> {
 }
 
 fn invalid(message: impl Into<String>) -> RecordError {
-    RecordError::invalid("invalid", message)
+    RecordError::new("invalid", message)
 }

@@ -91,7 +91,7 @@ impl Oidc {
     ) -> Result<StartedLogin, OidcError> {
         take(&self.starts, address)?;
         let session = caller.session_id().ok_or_else(|| {
-            RecordError::forbidden(
+            RecordError::new(
                 "session_required",
                 "only a signed-in browser can link an account; open the page “Account”",
             )

@@ -193,7 +193,7 @@ impl Schedules {
         let count = count.unwrap_or(PREVIEW_DEFAULT);
         if !(1..=PREVIEW_MAX).contains(&(count as usize)) {
             let text = format!("`count` is {count}; it must be between 1 and {PREVIEW_MAX}");
-            return Err(RecordError::invalid("invalid", text));
+            return Err(RecordError::new("invalid", text));
         }
         let runs = self.search(caller, rule, count as usize).await?;
         Ok(NextRuns { runs })
@@ -245,7 +245,7 @@ fn check_schedule_payload(payload: &JsonText) -> Result<()> {
     let bytes = payload.as_str().len();
     if bytes > PAYLOAD_BYTES_MAX {
         let text = format!("`payload` has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
-        return Err(RecordError::invalid("invalid", text));
+        return Err(RecordError::new("invalid", text));
     }
     // The data of an event nests the payload one level deeper.
     JsonText::parse(&format!("{{\"payload\":{payload}}}"))

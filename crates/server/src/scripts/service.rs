@@ -170,7 +170,7 @@ impl Scripts {
                 if !uses.is_empty() {
                     let (name, by) = (&script.name, name_uses(who, false, &uses));
                     let message = format!("script `{name}` is used by {by}; change those first");
-                    return Err(RecordError::conflict("in_use", message));
+                    return Err(RecordError::new("in_use", message));
                 }
                 records::delete::<Script>(tx, id)?;
                 finish(tx, who, "script.deleted", &script)
@@ -197,12 +197,10 @@ pub fn source_of(script: Script) -> Source {
 
 pub(super) fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), RecordError> {
     match owner {
-        ScriptOwner::Global if !held.contains(Permission::ManageScripts) => {
-            Err(RecordError::forbidden(
-                "permission_denied",
-                "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own",
-            ))
-        }
+        ScriptOwner::Global if !held.contains(Permission::ManageScripts) => Err(RecordError::new(
+            "permission_denied",
+            "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own",
+        )),
         ScriptOwner::Global | ScriptOwner::User => Ok(()),
     }
 }

@@ -131,7 +131,7 @@ impl Scripts {
             Some(id) if kind == ScriptKind::Sink => Ok(RunInput::Sink {
                 event: self.past_event(caller, id).await?,
             }),
-            Some(_) => Err(RecordError::invalid("invalid", EVENT_OF_TOOL)),
+            Some(_) => Err(RecordError::new("invalid", EVENT_OF_TOOL)),
             None => run_input(caller, kind, request),
         }
     }
@@ -147,7 +147,7 @@ impl Scripts {
         let Some(event) = event.filter(|event: &Event| caller.sees_events_of(event.owner_id))
         else {
             let message = format!("event `{id}` does not exist, or is not yours");
-            return Err(RecordError::invalid("invalid", message));
+            return Err(RecordError::new("invalid", message));
         };
         let space = match space {
             Some(row) => EventSpace {
@@ -208,12 +208,12 @@ fn run_input(
     kind: ScriptKind,
     request: RunScript,
 ) -> Result<RunInput, RecordError> {
-    let misplaced = |message| Err(RecordError::invalid("invalid", message));
+    let misplaced = |message| Err(RecordError::new("invalid", message));
     match kind {
         ScriptKind::Tool => {
             let params = request.params.as_deref().map_or("{}", RawValue::get);
             let params = JsonText::parse(params)
-                .map_err(|error| RecordError::invalid("invalid", format!("`params`: {error}")))?;
+                .map_err(|error| RecordError::new("invalid", format!("`params`: {error}")))?;
             if request.event_type.is_some() {
                 return misplaced("`event_type` is for sink scripts; a tool takes `params`");
             }
@@ -240,7 +240,7 @@ fn run_input(
                 "a {} script does not run on the server; only sink and tool scripts do",
                 kind_name(kind)
             );
-            Err(RecordError::refused("not_runnable", message))
+            Err(RecordError::new("not_runnable", message))
         }
     }
 }

@@ -255,16 +255,16 @@ fn check_digits(totp: &TotpRow, digits: &str, now: Timestamp, secrets: &SecretKe
 }
 
 pub(super) fn ended() -> RecordError {
-    RecordError::Unauthorized {
-        code: "login_ended",
-        message: format!(
+    RecordError::new(
+        "login_ended",
+        format!(
             "this login has expired, or {TRIES_MAX} tries were wrong; enter the password again"
         ),
-    }
+    )
 }
 
 fn locked() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "second_factor_locked",
         format!(
             "{WRONG_CODES_MAX} codes in a row were wrong, so somebody may know your password; sign in with a recovery code and change the password, or ask an administrator to reset your second factor"
@@ -273,7 +273,7 @@ fn locked() -> RecordError {
 }
 
 fn unreadable() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "second_factor_unreadable",
         "the key of this server was replaced, so it cannot read the secret of your authenticator app; sign in with a recovery code and set the app up again, or ask an administrator to reset your second factor",
     )

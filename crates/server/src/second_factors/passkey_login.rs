@@ -263,7 +263,7 @@ fn redeem_answer(
     }
     match rows::passkeys::use_counter(tx, id, answer.counter, now)? {
         true => Ok(()),
-        false => Err(RecordError::forbidden(
+        false => Err(RecordError::new(
             CLONED,
             format!(
                 "the counter of the passkey `{}` went back, so the passkey may have been copied; sign in another way, remove this passkey and add a new one",
@@ -280,7 +280,7 @@ fn is_cloned(error: &RecordError) -> bool {
 }
 
 fn unknown_passkey() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "unknown_passkey",
         "this passkey does not belong to a user who may sign in here; use another passkey, or the password",
     )

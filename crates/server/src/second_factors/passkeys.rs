@@ -126,7 +126,7 @@ impl SecondFactors {
             take_challenge(tx, &client, Purpose::Register(user), now)?;
             check_count(&records::list_of::<PasskeyRow>(tx, &user)?)?;
             if rows::passkeys::find_credential(tx, &credential.id)?.is_some() {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "passkey_exists",
                     "this passkey was added already",
                 ));
@@ -226,9 +226,9 @@ impl From<AnswerError> for RecordError {
     fn from(error: AnswerError) -> Self {
         match error {
             AnswerError::Malformed(_) | AnswerError::Key => {
-                Self::invalid("invalid_passkey", error.to_string())
+                Self::new("invalid_passkey", error.to_string())
             }
-            _ => Self::forbidden("passkey_refused", error.to_string()),
+            _ => Self::new("passkey_refused", error.to_string()),
         }
     }
 }
@@ -243,7 +243,7 @@ pub(super) fn take_challenge(
     let hash = hash_of(&client.challenge);
     match rows::passkeys::take_challenge(tx, &hash, purpose.parts(), now)? {
         true => Ok(()),
-        false => Err(RecordError::conflict(
+        false => Err(RecordError::new(
             "challenge_ended",
             "the challenge for the passkey has expired, was already answered, or was for another user; begin again",
         )),
@@ -292,7 +292,7 @@ fn check_name(name: &str) -> Result<String, RecordError> {
     if (1..=NAME_CHARACTERS_MAX).contains(&length) && !name.chars().any(char::is_control) {
         return Ok(name.to_owned());
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid_name",
         format!(
             "the name of a passkey must have 1 to {NAME_CHARACTERS_MAX} characters and no control characters; an example is `Phone`"
@@ -304,7 +304,7 @@ fn check_count(held: &[PasskeyRow]) -> Result<(), RecordError> {
     if held.len() < PASSKEYS_MAX {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "too_many_passkeys",
         format!(
             "you have {PASSKEYS_MAX} passkeys, which is the maximum; remove one that you do not use"
@@ -313,5 +313,5 @@ fn check_count(held: &[PasskeyRow]) -> Result<(), RecordError> {
 }
 
 fn unavailable(message: String) -> RecordError {
-    RecordError::conflict("passkeys_unavailable", message)
+    RecordError::new("passkeys_unavailable", message)
 }

@@ -81,7 +81,7 @@ impl SecondFactors {
             records::find::<UserRow>(tx, id)?.ok_or_else(|| RecordError::not_found("user", id))?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             if id == caller.user.id {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "own_account",
                     "to remove your own second factors, enter your password on the page “Account”",
                 ));

@@ -126,12 +126,12 @@ fn draw(uri: &str) -> Result<String, RecordError> {
 }
 
 fn no_enrolment() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "no_enrolment",
         "no authenticator app is being set up, or too much time has passed; begin again",
     )
 }
 
 fn no_totp() -> RecordError {
-    RecordError::conflict("no_second_factor", "you have no authenticator app")
+    RecordError::new("no_second_factor", "you have no authenticator app")
 }

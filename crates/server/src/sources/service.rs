@@ -151,7 +151,7 @@ impl Sources {
     ) -> Result<SourceRotation, RecordError> {
         if request.secret.is_some() || request.overlap_hours.is_some() {
             let text = "`url` creates a new URL; leave `secret` and `overlap_hours` out";
-            return Err(RecordError::invalid("invalid", text.to_owned()));
+            return Err(RecordError::new("invalid", text.to_owned()));
         }
         let token = Secret::new(CredentialKind::SourceUrl)?;
         let hash = token.hash;
@@ -184,7 +184,7 @@ impl Sources {
         let verify = row.settings.verify;
         if verify.r#type == VerifyType::None {
             let text = "a source of the type `none` has no secret; to replace its URL, set `url`";
-            return Err(RecordError::conflict("conflict", text.to_owned()));
+            return Err(RecordError::new("conflict", text.to_owned()));
         }
         let generated = match request.secret {
             Some(_) => None,

@@ -28,11 +28,11 @@ pub(super) fn patched(before: &NewSource, patch: SourcePatch) -> Result<NewSourc
     patch.apply(&mut after)?;
     if after.verify.r#type != before.verify.r#type {
         let text = "the type of the verification cannot be changed; create another source";
-        return Err(RecordError::conflict("conflict", text.to_owned()));
+        return Err(RecordError::new("conflict", text.to_owned()));
     }
     if after.verify.secret.is_some() {
         let text = "`verify.secret` is changed with: svc source rotate <source>";
-        return Err(RecordError::invalid("invalid", text.to_owned()));
+        return Err(RecordError::new("invalid", text.to_owned()));
     }
     check(&after)?;
     Ok(after)

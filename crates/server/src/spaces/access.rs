@@ -48,14 +48,14 @@ pub fn find_foreign_maker(
 /// Checks that a space may run on the server. `owner` are the permissions of its owner.
 pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), RecordError> {
     if !owner.contains(Permission::ManageSpaces) {
-        return Err(RecordError::forbidden(
+        return Err(RecordError::new(
             "permission_denied",
             "only a user with the permission `manage_spaces` may own a space that runs on the server",
         ));
     }
     match allowed {
         true => Ok(()),
-        false => Err(RecordError::forbidden(
+        false => Err(RecordError::new(
             "local_disabled",
             "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`",
         )),

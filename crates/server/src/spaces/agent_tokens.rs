@@ -40,7 +40,7 @@ pub fn new_agent_token(
 /// Agent tokens never expire, so a token that expires must not create one.
 pub fn check_may_make(caller: &Caller) -> Result<(), RecordError> {
     match caller.token() {
-        Some((_, Some(expires_at))) => Err(RecordError::forbidden(
+        Some((_, Some(expires_at))) => Err(RecordError::new(
             "expiring_credential",
             format!(
                 "the token you use expires at {expires_at}, and an agent token never does; use a session or a token without an expiry"
@@ -89,7 +89,7 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 owner.active && owner.permissions.contains(Permission::ManageSpaces)
             };
             if !owner.as_ref().is_some_and(may_run) {
-                return Err(RecordError::forbidden(
+                return Err(RecordError::new(
                     "permission_denied",
                     "the owner of this space is not active or does not hold `manage_spaces`",
                 ));

@@ -18,7 +18,7 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
     };
     let template = records::find::<Template>(tx, id)?;
     let missing = || {
-        RecordError::invalid(
+        RecordError::new(
             "unknown_template",
             format!("template `{id}` does not exist"),
         )
@@ -36,7 +36,7 @@ pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), RecordError
     if text.len() <= PROBE_BYTES_MAX {
         return Ok(());
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid",
         format!(
             "the {what} of the health check has {} bytes; at most {PROBE_BYTES_MAX} are allowed",
@@ -56,11 +56,11 @@ pub fn check_startup_script(
     };
     match scripts::find_visible(tx, id, owner)? {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
-        Some(script) => Err(RecordError::invalid(
+        Some(script) => Err(RecordError::new(
             "unknown_script",
             format!("script `{}` is not a startup script", script.name),
         )),
-        None => Err(RecordError::invalid(
+        None => Err(RecordError::new(
             "unknown_script",
             format!("startup script `{id}` does not exist"),
         )),

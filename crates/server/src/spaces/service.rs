@@ -349,7 +349,7 @@ fn linked_elsewhere(node: ServerId) -> RecordError {
     let message = format!(
         "the agent of this space is linked to another server of the zone ({node}), which does not answer; try again, or send the request to that server: `svc server list` shows its address"
     );
-    RecordError::conflict("linked_elsewhere", message)
+    RecordError::new("linked_elsewhere", message)
 }
 
 fn append_audit(

@@ -113,7 +113,7 @@ impl Templates {
                     let (name, by) = (&template.name, name_uses(caller, sees_all, &uses));
                     let message =
                         format!("template `{name}` is used by {by}; delete these spaces first");
-                    return Err(RecordError::conflict("in_use", message));
+                    return Err(RecordError::new("in_use", message));
                 }
                 records::delete::<Template>(tx, id)?;
                 let detail = json!({"name": template.name});
@@ -125,7 +125,7 @@ impl Templates {
 
 fn check(template: &Template) -> Result<(), RecordError> {
     check_free_name("template", &template.name)?;
-    let invalid = |message: String| Err(RecordError::invalid("invalid", message));
+    let invalid = |message: String| Err(RecordError::new("invalid", message));
     if template.ports.len() > PORTS_MAX {
         return invalid(format!(
             "{} ports; at most {PORTS_MAX} are allowed",
@@ -172,7 +172,7 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Rec
         records::find::<Script>(tx, id)?.filter(|script| script.owner == ScriptOwner::Global);
     match found {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
-        _ => Err(RecordError::invalid(
+        _ => Err(RecordError::new(
             "unknown_script",
             format!("`{id}` is not a global startup script"),
         )),

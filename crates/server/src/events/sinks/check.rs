@@ -39,7 +39,7 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, RecordError> {
             .collect::<Result<_, _>>()?,
     };
     if patterns.is_empty() || patterns.len() > PATTERNS_MAX {
-        return Err(RecordError::invalid(
+        return Err(RecordError::new(
             "invalid_pattern",
             format!(
                 "{} patterns; a sink has between 1 and {PATTERNS_MAX} (`*` matches every event)",
@@ -67,14 +67,14 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
     let config = match new.r#type {
         SinkType::Webhook => {
             let given = new.webhook.clone().ok_or_else(|| {
-                RecordError::invalid(
+                RecordError::new(
                     "invalid_config",
                     "a webhook sink needs `webhook` with at least `url`",
                 )
             })?;
             if let Some(secret) = &given.secret {
                 webhook_secret::decode(secret)
-                    .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
+                    .map_err(|error| RecordError::new("invalid_secret", error.to_string()))?;
             }
             reject_masks(&given.headers)?;
             reject_masked_key(&given)?;
@@ -116,9 +116,9 @@ pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, 
     if kind == SinkType::JsonRpc && policy != DeliveryPolicy::default() {
         return Err(wrong_part("delivery", kind));
     }
-    policy.check().map_err(|error| {
-        RecordError::invalid("invalid_policy", format!("in `delivery`: {error}"))
-    })?;
+    policy
+        .check()
+        .map_err(|error| RecordError::new("invalid_policy", format!("in `delivery`: {error}")))?;
     Ok(policy)
 }
 
@@ -135,7 +135,7 @@ pub fn merged_policy(
         current.retry = match retry {
             Value::Null => None,
             given => document::read_value(given).map_err(|error| {
-                RecordError::invalid("invalid_policy", format!("in `delivery.retry`: {error}"))
+                RecordError::new("invalid_policy", format!("in `delivery.retry`: {error}"))
             })?,
         };
     }
@@ -167,7 +167,7 @@ fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), RecordError> {
 
 fn reject_masked_key(given: &WebhookConfig) -> Result<(), RecordError> {
     match given.client_key.as_deref() {
-        Some(MASK) => Err(RecordError::invalid(
+        Some(MASK) => Err(RecordError::new(
             "invalid_tls",
             format!("`{MASK}` means the stored key, but no `client_key` is stored; set the key"),
         )),
@@ -176,7 +176,7 @@ fn reject_masked_key(given: &WebhookConfig) -> Result<(), RecordError> {
 }
 
 fn mask_without_value(name: &str) -> RecordError {
-    RecordError::invalid(
+    RecordError::new(
         "invalid_header",
         format!("`{MASK}` means the stored value, but header `{name}` has none; set its value"),
     )
@@ -188,14 +188,14 @@ pub fn wrong_part(part: &str, kind: SinkType) -> RecordError {
         SinkType::Script => "script",
         SinkType::JsonRpc => "json-rpc",
     };
-    RecordError::invalid(
+    RecordError::new(
         "invalid_config",
         format!("`{part}` does not belong to a sink of type `{kind}`"),
     )
 }
 
 fn missing_script() -> RecordError {
-    RecordError::invalid(
+    RecordError::new(
         "invalid_config",
         "a script sink needs `script` with either `script_id` or `source`",
     )
@@ -221,11 +221,11 @@ fn check_config(mut config: SinkConfig) -> Result<SinkConfig, RecordError> {
         SinkConfig::Webhook(given) => {
             given.secret = None;
             check_url(&given.url)
-                .map_err(|error| RecordError::invalid("invalid_url", error.to_string()))?;
+                .map_err(|error| RecordError::new("invalid_url", error.to_string()))?;
             webhook::check_headers(&given.headers, given.format)
-                .map_err(|error| RecordError::invalid("invalid_header", error.to_string()))?;
+                .map_err(|error| RecordError::new("invalid_header", error.to_string()))?;
             webhook::check_tls_options(&given.url, given)
-                .map_err(|error| RecordError::invalid("invalid_tls", error.to_string()))?;
+                .map_err(|error| RecordError::new("invalid_tls", error.to_string()))?;
         }
         SinkConfig::Script(ScriptConfig { script_id, source }) => match (script_id, source) {
             (Some(_), None) | (None, Some(_)) => {}
@@ -237,7 +237,7 @@ fn check_config(mut config: SinkConfig) -> Result<SinkConfig, RecordError> {
 }
 
 fn invalid_config(error: MergeError) -> RecordError {
-    RecordError::invalid("invalid_config", error.to_string())
+    RecordError::new("invalid_config", error.to_string())
 }
 
 #[cfg(test)]

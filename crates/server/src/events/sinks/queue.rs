@@ -61,7 +61,7 @@ impl SinksService {
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or_else(|| no_delivery(n))?;
                 if past.state == DeliveryState::Pending {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         format!("delivery {n} is still in the queue; wait until it ends"),
                     ));
@@ -98,7 +98,7 @@ pub(super) fn no_event(id: EventId) -> RecordError {
 }
 
 fn queue_full() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "queue_full",
         "the sink's queue is full; try again after some deliveries have ended",
     )
@@ -106,7 +106,7 @@ fn queue_full() -> RecordError {
 
 pub(super) fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, RecordError> {
     sinks::status(tx, row.id)?.lane.ok_or_else(|| {
-        RecordError::conflict(
+        RecordError::new(
             "conflict",
             format!(
                 "sink `{}` is a json-rpc sink, which formats events and has no queue",

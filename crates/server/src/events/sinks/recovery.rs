@@ -43,10 +43,7 @@ impl SinksService {
         let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = request.until.unwrap_or(now);
         if since > until {
-            return Err(RecordError::invalid(
-                "invalid",
-                "`since` is later than `until`",
-            ));
+            return Err(RecordError::new("invalid", "`since` is later than `until`"));
         }
         let manager = caller.clone();
         let found = self.store.read(move |tx| {
@@ -85,7 +82,7 @@ impl SinksService {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         format!("sink `{}` is disabled; enable it first", row.name),
                     ));
@@ -253,7 +250,7 @@ pub(super) fn add_feed(
     (selection, total): (FeedSelection, u32),
 ) -> Result<(), RecordError> {
     if lanes::count_feeds(tx, lane)? >= FEEDS_MAX {
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "conflict",
             format!(
                 "sink `{}` has {FEEDS_MAX} resends and replays that have not ended; wait until one ends",

@@ -34,7 +34,7 @@ impl SinksService {
             .change(caller, move |tx, caller| {
                 let (_, mut row) = managed(tx, caller, id)?;
                 if row.kind != SinkType::Webhook {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         format!(
                             "sink `{}` is not a webhook; only webhooks have a secret",
@@ -67,7 +67,7 @@ pub(super) fn seal_signing_secret(
     text: &str,
 ) -> Result<Vec<u8>, RecordError> {
     let key = webhook_secret::decode(text)
-        .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
+        .map_err(|error| RecordError::new("invalid_secret", error.to_string()))?;
     Ok(sink_secrets::seal(
         &deliverers.secrets,
         row,
@@ -98,9 +98,9 @@ pub(super) fn seal_client_key(
 ) -> Result<(), RecordError> {
     client_keys::seal(&deliverers.secrets, row).map_err(|error| match error {
         ClientKeyError::Secret(error) => {
-            RecordError::conflict("conflict", format!("{error}; set `client_key` again"))
+            RecordError::new("conflict", format!("{error}; set `client_key` again"))
         }
-        ClientKeyError::Settings(error) => RecordError::invalid("invalid_tls", error.to_string()),
+        ClientKeyError::Settings(error) => RecordError::new("invalid_tls", error.to_string()),
     })
 }
 
@@ -108,7 +108,7 @@ pub(super) fn seal_client_key(
 /// because the key was lost.
 pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), RecordError> {
     sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
-        RecordError::conflict(
+        RecordError::new(
             "conflict",
             format!("{error}; set the value of every header again"),
         )

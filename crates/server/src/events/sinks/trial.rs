@@ -54,7 +54,7 @@ impl SinksService {
             None => None,
         };
         if request.format.is_some() && kind != SinkType::Webhook {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 "only a webhook has a `format`; leave it out",
             ));
@@ -85,7 +85,7 @@ impl SinksService {
     ) -> Result<PreviewResult, RecordError> {
         let row = self.read_managed(caller, id).await?;
         if request.r#type.is_some_and(|kind| kind != row.kind) {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 "`type` is not the type of this sink; leave it out",
             ));
@@ -96,7 +96,7 @@ impl SinksService {
             ("key", request.key.is_some()),
         ];
         if let Some((name, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 format!("a test uses the `{name}` of the sink; leave it out, or use a preview"),
             ));
@@ -200,7 +200,7 @@ impl SinksService {
         if kind == SinkType::Script {
             return match source {
                 None => Ok(self.deliverers.event_of(event).await?),
-                Some(_) => Err(RecordError::invalid(
+                Some(_) => Err(RecordError::new(
                     "invalid_template",
                     "a script sink has no template; its script receives the event itself",
                 )),
@@ -227,7 +227,7 @@ impl SinksService {
     ) -> Result<Attempt, RecordError> {
         // The routes that always start a script are closed to scripts. Here the sink decides.
         if row.kind == SinkType::Script && caller.credential == Credential::Script {
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "script_denied",
                 "a script cannot start another script, resend deliveries or replay events",
             ));
@@ -257,7 +257,7 @@ impl SinksService {
             AttemptResult::Withheld(why) => AttemptDetail::error(why),
             AttemptResult::Paused => {
                 let message = "too many scripts are running; try again in a moment";
-                return Err(RecordError::conflict("conflict", message.to_owned()));
+                return Err(RecordError::new("conflict", message.to_owned()));
             }
         };
         let entry_detail = json!({"name": row.name, "delivered": ok, "status": detail.status});

@@ -41,7 +41,7 @@ impl Identity {
         account: ExternalAccount,
     ) -> Result<(), RecordError> {
         if caller.session_id() != Some(session) {
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "session_required",
                 "another session began to link this account; begin again on the page “Account”",
             ));
@@ -57,10 +57,10 @@ impl Identity {
                     true => "you linked this account already",
                     false => "this account is linked to another user of this server",
                 };
-                return Err(RecordError::conflict("identity_linked", whose));
+                return Err(RecordError::new("identity_linked", whose));
             }
             if records::list_of::<IdentityRow>(tx, &user)?.len() >= IDENTITIES_MAX {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "too_many_identities",
                     format!("you have linked {IDENTITIES_MAX} accounts; unlink one first"),
                 ));
@@ -140,7 +140,7 @@ impl Identity {
         let changing = self.change(caller, move |tx, caller| {
             let known = find_endable::<IdentityRow>(tx, caller, id, |known| known.user_id)?;
             if known.user_id == caller.user.id {
-                return Err(RecordError::forbidden(
+                return Err(RecordError::new(
                     "proof_required",
                     format!(
                         "your own account is unlinked with POST /api/auth/identities/{id}/remove, which asks for your password"
@@ -162,7 +162,7 @@ impl Identity {
     ) -> Result<usize, RecordError> {
         self.change_as_server(move |tx| {
             if !logouts::use_once(tx, &hash, expires_at)? {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "logout_token_used",
                     "the token for logout was used already",
                 ));

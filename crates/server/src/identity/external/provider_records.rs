@@ -110,7 +110,7 @@ fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), Record
     check_limit(has, PROVIDERS_MAX, "providers", "too_many_providers")?;
     check_name_free(tx, provider)?;
     if let Some(other) = providers::find_by_issuer(tx, &provider.issuer)? {
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "name_taken",
             format!(
                 "the provider `{}` has the issuer `{}` already; change that provider instead",
