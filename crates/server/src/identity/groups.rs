@@ -11,17 +11,13 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Identity, caller::Caller, power::Actor};
-use crate::records::{RecordError, check_limit, check_name_free};
+use crate::records::{RecordError, Result, check_limit, check_name_free};
 
 /// The maximum number of groups. Every server of a zone holds all groups in memory.
 const GROUPS_MAX: u64 = 10_000;
 
 impl Identity {
-    pub async fn create_group(
-        &self,
-        caller: &Caller,
-        body: api::GroupBody,
-    ) -> Result<api::Group, RecordError> {
+    pub async fn create_group(&self, caller: &Caller, body: api::GroupBody) -> Result<api::Group> {
         check_name(&body.name)?;
         let group = api::Group {
             id: GroupId(Uuid::now_v7()),
@@ -45,7 +41,7 @@ impl Identity {
         .await
     }
 
-    pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, RecordError> {
+    pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups> {
         let page = self
             .store
             .read(move |tx| records::list::<api::Group>(tx, &(), page))
@@ -53,16 +49,12 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    pub async fn get_group(&self, id: GroupId) -> Result<api::Group, RecordError> {
+    pub async fn get_group(&self, id: GroupId) -> Result<api::Group> {
         self.store.read(move |tx| Ok(get(tx, id))).await?
     }
 
     /// The number of active script sinks of the members of a group.
-    pub async fn count_script_sinks(
-        &self,
-        reader: UserId,
-        id: GroupId,
-    ) -> Result<u64, RecordError> {
+    pub async fn count_script_sinks(&self, reader: UserId, id: GroupId) -> Result<u64> {
         let reading = self.store.read_list(reader, move |tx| {
             Ok((get(tx, id), sinks::count_scripts_of_members(tx, id)?))
         });
@@ -76,7 +68,7 @@ impl Identity {
         caller: &Caller,
         id: GroupId,
         body: api::GroupBody,
-    ) -> Result<api::Group, RecordError> {
+    ) -> Result<api::Group> {
         check_name(&body.name)?;
         self.change(caller, move |tx, caller| {
             let group = get(tx, id)?;
@@ -101,7 +93,7 @@ impl Identity {
     }
 
     /// Methods published for the group are no longer visible through it.
-    pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), RecordError> {
+    pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<()> {
         self.change(caller, move |tx, caller| {
             let group = get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
@@ -117,12 +109,12 @@ impl Identity {
     }
 }
 
-fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group, RecordError> {
+fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group> {
     records::find::<api::Group>(tx, id)?.ok_or_else(|| RecordError::not_found("group", id))
 }
 
 /// Rejects names that are valid ids: requests may refer to a group by name or by id.
-fn check_name(name: &str) -> Result<(), RecordError> {
+fn check_name(name: &str) -> Result<()> {
     check_free_name("group", name)?;
     if Uuid::parse_str(name).is_ok() {
         return Err(RecordError::new(

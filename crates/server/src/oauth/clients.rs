@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Secret, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The maximum number of apps that no user has connected. Blocked apps and apps that administrators
@@ -174,11 +174,7 @@ impl OAuth {
         Ok(client)
     }
 
-    pub async fn list_clients(
-        &self,
-        reader: UserId,
-        page: PageRequest,
-    ) -> Result<api::Apps, RecordError> {
+    pub async fn list_clients(&self, reader: UserId, page: PageRequest) -> Result<api::Apps> {
         let reading = self.store.read_list(reader, move |tx| {
             let page = records::list::<ClientRow>(tx, &(), page)?;
             page.try_map(|client| counted(tx, client))
@@ -187,11 +183,7 @@ impl OAuth {
     }
 
     /// Adds an app. Only this answer contains its secret.
-    pub async fn create_client(
-        &self,
-        caller: &Caller,
-        new: api::NewApp,
-    ) -> Result<api::App, RecordError> {
+    pub async fn create_client(&self, caller: &Caller, new: api::NewApp) -> Result<api::App> {
         check_free_name("app", &new.name)?;
         let invalid = |message| RecordError::new("invalid_redirect", message);
         for uri in &new.redirect_uris {
@@ -231,11 +223,7 @@ impl OAuth {
         })
     }
 
-    pub async fn get_client(
-        &self,
-        reader: UserId,
-        id: OAuthClientId,
-    ) -> Result<api::App, RecordError> {
+    pub async fn get_client(&self, reader: UserId, id: OAuthClientId) -> Result<api::App> {
         let reading = self.store.read_list(reader, move |tx| {
             let found = records::find::<ClientRow>(tx, id)?;
             found.map(|client| counted(tx, client)).transpose()
@@ -249,7 +237,7 @@ impl OAuth {
         caller: &Caller,
         id: OAuthClientId,
         patch: api::AppPatch,
-    ) -> Result<api::App, RecordError> {
+    ) -> Result<api::App> {
         let changing = self.identity.change(caller, move |tx, caller| {
             let mut client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
             let Some(blocked) = patch.blocked.filter(|&blocked| blocked != client.blocked) else {
@@ -278,11 +266,7 @@ impl OAuth {
 
     /// Deletes an app with its grants. A blocked app that no administrator added cannot be deleted:
     /// the block is part of the record, and without the record the app could be connected again.
-    pub async fn delete_client(
-        &self,
-        caller: &Caller,
-        id: OAuthClientId,
-    ) -> Result<(), RecordError> {
+    pub async fn delete_client(&self, caller: &Caller, id: OAuthClientId) -> Result<()> {
         let target = ("oauth_client", id);
         self.identity
             .change(caller, move |tx, caller| {

@@ -18,10 +18,10 @@ use super::{Schedules, runs::run_event};
 use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     identity::{Caller, Change, check_one_more, difference},
-    records::{RecordError, check_description, check_name_free, own, read_own, settings_of},
+    records::{
+        RecordError, Result, check_description, check_name_free, own, read_own, settings_of,
+    },
 };
-
-type Result<T> = std::result::Result<T, RecordError>;
 
 /// The maximum bytes of a schedule's payload. Each run stores the payload again.
 const PAYLOAD_BYTES_MAX: usize = 64 * 1024;

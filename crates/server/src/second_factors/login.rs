@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     identity::{ClientDetails, NewSession, Proof, Secret, hash_of_login, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
     secrets::{SecretKey, SecretOf},
 };
 
@@ -49,11 +49,7 @@ enum Try {
 
 impl SecondFactors {
     /// Checks the password. Opens a session if the user has no second factor.
-    pub async fn log_in(
-        &self,
-        login: api::Login,
-        client: ClientDetails,
-    ) -> Result<LoginOutcome, RecordError> {
+    pub async fn log_in(&self, login: api::Login, client: ClientDetails) -> Result<LoginOutcome> {
         let user = self.identity.check_login(login, &client).await?;
         let id = user.id;
         let methods = self
@@ -80,11 +76,7 @@ impl SecondFactors {
         self.begin(&user, methods).await.map(LoginOutcome::Pending)
     }
 
-    async fn begin(
-        &self,
-        user: &UserRow,
-        methods: Vec<FactorKind>,
-    ) -> Result<api::PendingLogin, RecordError> {
+    async fn begin(&self, user: &UserRow, methods: Vec<FactorKind>) -> Result<api::PendingLogin> {
         let secret = Secret::new(CredentialKind::PendingLogin)?;
         let login = PendingLoginRow {
             hash: secret.hash,
@@ -112,7 +104,7 @@ impl SecondFactors {
         &self,
         login: api::SecondFactorLogin,
         client: ClientDetails,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         if CredentialKind::recognise(&login.token) != Some(CredentialKind::PendingLogin) {
             return Err(ended());
         }
@@ -164,7 +156,7 @@ impl SecondFactors {
         client: ClientDetails,
         pending: Hash,
         factor: Factor,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         let kind = match factor {
             Factor::Totp { .. } => "totp",
             Factor::RecoveryCode { .. } => "recovery_code",

@@ -7,12 +7,15 @@ use svc_core::{
 use svc_protocol::api::{NewSpace, ScriptKind, Template};
 use svc_store::{Tx, records, scripts, spaces::SpaceRow};
 
-use crate::{identity::User, records::RecordError};
+use crate::{
+    identity::User,
+    records::{RecordError, Result},
+};
 
 /// Longest URL or command of a health check.
 const PROBE_BYTES_MAX: usize = 4_096;
 
-pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, RecordError> {
+pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>> {
     let Some(id) = new.template_id else {
         return Ok(None);
     };
@@ -27,7 +30,7 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
 }
 
 /// Limits the length of the URL or command of a health check, because each space stores it.
-pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), RecordError> {
+pub fn check_health_check(check: Option<&HealthCheck>) -> Result<()> {
     let (what, text) = match check.map(|check| &check.probe) {
         Some(Probe::Http { url }) => ("url", url),
         Some(Probe::Command { command }) => ("command", command),
@@ -46,11 +49,7 @@ pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), RecordError
 }
 
 /// Checks that the script is a startup script of the owner or a global one.
-pub fn check_startup_script(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    id: Option<ScriptId>,
-) -> Result<(), RecordError> {
+pub fn check_startup_script(tx: &mut Tx<'_>, owner: UserId, id: Option<ScriptId>) -> Result<()> {
     let Some(id) = id else {
         return Ok(());
     };

@@ -11,7 +11,10 @@ use svc_store::{
 };
 
 use super::{SinksService, audit, managed, readable};
-use crate::{identity::Caller, records::RecordError};
+use crate::{
+    identity::Caller,
+    records::{RecordError, Result},
+};
 
 impl SinksService {
     /// Newest first. A json-rpc sink has no deliveries, because it only formats.
@@ -21,7 +24,7 @@ impl SinksService {
         id: SinkId,
         state: Option<DeliveryState>,
         page: DeliveryPage,
-    ) -> Result<Page<Delivery>, RecordError> {
+    ) -> Result<Page<Delivery>> {
         let manager = caller.clone();
         let sees_addresses = caller.may(Permission::ViewAudit);
         let found = self.store.read_list(caller.user.id, move |tx| {
@@ -48,12 +51,7 @@ impl SinksService {
     }
 
     /// Appends the event of a finished delivery to the queue. Returns the new delivery.
-    pub async fn resend(
-        &self,
-        caller: &Caller,
-        id: SinkId,
-        n: u64,
-    ) -> Result<Delivery, RecordError> {
+    pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery> {
         let delivery = self
             .writer
             .change(caller, move |tx, caller| {
@@ -104,7 +102,7 @@ fn queue_full() -> RecordError {
     )
 }
 
-pub(super) fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, RecordError> {
+pub(super) fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId> {
     sinks::status(tx, row.id)?.lane.ok_or_else(|| {
         RecordError::new(
             "conflict",

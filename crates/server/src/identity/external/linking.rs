@@ -25,7 +25,7 @@ use crate::{
     identity::{
         Change, Factor, Identity, caller::Caller, credentials::find_endable, lapsed::remove_lapsed,
     },
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The maximum number of accounts that one user may link.
@@ -39,7 +39,7 @@ impl Identity {
         caller: &Caller,
         session: SessionId,
         account: ExternalAccount,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         if caller.session_id() != Some(session) {
             return Err(RecordError::new(
                 "session_required",
@@ -87,7 +87,7 @@ impl Identity {
         &self,
         caller: &Caller,
         user: Option<UserId>,
-    ) -> Result<api::LinkedIdentities, RecordError> {
+    ) -> Result<api::LinkedIdentities> {
         let reading = self.read_credentials(caller, user, |tx, owner| {
             let mut identities = Vec::new();
             for known in records::list_of::<IdentityRow>(tx, &owner.id)? {
@@ -117,7 +117,7 @@ impl Identity {
         id: OidcIdentityId,
         proof: api::IdentityProof,
         address: IpAddr,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         let given = (proof.password, address);
         let changing = self.change_with_proof(caller, given, move |tx, caller| {
             let user = caller.user.id;
@@ -132,11 +132,7 @@ impl Identity {
 
     /// Unlinks an account of another user, for callers with `manage_users` who hold every
     /// permission of that user.
-    pub async fn unlink_identity(
-        &self,
-        caller: &Caller,
-        id: OidcIdentityId,
-    ) -> Result<(), RecordError> {
+    pub async fn unlink_identity(&self, caller: &Caller, id: OidcIdentityId) -> Result<()> {
         let changing = self.change(caller, move |tx, caller| {
             let known = find_endable::<IdentityRow>(tx, caller, id, |known| known.user_id)?;
             if known.user_id == caller.user.id {
@@ -159,7 +155,7 @@ impl Identity {
         provider: OidcProviderId,
         subject: LogoutSubject,
         (hash, expires_at): (Hash, svc_core::Timestamp),
-    ) -> Result<usize, RecordError> {
+    ) -> Result<usize> {
         self.change_as_server(move |tx| {
             if !logouts::use_once(tx, &hash, expires_at)? {
                 return Err(RecordError::new(
@@ -189,11 +185,7 @@ impl Identity {
 
 /// Unlinks an account. The user loses the groups and roles that the provider gave, and the sessions
 /// that were opened with the account end.
-fn unlink(
-    tx: &mut Change<'_, '_>,
-    caller: &Caller,
-    known: &IdentityRow,
-) -> Result<(), RecordError> {
+fn unlink(tx: &mut Change<'_, '_>, caller: &Caller, known: &IdentityRow) -> Result<()> {
     let user = known.user_id;
     remove(tx, known)?;
     let detail = json!({"issuer": known.issuer, "sub": known.sub});
@@ -208,7 +200,7 @@ fn identities_of(
     tx: &mut Tx<'_>,
     issuer: &str,
     subject: &LogoutSubject,
-) -> Result<Vec<IdentityRow>, RecordError> {
+) -> Result<Vec<IdentityRow>> {
     let mut found = Vec::new();
     match (&subject.sub, &subject.sid) {
         (Some(sub), _) => found.extend(identities::find_subject(tx, issuer, sub)?),
@@ -224,7 +216,7 @@ fn identities_of(
 
 /// Removes an identity and its sessions. Also disconnects the apps and machines that were connected
 /// in these sessions, and takes away the groups and roles that the provider gave to the user.
-pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
+pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<()> {
     mapping::withdraw_all(tx, known)?;
     oidc_grants::end(tx, known.id, None)?;
     records::delete::<IdentityRow>(tx, known.id)?;
