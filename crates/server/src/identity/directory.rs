@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     random_key::RandomKeyMap,
-    records::{RecordError, UNAUTHORIZED},
+    records::{RecordError, Result, UNAUTHORIZED},
 };
 use credentials::{Credentials, Record};
 
@@ -152,7 +152,7 @@ impl Directory {
 
     /// Repeats all checks of a caller: the credential, the user, the state of an agent token's
     /// space and the permission of the route.
-    pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller, RecordError> {
+    pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller> {
         let caller = self.recheck(caller, now)?;
         caller.check_admission()?;
         Ok(caller)

@@ -12,7 +12,7 @@ use svc_store::{
     users::{self, UserRow},
 };
 
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Factor {
@@ -29,7 +29,7 @@ pub enum Factor {
 
 impl Factor {
     /// Fails if the user needed the factor of this kind that the transaction has just removed.
-    pub fn check_removed(self, tx: &mut Tx<'_>, user: UserId) -> Result<(), RecordError> {
+    pub fn check_removed(self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         match self {
             Self::Password | Self::RecoveryCodes => Ok(()),
             Self::Totp | Self::Passkey => {

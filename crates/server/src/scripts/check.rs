@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::{ScriptRunner, Unavailable, report::outline};
 use crate::{
     identity::{Caller, Credential},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The maximum size of a source.
@@ -32,7 +32,7 @@ const KEYWORDS: &[&str] = &[
     "with", "yield",
 ];
 
-pub fn name(kind: ScriptKind, name: &str) -> Result<(), RecordError> {
+pub fn name(kind: ScriptKind, name: &str) -> Result<()> {
     match kind {
         ScriptKind::Library => library_name(name),
         ScriptKind::Startup | ScriptKind::Sink | ScriptKind::Tool => {
@@ -42,7 +42,7 @@ pub fn name(kind: ScriptKind, name: &str) -> Result<(), RecordError> {
 }
 
 /// Scripts import a library by its name.
-fn library_name(name: &str) -> Result<(), RecordError> {
+fn library_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let shown: String = name.chars().take(LIBRARY_NAME_MAX).collect();
         let message = format!("a library cannot be named `{shown}`: {why}");
@@ -62,7 +62,7 @@ fn library_name(name: &str) -> Result<(), RecordError> {
 }
 
 /// Checks the title of a tool. Other kinds have neither a title nor annotations.
-pub fn title_and_annotations(script: &Script) -> Result<(), RecordError> {
+pub fn title_and_annotations(script: &Script) -> Result<()> {
     let invalid = |message: String| Err(RecordError::new("invalid", message));
     if script.kind != ScriptKind::Tool {
         return match (&script.title, script.annotations.is_empty()) {
@@ -78,7 +78,7 @@ pub fn title_and_annotations(script: &Script) -> Result<(), RecordError> {
 }
 
 /// Checks the schema of the params of a tool. Other kinds have no params.
-pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), RecordError> {
+pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<()> {
     let Some(params) = params else {
         return Ok(());
     };

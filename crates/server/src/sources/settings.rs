@@ -6,10 +6,10 @@ use svc_core::source::{
 };
 use svc_protocol::api::{NewSource, SourcePatch};
 
-use crate::records::{RecordError, check_description};
+use crate::records::{RecordError, Result, check_description};
 
 /// Checks all settings of a source except its secret.
-pub(super) fn check(settings: &NewSource) -> Result<(), RecordError> {
+pub(super) fn check(settings: &NewSource) -> Result<()> {
     check_event_name(&settings.name)?;
     check_description(&settings.description)?;
     settings.verify.check()?;
@@ -23,7 +23,7 @@ pub(super) fn check(settings: &NewSource) -> Result<(), RecordError> {
 }
 
 /// The settings after a merge patch.
-pub(super) fn patched(before: &NewSource, patch: SourcePatch) -> Result<NewSource, RecordError> {
+pub(super) fn patched(before: &NewSource, patch: SourcePatch) -> Result<NewSource> {
     let mut after = before.clone();
     patch.apply(&mut after)?;
     if after.verify.r#type != before.verify.r#type {

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     events::emit::EMIT_NEEDS,
     identity::Caller,
-    records::{RecordError, read_own},
+    records::{RecordError, Result, read_own},
     secrets::SecretError,
 };
 
@@ -37,7 +37,7 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         test: SourceTest,
-    ) -> Result<SourceTestResult, RecordError> {
+    ) -> Result<SourceTestResult> {
         let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
         let inbound = self.signed_request(&row, &test)?;
         let verified = match self.verify(&row, &inbound) {
@@ -78,7 +78,7 @@ impl Sources {
         Ok(result)
     }
 
-    fn signed_request(&self, row: &SourceRow, test: &SourceTest) -> Result<Inbound, RecordError> {
+    fn signed_request(&self, row: &SourceRow, test: &SourceTest) -> Result<Inbound> {
         let body = test.body.as_ref().map_or("{}", |body| body.get());
         if body.len() > BODY_BYTES_MAX {
             return Err(RecordError::new(

@@ -10,12 +10,12 @@ use svc_store::{
 
 use crate::{
     identity::{Actor, Caller, Credential, power::check_saved},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// Returns a space that the caller may act on: the caller's own space, or, with `manage_spaces`, a
 /// space whose owner has only permissions that the caller holds too.
-pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, RecordError> {
+pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow> {
     let row = spaces::get(tx, id)?;
     let actor = Actor::read(tx, caller)?;
     if row.owner_id == actor.id {
@@ -46,7 +46,7 @@ pub fn find_foreign_maker(
 }
 
 /// Checks that a space may run on the server. `owner` are the permissions of its owner.
-pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), RecordError> {
+pub fn check_local(allowed: bool, owner: Permissions) -> Result<()> {
     if !owner.contains(Permission::ManageSpaces) {
         return Err(RecordError::new(
             "permission_denied",
@@ -69,7 +69,7 @@ pub fn check_template_power(
     new: &NewSpace,
     template: Option<&Template>,
     owner: Permissions,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let Some(template) = template else {
         return Ok(());
     };

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::record::check_health_check;
 use crate::{
     identity::{Actor, Caller, Change, Writer, difference, name_uses},
-    records::{RecordError, check_limit, check_name_free, settings_of},
+    records::{RecordError, Result, check_limit, check_name_free, settings_of},
 };
 
 const FIELDS_MAX: usize = 100;
@@ -33,21 +33,21 @@ pub struct Templates {
 }
 
 impl Templates {
-    pub async fn list(&self, page: PageRequest) -> Result<Page<Template>, RecordError> {
+    pub async fn list(&self, page: PageRequest) -> Result<Page<Template>> {
         Ok(self
             .store
             .read(move |tx| records::list::<Template>(tx, &(), page))
             .await?)
     }
 
-    pub async fn get(&self, id: TemplateId) -> Result<Template, RecordError> {
+    pub async fn get(&self, id: TemplateId) -> Result<Template> {
         Ok(self
             .store
             .read(move |tx| records::get::<Template>(tx, id))
             .await?)
     }
 
-    pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, RecordError> {
+    pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template> {
         let template = Template {
             id: TemplateId(Uuid::now_v7()),
             name: new.name,
@@ -79,7 +79,7 @@ impl Templates {
         caller: &Caller,
         id: TemplateId,
         patch: TemplatePatch,
-    ) -> Result<Template, RecordError> {
+    ) -> Result<Template> {
         self.writer
             .change(caller, move |tx, caller| {
                 let current = records::get::<Template>(tx, id)?;
@@ -101,7 +101,7 @@ impl Templates {
             .await
     }
 
-    pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), RecordError> {
+    pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<()> {
         self.writer
             .change(caller, move |tx, caller| {
                 let template = records::get::<Template>(tx, id)?;
@@ -123,7 +123,7 @@ impl Templates {
     }
 }
 
-fn check(template: &Template) -> Result<(), RecordError> {
+fn check(template: &Template) -> Result<()> {
     check_free_name("template", &template.name)?;
     let invalid = |message: String| Err(RecordError::new("invalid", message));
     if template.ports.len() > PORTS_MAX {
@@ -164,7 +164,7 @@ fn check(template: &Template) -> Result<(), RecordError> {
 }
 
 /// The script must be global, because spaces of any owner use it.
-fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), RecordError> {
+fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<()> {
     let Some(id) = id else {
         return Ok(());
     };
@@ -185,7 +185,7 @@ fn audit(
     action: &'static str,
     template: &Template,
     detail: Value,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     Ok(tx.audit(caller, action, ("template", template.id), detail)?)
 }
 

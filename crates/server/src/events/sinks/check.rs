@@ -20,16 +20,16 @@ use svc_store::sinks::SinkConfig;
 use super::origin;
 use crate::{
     events::{deliver::webhook, sealed_headers::MASK},
-    records::{RecordError, check_description},
+    records::{RecordError, Result, check_description},
 };
 
-pub fn name_and_description(name: &str, description: &str) -> Result<(), RecordError> {
+pub fn name_and_description(name: &str, description: &str) -> Result<()> {
     check_free_name("event sink", name)?;
     check_description(description)
 }
 
 /// Parses patterns from an array, or from a text in which commas separate them.
-pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, RecordError> {
+pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>> {
     let patterns = match input {
         PatternsInput::Text(text) => Pattern::parse_list(text)?,
         PatternsInput::List(list) => list
@@ -52,7 +52,7 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, RecordError> {
 
 /// Checks the configuration of a new sink. It may contain only the part that belongs to the type of
 /// the sink.
-pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
+pub fn new_config(new: &NewSink) -> Result<SinkConfig> {
     let given = [
         ("webhook", new.webhook.is_some(), SinkType::Webhook),
         ("script", new.script.is_some(), SinkType::Script),
@@ -88,7 +88,7 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
 
 /// A sink's configuration after a merge patch. `patch` is the part that belongs to the type of the
 /// sink.
-pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig, RecordError> {
+pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig> {
     let config = match current {
         SinkConfig::Webhook(current) => {
             let mut merged = merge("webhook", current, patch).map_err(invalid_config)?;
@@ -112,7 +112,7 @@ pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig
 
 /// Checks the delivery policy of a sink, except its filter and its key: see [`super::programs`]. A json-rpc
 /// sink only formats, so it has no policy.
-pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, RecordError> {
+pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy> {
     if kind == SinkType::JsonRpc && policy != DeliveryPolicy::default() {
         return Err(wrong_part("delivery", kind));
     }
@@ -127,7 +127,7 @@ pub fn merged_policy(
     current: &DeliveryPolicy,
     patch: &Members,
     kind: SinkType,
-) -> Result<DeliveryPolicy, RecordError> {
+) -> Result<DeliveryPolicy> {
     let (mut current, mut patch) = (current.clone(), patch.clone());
     // The two forms of `retry` exclude each other, so a new `retry` replaces the old one as a
     // whole.
@@ -148,7 +148,7 @@ pub fn merged_policy(
 fn restore_masked(
     headers: &mut BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     for (name, value) in headers.iter_mut().filter(|(_, value)| *value == MASK) {
         match stored.get(name) {
             Some(stored) => value.clone_from(stored),
@@ -158,14 +158,14 @@ fn restore_masked(
     Ok(())
 }
 
-fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), RecordError> {
+fn reject_masks(headers: &BTreeMap<String, String>) -> Result<()> {
     match headers.iter().find(|(_, value)| *value == MASK) {
         Some((name, _)) => Err(mask_without_value(name)),
         None => Ok(()),
     }
 }
 
-fn reject_masked_key(given: &WebhookConfig) -> Result<(), RecordError> {
+fn reject_masked_key(given: &WebhookConfig) -> Result<()> {
     match given.client_key.as_deref() {
         Some(MASK) => Err(RecordError::new(
             "invalid_tls",
@@ -216,7 +216,7 @@ fn drop_replaced(patch: &Members) -> Members {
 
 /// Checks everything except the template: see [`super::programs`]. Takes out the signing secret of a
 /// webhook, which is stored encrypted, in a column of its own.
-fn check_config(mut config: SinkConfig) -> Result<SinkConfig, RecordError> {
+fn check_config(mut config: SinkConfig) -> Result<SinkConfig> {
     match &mut config {
         SinkConfig::Webhook(given) => {
             given.secret = None;
