@@ -23,11 +23,10 @@ impl Identity {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let reading = self.store.read_list(caller.user.id, move |tx| {
-            let owner = records::find::<UserRow>(tx, user)?;
-            owner.map(|owner| read(tx, &owner)).transpose()
+            let owner = records::get::<UserRow>(tx, user)?;
+            read(tx, &owner)
         });
-        let found = reading.await?;
-        found.ok_or_else(|| RecordError::not_found("user", user))
+        Ok(reading.await?)
     }
 }
 

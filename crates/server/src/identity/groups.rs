@@ -50,16 +50,17 @@ impl Identity {
     }
 
     pub async fn get_group(&self, id: GroupId) -> Result<api::Group> {
-        self.store.read(move |tx| Ok(get(tx, id))).await?
+        let reading = self.store.read(move |tx| records::get(tx, id));
+        Ok(reading.await?)
     }
 
     /// The number of active script sinks of the members of a group.
     pub async fn count_script_sinks(&self, reader: UserId, id: GroupId) -> Result<u64> {
         let reading = self.store.read_list(reader, move |tx| {
-            Ok((get(tx, id), sinks::count_scripts_of_members(tx, id)?))
+            records::get::<api::Group>(tx, id)?;
+            sinks::count_scripts_of_members(tx, id)
         });
-        let (group, count) = reading.await?;
-        group.map(|_| count)
+        Ok(reading.await?)
     }
 
     /// Methods published for the group stay visible to its members: methods refer to a group by id.
@@ -71,7 +72,7 @@ impl Identity {
     ) -> Result<api::Group> {
         check_name(&body.name)?;
         self.change(caller, move |tx, caller| {
-            let group = get(tx, id)?;
+            let group: api::Group = records::get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             if body.name == group.name {
                 return Ok(group);
@@ -95,7 +96,7 @@ impl Identity {
     /// Methods published for the group are no longer visible through it.
     pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<()> {
         self.change(caller, move |tx, caller| {
-            let group = get(tx, id)?;
+            let group: api::Group = records::get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             let members = memberships::list_users(tx, id)?;
             records::delete::<api::Group>(tx, id)?;
@@ -107,10 +108,6 @@ impl Identity {
         })
         .await
     }
-}
-
-fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group> {
-    records::find::<api::Group>(tx, id)?.ok_or_else(|| RecordError::not_found("group", id))
 }
 
 /// Rejects names that are valid ids: requests may refer to a group by name or by id.

@@ -53,11 +53,8 @@ impl Identity {
     }
 
     pub async fn get_role(&self, id: RoleId) -> Result<api::Role> {
-        let found = self
-            .store
-            .read(move |tx| records::find::<api::Role>(tx, id))
-            .await?;
-        found.ok_or_else(|| RecordError::not_found("role", id))
+        let reading = self.store.read(move |tx| records::get(tx, id));
+        Ok(reading.await?)
     }
 
     pub async fn update_role(
@@ -72,7 +69,7 @@ impl Identity {
         self.change(caller, move |tx, caller| {
             let redefines = patch.name.is_some() || patch.permissions.is_some();
             let mut role = match patch.require_second_factor {
-                Some(_) if !redefines => get(tx, id)?,
+                Some(_) if !redefines => records::get(tx, id)?,
                 _ => get_changeable(tx, id)?,
             };
             let before = role.clone();
@@ -120,13 +117,9 @@ fn describe(role: &api::Role) -> Value {
     settings_of(role, api::NewRole::MEMBERS, &[])
 }
 
-fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role> {
-    records::find::<api::Role>(tx, id)?.ok_or_else(|| RecordError::not_found("role", id))
-}
-
 /// A role whose name and permissions may change.
 fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role> {
-    let role = get(tx, id)?;
+    let role: api::Role = records::get(tx, id)?;
     if role.builtin {
         return Err(RecordError::new(
             "builtin_role",

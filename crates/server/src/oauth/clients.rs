@@ -225,10 +225,10 @@ impl OAuth {
 
     pub async fn get_client(&self, reader: UserId, id: OAuthClientId) -> Result<api::App> {
         let reading = self.store.read_list(reader, move |tx| {
-            let found = records::find::<ClientRow>(tx, id)?;
-            found.map(|client| counted(tx, client)).transpose()
+            let client = records::get::<ClientRow>(tx, id)?;
+            counted(tx, client)
         });
-        reading.await?.ok_or_else(|| not_found(id))
+        Ok(reading.await?)
     }
 
     /// Blocks or unblocks an app. Blocking ends its grants.
@@ -239,7 +239,7 @@ impl OAuth {
         patch: api::AppPatch,
     ) -> Result<api::App> {
         let changing = self.identity.change(caller, move |tx, caller| {
-            let mut client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
+            let mut client = records::get::<ClientRow>(tx, id)?;
             let Some(blocked) = patch.blocked.filter(|&blocked| blocked != client.blocked) else {
                 return Ok(None);
             };
@@ -270,7 +270,7 @@ impl OAuth {
         let target = ("oauth_client", id);
         self.identity
             .change(caller, move |tx, caller| {
-                let client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
+                let client = records::get::<ClientRow>(tx, id)?;
                 if client.blocked && client.kind != ClientKind::Manual {
                     return Err(RecordError::new(
                         "conflict",
@@ -294,10 +294,6 @@ fn counted(tx: &mut Tx<'_>, client: ClientRow) -> Result<api::App, StoreError> {
         grants: rows::grants::count_of_client(tx, client.id)?,
         ..shown(client)
     })
-}
-
-fn not_found(id: OAuthClientId) -> RecordError {
-    RecordError::not_found("app", id)
 }
 
 /// A record without name, addresses and secret.

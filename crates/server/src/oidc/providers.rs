@@ -47,19 +47,15 @@ impl Oidc {
         id: OidcProviderId,
     ) -> Result<api::OidcProvider> {
         let reading = self.store.read_list(reader, move |tx| {
-            let found = records::find::<ProviderRow>(tx, id)?;
-            found.map(|provider| counted(tx, provider)).transpose()
+            let provider = records::get::<ProviderRow>(tx, id)?;
+            counted(tx, provider)
         });
-        let found = reading.await?;
-        found.ok_or_else(|| RecordError::not_found("provider", id))
+        Ok(reading.await?)
     }
 
     pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow> {
-        let found = self
-            .store
-            .read(move |tx| records::find::<ProviderRow>(tx, id))
-            .await?;
-        found.ok_or_else(|| RecordError::not_found("provider", id))
+        let reading = self.store.read(move |tx| records::get(tx, id));
+        Ok(reading.await?)
     }
 
     pub async fn create_provider(

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     host_names::split_port,
     identity::{Caller, Factor, hash_secret},
-    records::{RecordError, Result},
+    records::{RecordError, Result, own},
 };
 
 const CHALLENGE_BYTES: usize = 32;
@@ -168,7 +168,7 @@ impl SecondFactors {
         let user = caller.user.id;
         let writer = &self.identity.writer;
         let writing = writer.change(caller, move |tx, caller| {
-            let mut passkey = find_own(tx, user, id)?;
+            let mut passkey: PasskeyRow = own(tx, user, id)?;
             let name = patch.name.as_deref().map(check_name).transpose()?;
             let Some(name) = name.filter(|name| *name != passkey.name) else {
                 return Ok(shown(passkey));
@@ -191,7 +191,7 @@ impl SecondFactors {
     ) -> Result<()> {
         let (identity, given) = (&self.identity, (Some(proof.password), address));
         let changing = identity.change_with_proof(caller, given, move |tx, caller| {
-            let passkey = find_own(tx, caller.user.id, id)?;
+            let passkey: PasskeyRow = own(tx, caller.user.id, id)?;
             records::delete::<PasskeyRow>(tx, id)?;
             note_removed(tx, caller, (Factor::Passkey, detail_of(&passkey)))
         });
@@ -278,12 +278,6 @@ pub(super) fn is_pending_login(token: &str) -> bool {
 
 fn hash_of(challenge: &[u8]) -> Hash {
     hash_secret(&webauthn::encode(challenge))
-}
-
-fn find_own(tx: &mut Tx<'_>, user: UserId, id: PasskeyId) -> Result<PasskeyRow> {
-    records::find::<PasskeyRow>(tx, id)?
-        .filter(|passkey| passkey.user_id == user)
-        .ok_or_else(|| RecordError::not_found("passkey", id))
 }
 
 fn check_name(name: &str) -> Result<String> {

@@ -78,7 +78,7 @@ impl SecondFactors {
     /// Removes the second factors of another user.
     pub async fn reset(&self, caller: &Caller, id: UserId) -> Result<()> {
         let changing = self.identity.change(caller, move |tx, caller| {
-            records::find::<UserRow>(tx, id)?.ok_or_else(|| RecordError::not_found("user", id))?;
+            records::get::<UserRow>(tx, id)?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             if id == caller.user.id {
                 return Err(RecordError::new(

@@ -25,7 +25,7 @@ use crate::{
     identity::{
         Change, Factor, Identity, caller::Caller, credentials::find_endable, lapsed::remove_lapsed,
     },
-    records::{RecordError, Result},
+    records::{RecordError, Result, own},
 };
 
 /// The maximum number of accounts that one user may link.
@@ -121,9 +121,7 @@ impl Identity {
         let given = (proof.password, address);
         let changing = self.change_with_proof(caller, given, move |tx, caller| {
             let user = caller.user.id;
-            let known = records::find::<IdentityRow>(tx, id)?
-                .filter(|known| known.user_id == user)
-                .ok_or_else(|| RecordError::not_found("identity", id))?;
+            let known: IdentityRow = own(tx, user, id)?;
             unlink(tx, caller, &known)?;
             Factor::Identity.check_removed(tx, user)
         });
@@ -163,8 +161,7 @@ impl Identity {
                     "the token for logout was used already",
                 ));
             }
-            let provider = records::find::<ProviderRow>(tx, provider)?
-                .ok_or_else(|| RecordError::not_found("provider", provider))?;
+            let provider = records::get::<ProviderRow>(tx, provider)?;
             let mut ended = 0;
             let mut users = Vec::new();
             for known in identities_of(tx, &provider.issuer, &subject)? {

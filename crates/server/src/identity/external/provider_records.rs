@@ -69,8 +69,7 @@ impl Identity {
     /// groups and roles that it gave.
     pub async fn delete_provider(&self, caller: &Caller, id: OidcProviderId) -> Result<()> {
         self.change(caller, move |tx, caller| {
-            let provider = records::find::<ProviderRow>(tx, id)?
-                .ok_or_else(|| RecordError::not_found("provider", id))?;
+            let provider = records::get::<ProviderRow>(tx, id)?;
             mapping::check_may_take(tx, caller, &provider)?;
             let users = remove_provider(tx, id)?;
             let detail = json!({"name": provider.name, "users": users.len()});
