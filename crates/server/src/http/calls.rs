@@ -6,7 +6,6 @@ use svc_core::Id;
 use svc_protocol::api::{
     CALLS_PATH, CallDetail, CallQuery, CallSummary, CallSummaryQuery, Calls, cursor_of,
 };
-use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
@@ -17,21 +16,12 @@ use super::{
 use crate::{app::App, call_history::CallStreamItem, identity::Caller};
 
 handlers! {
+    list(app, caller, query: CallQuery, page) -> Json<Calls> = {
+        let calls = app.call_history.list(&caller, query, page).await?;
+        let next_cursor = calls.next_cursor.map(|id| cursor_of(CALLS_PATH, &id));
+        Calls { next_cursor, ..calls }
+    };
     get(app, caller, id: Id) -> Json<CallDetail> = app.call_history.get(&caller, id).await?;
-}
-
-pub async fn list(
-    app: App,
-    caller: Caller,
-    Query(query): Query<CallQuery>,
-    page: PageRequest,
-) -> ApiResult<Json<Calls>> {
-    let calls = app.call_history.list(&caller, query, page).await?;
-    let next_cursor = calls.next_cursor.map(|id| cursor_of(CALLS_PATH, &id));
-    Ok(Json(Calls {
-        next_cursor,
-        ..calls
-    }))
 }
 
 pub async fn summary(

@@ -11,7 +11,7 @@ use svc_store::deliveries::DeliveryPage;
 
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Json, PathId, Query},
+    extract::Json,
     handlers::handlers,
 };
 use crate::{app::App, identity::Caller};
@@ -33,24 +33,17 @@ handlers! {
         app.event_sinks.replay(&caller, id, body).await?;
     backtest(app, id: SinkId, request: Backtest) -> Json<BacktestResult> =
         app.event_sinks.backtest(&request.caller, id, request.body).await?;
+    deliveries(app, caller, id: SinkId, query: DeliveryQuery) -> Json<Deliveries> = {
+        let page = DeliveryPage::parse(query.cursor.as_deref(), query.limit)?;
+        let page = page.with_exchanges(query.exchanges).only_tried(query.tried);
+        let page = app.event_sinks.deliveries(&caller, id, query.state, page).await?;
+        Deliveries {
+            deliveries: page.items,
+            next_cursor: page.next_cursor,
+        }
+    };
     resend_many(app, caller, id: SinkId, body: Resend) -> Json<ResendResult> =
         app.event_sinks.resend_many(&caller, id, body).await?;
-}
-
-pub async fn deliveries(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SinkId>,
-    Query(query): Query<DeliveryQuery>,
-) -> ApiResult<Json<Deliveries>> {
-    let page = DeliveryPage::parse(query.cursor.as_deref(), query.limit)?;
-    let page = page.with_exchanges(query.exchanges).only_tried(query.tried);
-    let listed = app.event_sinks.deliveries(&caller, id, query.state, page);
-    let page = listed.await?;
-    Ok(Json(Deliveries {
-        deliveries: page.items,
-        next_cursor: page.next_cursor,
-    }))
 }
 
 pub async fn resend(

@@ -9,12 +9,11 @@ use svc_core::{EventId, pattern::Pattern};
 use svc_protocol::api::{
     Emit, EmittedEvent, EventDeliveries, EventHistogram, EventQuery, EventRecord, Events, cursor_of,
 };
-use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     event_stream::{EventStream, event_stream},
-    extract::{Accepted, IdempotencyKey, Json, Query, Submission},
+    extract::{Accepted, IdempotencyKey, Query, Submission},
     handlers::handlers,
 };
 use crate::{
@@ -24,6 +23,13 @@ use crate::{
 };
 
 handlers! {
+    list(app, caller, query: EventQuery, page) -> Json<Events> = {
+        let page = app.history.list(&caller, query, page).await?;
+        Events {
+            events: page.items,
+            next_cursor: page.next_cursor.map(|id| cursor_of("/api/events", &id)),
+        }
+    };
     histogram(app, caller, query: EventQuery) -> Json<EventHistogram> =
         app.history.histogram(&caller, query).await?;
     get(app, caller, id: EventId) -> Json<EventRecord> = app.history.get(&caller, id).await?.into();
@@ -41,19 +47,6 @@ pub async fn emit(
     let key = key.map_err(|_| EmitServiceError::InvalidKey)?;
     let emitted = app.events.emit(&caller, body, key.as_deref()).await?;
     Ok(Accepted(emitted))
-}
-
-pub async fn list(
-    app: App,
-    caller: Caller,
-    Query(query): Query<EventQuery>,
-    page: PageRequest,
-) -> ApiResult<Json<Events>> {
-    let page = app.history.list(&caller, query, page).await?;
-    Ok(Json(Events {
-        events: page.items,
-        next_cursor: page.next_cursor.map(|id| cursor_of("/api/events", &id)),
-    }))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -8,8 +8,8 @@
 //! }
 //! ```
 //!
-//! The name of an input selects its extractor; the arms `@type` list them. A handler that does
-//! more is an ordinary function.
+//! The name of an input selects its extractor; the arms `@type` list them. A handler with other
+//! inputs, or that does more, is an ordinary function.
 
 macro_rules! handlers {
     (@type app) => { $crate::app::App };
@@ -30,6 +30,7 @@ macro_rules! handlers {
         $done;
         $crate::http::extract::NoContent
     }};
+    (@convert WithCookies $answer:expr) => { $answer };
     (@convert $answer:ident $value:expr) => { $crate::http::extract::$answer($value) };
 
     ($(

@@ -6,17 +6,16 @@ use svc_protocol::api::{
     PasskeyPatch, PasskeyRequest, PasswordProof,
 };
 
-use super::{
-    client::Client,
-    error::ApiResult,
-    extract::{Json, WithCookies},
-    handlers::handlers,
-};
-use crate::app::App;
+use super::{extract::Json, handlers::handlers};
 
 handlers! {
     challenge(app, client, body: PasskeyChallenge) -> Json<PasskeyRequest> =
         app.second_factors.challenge_passkey(body, client.address, client.origin).await?;
+    login(app, client, body: PasskeyLogin) -> WithCookies<Json<api::User>> = {
+        let (details, origin) = (client.details(), client.origin.clone());
+        let session = app.second_factors.log_in_with_passkey(body, details, origin).await?;
+        client.logged_in(&app, &session)
+    };
     begin(app, client, caller, body: PasswordProof) -> Json<PasskeyCreation> =
         app.second_factors.begin_passkey(&caller, body, client.address, client.origin).await?;
     create(app, client, caller, body: NewPasskey) -> Created<CreatedPasskey> =
@@ -25,16 +24,4 @@ handlers! {
         app.second_factors.rename_passkey(&caller, id, body).await?;
     remove(app, client, caller, id: PasskeyId, body: PasswordProof) -> NoContent =
         app.second_factors.remove_passkey(&caller, id, body, client.address).await?;
-}
-
-pub async fn login(
-    app: App,
-    client: Client,
-    Json(login): Json<PasskeyLogin>,
-) -> ApiResult<WithCookies<Json<api::User>>> {
-    let (details, origin) = (client.details(), client.origin.clone());
-    let opening = app
-        .second_factors
-        .log_in_with_passkey(login, details, origin);
-    Ok(client.logged_in(&app, &opening.await?))
 }

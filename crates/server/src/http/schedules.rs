@@ -6,12 +6,7 @@ use svc_protocol::api::{
     Schedules,
 };
 
-use super::{
-    error::ApiResult,
-    extract::{Json, Query},
-    handlers::handlers,
-};
-use crate::{app::App, identity::Caller};
+use super::handlers::handlers;
 
 handlers! {
     list(app, caller, page) -> Json<Schedules> = app.schedules.list(&caller, page).await?.into_list();
@@ -22,17 +17,9 @@ handlers! {
     delete(app, caller, id: ScheduleId) -> NoContent = app.schedules.delete(&caller, id).await?;
     next(app, caller, id: ScheduleId, query: NextRunsQuery) -> Json<NextRuns> =
         app.schedules.next_runs(&caller, id, query.count).await?;
+    preview(app, caller, query: PreviewQuery) -> Json<NextRuns> = {
+        let timezone = query.timezone.unwrap_or_else(|| "UTC".to_owned());
+        app.schedules.preview(&caller, (query.cron, timezone), query.count).await?
+    };
     run(app, caller, id: ScheduleId) -> Accepted<EmittedEvent> = app.schedules.run_now(&caller, id).await?;
-}
-
-pub async fn preview(
-    app: App,
-    caller: Caller,
-    Query(query): Query<PreviewQuery>,
-) -> ApiResult<Json<NextRuns>> {
-    let timezone = query.timezone.unwrap_or_else(|| "UTC".to_owned());
-    let runs = app
-        .schedules
-        .preview(&caller, (query.cron, timezone), query.count);
-    Ok(Json(runs.await?))
 }

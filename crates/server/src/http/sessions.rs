@@ -17,6 +17,16 @@ use super::{
 use crate::{app::App, identity::Caller, second_factors::LoginOutcome};
 
 handlers! {
+    // The second step of a login.
+    complete_login(app, client, body: SecondFactorLogin) -> WithCookies<Json<api::User>> = {
+        let session = app.second_factors.complete(body, client.details()).await?;
+        client.logged_in(&app, &session)
+    };
+    // Opens a session with a sign-in link.
+    sign_in(app, client, body: SignIn) -> WithCookies<Json<api::User>> = {
+        let session = app.identity.sign_in(&body.token, client.details()).await?;
+        client.logged_in(&app, &session)
+    };
     change_password(app, client, caller, body: ChangePassword) -> NoContent =
         app.identity.change_password(&caller, body, client.address).await?;
     list(app, caller, query: CredentialQuery, page) -> Json<Sessions> =
@@ -44,26 +54,6 @@ pub async fn login(
             answer: Json(LoginResult::Pending { second_factor }),
         },
     })
-}
-
-/// The second step of a login.
-pub async fn complete_login(
-    app: App,
-    client: Client,
-    Json(login): Json<SecondFactorLogin>,
-) -> ApiResult<WithCookies<Json<api::User>>> {
-    let session = app.second_factors.complete(login, client.details()).await?;
-    Ok(client.logged_in(&app, &session))
-}
-
-/// Opens a session with a sign-in link.
-pub async fn sign_in(
-    app: App,
-    client: Client,
-    Json(link): Json<SignIn>,
-) -> ApiResult<WithCookies<Json<api::User>>> {
-    let session = app.identity.sign_in(&link.token, client.details()).await?;
-    Ok(client.logged_in(&app, &session))
 }
 
 pub async fn logout(app: App, caller: Caller) -> ApiResult<WithCookies<NoContent>> {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::record::check_health_check;
 use crate::{
-    identity::{Actor, Caller, Change, Writer, difference, name_uses},
+    identity::{Actor, Caller, Writer, difference, name_uses},
     records::{RecordError, Result, check_limit, check_name_free, settings_of},
 };
 
@@ -68,7 +68,8 @@ impl Templates {
                 check_limit(has, TEMPLATES_MAX, "templates", "conflict")?;
                 records::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
-                audit(tx, caller, "template.created", &kept, describe(&kept))
+                let target = ("template", kept.id);
+                Ok(tx.audit(caller, "template.created", target, describe(&kept))?)
             })
             .await?;
         Ok(template)
@@ -94,7 +95,7 @@ impl Templates {
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if changed != current {
                     let detail = difference(&describe(&current), describe(&changed));
-                    audit(tx, caller, "template.updated", &changed, detail)?;
+                    tx.audit(caller, "template.updated", ("template", id), detail)?;
                 }
                 Ok(changed)
             })
@@ -117,7 +118,7 @@ impl Templates {
                 }
                 records::delete::<Template>(tx, id)?;
                 let detail = json!({"name": template.name});
-                audit(tx, caller, "template.deleted", &template, detail)
+                Ok(tx.audit(caller, "template.deleted", ("template", id), detail)?)
             })
             .await
     }
@@ -177,16 +178,6 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<()> {
             format!("`{id}` is not a global startup script"),
         )),
     }
-}
-
-fn audit(
-    tx: &mut Change<'_, '_>,
-    caller: &Caller,
-    action: &'static str,
-    template: &Template,
-    detail: Value,
-) -> Result<()> {
-    Ok(tx.audit(caller, action, ("template", template.id), detail)?)
 }
 
 /// The detail of an audit entry.

@@ -11,7 +11,7 @@ use crate::{
     app::App,
     http::{
         error::ApiResult,
-        extract::{Json, NoContent, PathId},
+        extract::{Json, NoContent},
         handlers::handlers,
     },
     identity::Caller,
@@ -19,6 +19,9 @@ use crate::{
 
 handlers! {
     find_consent(app, caller, id: ConsentId) -> Json<Consent> = app.oauth.find_consent(&caller, id).await?;
+    decide(app, caller, id: ConsentId, body: Decision) -> Json<DecisionResult> = DecisionResult {
+        redirect_to: app.oauth.decide(&caller, id, body.approve).await?,
+    };
     list_grants(app, caller, query: CredentialQuery, page) -> Json<Grants> =
         app.oauth.list_grants(&caller, query.user, page).await?;
     delete_grant(app, caller, id: GrantId) -> NoContent = app.oauth.delete_grant(&caller, id).await?;
@@ -30,16 +33,6 @@ handlers! {
     patch_client(app, caller, id: OAuthClientId, body: AppPatch) -> Json<api::App> =
         app.oauth.patch_client(&caller, id, body).await?;
     delete_client(app, caller, id: OAuthClientId) -> NoContent = app.oauth.delete_client(&caller, id).await?;
-}
-
-pub async fn decide(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<ConsentId>,
-    Json(decision): Json<Decision>,
-) -> ApiResult<Json<DecisionResult>> {
-    let redirect_to = app.oauth.decide(&caller, id, decision.approve).await?;
-    Ok(Json(DecisionResult { redirect_to }))
 }
 
 pub async fn find_device(
