@@ -16,11 +16,13 @@ macro_rules! handlers {
     (@type caller) => { $crate::identity::Caller };
     (@type client) => { $crate::http::client::Client };
     (@type page) => { svc_store::PageRequest };
+    (@type segment) => { axum::extract::Path<String> };
     (@type id $type:ty) => { $crate::http::extract::PathId<$type> };
     (@type query $type:ty) => { $crate::http::extract::Query<$type> };
     (@type body $type:ty) => { $crate::http::extract::Json<$type> };
     (@type request $type:ty) => { $crate::http::extract::Submission<$type> };
 
+    (@pattern segment $input:ident) => { axum::extract::Path($input) };
     (@pattern id $input:ident) => { $crate::http::extract::PathId($input) };
     (@pattern query $input:ident) => { $crate::http::extract::Query($input) };
     (@pattern body $input:ident) => { $crate::http::extract::Json($input) };

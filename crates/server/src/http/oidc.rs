@@ -15,7 +15,6 @@ use svc_protocol::api::{
 use super::{
     client::Client,
     cookies::{find_browser_key, set_browser_key},
-    error::ApiResult,
     extract::{Json, WithCookies},
     handlers::handlers,
     oauth::{Form, OAuthFailure, OAuthResult},
@@ -31,6 +30,15 @@ use crate::{
 
 handlers! {
     options(app) -> Json<SignInOptions> = app.oidc.sign_in_options().await?;
+    link(app, client, caller, segment, body: IdentityProof) -> WithCookies<Json<LinkStarted>> = {
+        let (origin, browser) = (origin(&client)?, browser_or_new(&client)?);
+        let to = (segment.as_str(), origin);
+        let started = app.oidc.start_linking(&caller, to, body, browser, client.address).await?;
+        WithCookies {
+            cookies: vec![browser_cookie(&client, &started)],
+            answer: Json(LinkStarted { redirect_to: started.redirect_to }),
+        }
+    };
     list_identities(app, caller, query: CredentialQuery) -> Json<LinkedIdentities> =
         app.identity.list_identities(&caller, query.user).await?;
     remove_identity(app, client, caller, id: OidcIdentityId, body: IdentityProof) -> NoContent =
@@ -136,27 +144,6 @@ pub async fn backchannel_logout(
     })?;
     let no_store = [(header::CACHE_CONTROL, "no-store")];
     Ok((StatusCode::OK, no_store).into_response())
-}
-
-pub async fn link(
-    app: App,
-    client: Client,
-    caller: Caller,
-    Path(name): Path<String>,
-    Json(proof): Json<IdentityProof>,
-) -> ApiResult<WithCookies<Json<LinkStarted>>> {
-    let (origin, browser) = (origin(&client)?, browser_or_new(&client)?);
-    let to = (name.as_str(), origin);
-    let starting = app
-        .oidc
-        .start_linking(&caller, to, proof, browser, client.address);
-    let started = starting.await?;
-    Ok(WithCookies {
-        cookies: vec![browser_cookie(&client, &started)],
-        answer: Json(LinkStarted {
-            redirect_to: started.redirect_to,
-        }),
-    })
 }
 
 fn origin(client: &Client) -> Result<&str, OidcError> {

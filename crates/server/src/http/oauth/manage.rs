@@ -1,27 +1,21 @@
 //! `/api/oauth`: users answer apps and devices, and disconnect apps; administrators manage apps.
 
-use axum::extract::Path;
 use svc_core::{ConsentId, GrantId, OAuthClientId};
 use svc_protocol::api::{
     self, AppPatch, Apps, Consent, CredentialQuery, Decision, DecisionResult, DeviceLogin, Grants,
     NewApp,
 };
 
-use crate::{
-    app::App,
-    http::{
-        error::ApiResult,
-        extract::{Json, NoContent},
-        handlers::handlers,
-    },
-    identity::Caller,
-};
+use crate::http::handlers::handlers;
 
 handlers! {
     find_consent(app, caller, id: ConsentId) -> Json<Consent> = app.oauth.find_consent(&caller, id).await?;
     decide(app, caller, id: ConsentId, body: Decision) -> Json<DecisionResult> = DecisionResult {
         redirect_to: app.oauth.decide(&caller, id, body.approve).await?,
     };
+    find_device(app, caller, segment) -> Json<DeviceLogin> = app.oauth.find_device(&caller, &segment).await?;
+    decide_device(app, caller, segment, body: Decision) -> NoContent =
+        app.oauth.decide_device(&caller, &segment, body.approve).await?;
     list_grants(app, caller, query: CredentialQuery, page) -> Json<Grants> =
         app.oauth.list_grants(&caller, query.user, page).await?;
     delete_grant(app, caller, id: GrantId) -> NoContent = app.oauth.delete_grant(&caller, id).await?;
@@ -33,24 +27,4 @@ handlers! {
     patch_client(app, caller, id: OAuthClientId, body: AppPatch) -> Json<api::App> =
         app.oauth.patch_client(&caller, id, body).await?;
     delete_client(app, caller, id: OAuthClientId) -> NoContent = app.oauth.delete_client(&caller, id).await?;
-}
-
-pub async fn find_device(
-    app: App,
-    caller: Caller,
-    Path(code): Path<String>,
-) -> ApiResult<Json<DeviceLogin>> {
-    Ok(Json(app.oauth.find_device(&caller, &code).await?))
-}
-
-pub async fn decide_device(
-    app: App,
-    caller: Caller,
-    Path(code): Path<String>,
-    Json(decision): Json<Decision>,
-) -> ApiResult<NoContent> {
-    app.oauth
-        .decide_device(&caller, &code, decision.approve)
-        .await?;
-    Ok(NoContent)
 }
