@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{GroupId, UserId, name::check_free_name};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx, memberships, records, sinks, users::UserFilter, zone_changes::ZoneChange,
+    PageRequest, memberships, records, sinks, users::UserFilter, zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 

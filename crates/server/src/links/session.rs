@@ -13,8 +13,8 @@ use svc_core::{
     text::{LOGGED_BYTES_MAX, shorten},
 };
 use svc_link::{
-    AnnouncedServers, Control, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX,
-    OutboxReader, Refusal, SpaceIdentity, VERSION, Welcome, WriteEnd,
+    AnnouncedServers, Control, FrameSink, FrameSource, Hello, MISSED_HEARTBEATS_MAX, OutboxReader,
+    Refusal, SpaceIdentity, VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
