@@ -11,36 +11,46 @@
 //! The name of an input selects its extractor; the arms `@type` list them. A handler with other
 //! inputs, or that does more, is an ordinary function.
 
-macro_rules! handlers {
-    (@type app) => { $crate::app::App };
-    (@type caller) => { $crate::identity::Caller };
-    (@type client) => { $crate::http::client::Client };
-    (@type page) => { svc_store::PageRequest };
-    (@type segment) => { axum::extract::Path<String> };
-    (@type id $type:ty) => { $crate::http::extract::PathId<$type> };
-    (@type query $type:ty) => { $crate::http::extract::Query<$type> };
-    (@type body $type:ty) => { $crate::http::extract::Json<$type> };
-    (@type request $type:ty) => { $crate::http::extract::Submission<$type> };
+pub use axum::extract::Path;
+pub use svc_store::PageRequest;
 
-    (@pattern segment $input:ident) => { axum::extract::Path($input) };
-    (@pattern id $input:ident) => { $crate::http::extract::PathId($input) };
-    (@pattern query $input:ident) => { $crate::http::extract::Query($input) };
-    (@pattern body $input:ident) => { $crate::http::extract::Json($input) };
+pub use super::{
+    client::Client,
+    error::ApiResult,
+    extract::{Accepted, Created, Json, NoContent, PathId, Query, Submission, WithCookies},
+};
+pub use crate::{app::App, identity::Caller};
+
+macro_rules! handlers {
+    (@type app) => { $crate::http::handlers::App };
+    (@type caller) => { $crate::http::handlers::Caller };
+    (@type client) => { $crate::http::handlers::Client };
+    (@type page) => { $crate::http::handlers::PageRequest };
+    (@type segment) => { $crate::http::handlers::Path<String> };
+    (@type id $type:ty) => { $crate::http::handlers::PathId<$type> };
+    (@type query $type:ty) => { $crate::http::handlers::Query<$type> };
+    (@type body $type:ty) => { $crate::http::handlers::Json<$type> };
+    (@type request $type:ty) => { $crate::http::handlers::Submission<$type> };
+
+    (@pattern segment $input:ident) => { $crate::http::handlers::Path($input) };
+    (@pattern id $input:ident) => { $crate::http::handlers::PathId($input) };
+    (@pattern query $input:ident) => { $crate::http::handlers::Query($input) };
+    (@pattern body $input:ident) => { $crate::http::handlers::Json($input) };
     (@pattern $name:ident $input:ident) => { $input };
 
     (@convert NoContent $done:expr) => {{
         $done;
-        $crate::http::extract::NoContent
+        $crate::http::handlers::NoContent
     }};
     (@convert WithCookies $answer:expr) => { $answer };
-    (@convert $answer:ident $value:expr) => { $crate::http::extract::$answer($value) };
+    (@convert $answer:ident $value:expr) => { $crate::http::handlers::$answer($value) };
 
     ($(
         $name:ident($($input:ident $(: $type:ty)?),*) -> $answer:ident $(<$body:ty>)? = $value:expr;
     )*) => {$(
         pub async fn $name(
             $(handlers!(@pattern $input $input): handlers!(@type $input $($type)?)),*
-        ) -> $crate::http::error::ApiResult<$crate::http::extract::$answer $(<$body>)?> {
+        ) -> $crate::http::handlers::ApiResult<$crate::http::handlers::$answer $(<$body>)?> {
             Ok(handlers!(@convert $answer $value))
         }
     )*};
