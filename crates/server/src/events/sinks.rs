@@ -64,12 +64,7 @@ impl SinksService {
         let keys = owner_keys(caller);
         let page = self.store.read_list(caller.user.id, move |tx| {
             let page = sinks::list(tx, &keys, page)?;
-            let next_cursor = page.next_cursor;
-            let items = page.items.into_iter().map(|row| record(tx, row));
-            Ok(Page {
-                items: items.collect::<Result<_, _>>()?,
-                next_cursor,
-            })
+            page.try_map(|row| record(tx, row))
         });
         Ok(page.await?)
     }

@@ -124,12 +124,11 @@ impl Spaces {
             .store
             .read_list(caller.user.id, move |tx| spaces::list(tx, owner, page))
             .await?;
-        let Page { items, next_cursor } = page;
-        let items = items
-            .into_iter()
-            .filter_map(|row| self.present(row).ok())
-            .collect();
-        Ok(Page { items, next_cursor })
+        let items = page.items.into_iter();
+        Ok(Page {
+            items: items.filter_map(|row| self.present(row).ok()).collect(),
+            next_cursor: page.next_cursor,
+        })
     }
 
     pub async fn get(&self, caller: &Caller, id: SpaceId) -> Result<Space> {
