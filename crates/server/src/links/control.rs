@@ -51,8 +51,7 @@ impl Links {
                     Box::pin(self.register(&live, &link, id, *register)).await;
                 }
                 message if link.is_side() && !is_of_side_link(&message) => {
-                    warn!(owner.id = %live.owner, space.id = %live.id, message = ?std::mem::discriminant(&message), "unexpected control message on a side link");
-                    link.closing().end(Goodbye::Protocol);
+                    Self::reject_on_side(&live, &link, &message);
                 }
                 Control::Log { lines, dropped } => {
                     self.logs.append((live.owner, live.id), lines, dropped);

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use svc_core::{SpaceId, space::StopReason};
 use svc_link::Goodbye;
 use svc_store::{StoreError, lanes};
-use tracing::{debug, error, info};
+use tracing::{error, info};
 
 use super::Links;
 use crate::live::{Availability, Link, LiveSpace};
@@ -29,10 +29,7 @@ impl Links {
                 self.withdraw_subscriptions_later(live.id);
             }
             (false, _) if self.shutdown.is_cancelled() => {}
-            (false, true) => {
-                debug!(space.id = %live.id, space.name = %live.name, "side link lost");
-                self.expect_side(&live);
-            }
+            (false, true) => self.expect_side(&live),
             (false, false) => {
                 info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, "link lost");
                 self.wait_for(&live);

@@ -14,7 +14,7 @@ use svc_link::{
     SideLink,
 };
 use svc_store::spaces::SpaceRow;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::{
     Links,
@@ -173,8 +173,15 @@ impl Links {
         });
     }
 
+    /// Ends a side link after a message that only a home link may carry.
+    pub(super) fn reject_on_side(live: &LiveSpace, link: &Link, message: &Control) {
+        warn!(owner.id = %live.owner, space.id = %live.id, message = ?std::mem::discriminant(message), "unexpected control message on a side link");
+        link.closing().end(Goodbye::Protocol);
+    }
+
     /// Removes the methods of a lost side link unless a new link comes within the grace period.
     pub(super) fn expect_side(self: &Arc<Self>, live: &Arc<LiveSpace>) {
+        debug!(space.id = %live.id, space.name = %live.name, "side link lost");
         self.after_grace(live, async |links, live| {
             if live.link().is_none() {
                 links.remove_side(&live);
