@@ -62,7 +62,7 @@ pub async fn up(
     let space_id = find_or_create_space(app, &caller, &request.space_name).await?;
     let space_folder = app.local.folder_of(space_id);
     prepare(&space_folder).map_err(|error| {
-        RecordError::invalid(
+        RecordError::new(
             "invalid",
             format!("cannot write into `{}`: {error}", space_folder.display()),
         )

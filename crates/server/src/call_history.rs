@@ -30,7 +30,7 @@ use self::{
 use crate::{
     identity::{Caller, Directory},
     journal::Journal,
-    records::RecordError,
+    records::{RecordError, Result},
     streams::Streams,
 };
 
@@ -54,7 +54,7 @@ impl CallHistory {
         caller: &Caller,
         query: CallQuery,
         page: PageRequest,
-    ) -> Result<Calls, RecordError> {
+    ) -> Result<Calls> {
         let dropped = self.journal.count_dropped(match reach(caller) {
             calls::Reach::All => None,
             calls::Reach::Of(user) => Some(user),
@@ -72,7 +72,7 @@ impl CallHistory {
     }
 
     /// One call, with its recorded params and answer if the caller may see them.
-    pub async fn get(&self, caller: &Caller, id: Id) -> Result<CallDetail, RecordError> {
+    pub async fn get(&self, caller: &Caller, id: Id) -> Result<CallDetail> {
         let (reach, reader) = (reach(caller), caller.user.id);
         let read = move |tx: &mut Tx<'_>| {
             let Some(found) = calls::find(tx, reach, id)? else {

@@ -1,7 +1,7 @@
 //! The HTTP API. A handler extracts its input, makes one call and converts the result. It contains
 //! no rules, no SQL and no loops.
 //!
-//! `router` lists every route with the permission it requires; `auth` applies that list.
+//! `router` lists every route with its `rule`, such as the permission it requires; `auth` applies it.
 
 mod agent_link;
 mod answers;
@@ -22,6 +22,7 @@ mod events;
 mod extract;
 mod failures;
 mod groups;
+mod handlers;
 mod head_guard;
 mod head_timer;
 mod host;
@@ -36,6 +37,7 @@ mod passkeys;
 mod plain_page;
 mod roles;
 mod router;
+mod rule;
 mod schedules;
 mod scripts;
 mod second_factors;

@@ -63,7 +63,7 @@ pub use sign_in::SIGN_IN_LINK_LIFETIME;
 pub use user_sinks::delete_sink;
 pub use uses::name_uses;
 
-use crate::{limits::LoginLimit, records::RecordError};
+use crate::{limits::LoginLimit, records::Result};
 use passwords::Passwords;
 
 /// The services behind `/api/auth`, `/api/users`, `/api/groups`, `/api/roles`, `/api/tokens` and
@@ -82,12 +82,7 @@ pub struct Identity {
 
 impl Identity {
     /// Reads the records that the server holds in memory.
-    pub async fn load(
-        store: Store,
-        policy: Policy,
-        quotas: Quotas,
-        clock: Clock,
-    ) -> Result<Self, RecordError> {
+    pub async fn load(store: Store, policy: Policy, quotas: Quotas, clock: Clock) -> Result<Self> {
         let passwords = Arc::new(Passwords::new(&policy.password)?);
         let memory = Arc::new(Memory::load(store.clone()).await?);
         Ok(Self {
@@ -110,8 +105,8 @@ impl Identity {
     pub async fn change<T: Send + 'static>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T, RecordError> + Send + 'static,
-    ) -> Result<T, RecordError> {
+        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         self.writer.change(caller, work).await
     }
 
@@ -151,7 +146,7 @@ impl Identity {
 
     /// Removes expired sessions and old audit entries, and retries a failed refresh. The server
     /// calls this at intervals.
-    pub async fn prune(&self) -> Result<(), RecordError> {
+    pub async fn prune(&self) -> Result<()> {
         self.prune_sessions().await?;
         let before = self.clock.now().minus(self.policy.audit_retention);
         while self.prune_audit(before).await? > 0 {}

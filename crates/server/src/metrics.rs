@@ -39,38 +39,48 @@ pub use traces::{SpanOutcome, TraceMetrics};
 /// The lanes are read at most once in this time: the cost grows with their number.
 const LANES_MAX_AGE: Duration = Duration::from_secs(1);
 
-/// How a call ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CallOutcome {
-    Ok,
-    /// The method server returned an error, or an answer that was rejected.
-    MethodError,
-    NotFound,
-    Unavailable,
-    TimedOut,
-    Interrupted,
-    Invalid,
-    Notification,
-    NotificationDropped,
-    /// The caller disconnected or cancelled the call before the answer, or has too many answers
-    /// that were not read.
-    Cancelled,
+/// An enum whose variants are the values of a label.
+macro_rules! label_enum {
+    ($(#[$meta:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $label:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum $name {
+            $($(#[$inner])* $variant,)*
+        }
+
+        impl $name {
+            const ALL: [Self; [$($label),*].len()] = [$(Self::$variant),*];
+
+            pub fn label(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $label,)*
+                }
+            }
+        }
+    };
+}
+use label_enum;
+
+label_enum! {
+    /// How a call ended.
+    CallOutcome {
+        Ok = "ok",
+        /// The method server returned an error, or an answer that was rejected.
+        MethodError = "method_error",
+        NotFound = "not_found",
+        Unavailable = "unavailable",
+        TimedOut = "timeout",
+        Interrupted = "interrupted",
+        Invalid = "invalid",
+        Notification = "notification",
+        NotificationDropped = "notification_dropped",
+        /// The caller disconnected or cancelled the call before the answer, or has too many answers
+        /// that were not read.
+        Cancelled = "cancelled",
+    }
 }
 
 impl CallOutcome {
-    const ALL: [Self; 10] = [
-        Self::Ok,
-        Self::MethodError,
-        Self::NotFound,
-        Self::Unavailable,
-        Self::TimedOut,
-        Self::Interrupted,
-        Self::Invalid,
-        Self::Notification,
-        Self::NotificationDropped,
-        Self::Cancelled,
-    ];
-
     pub fn of(error: &RpcError) -> Self {
         match error {
             RpcError::Parse | RpcError::InvalidRequest(_) | RpcError::TooDeep => Self::Invalid,
@@ -105,21 +115,6 @@ impl CallOutcome {
             self,
             Self::Invalid | Self::Notification | Self::NotificationDropped | Self::Cancelled
         )
-    }
-
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::MethodError => "method_error",
-            Self::NotFound => "not_found",
-            Self::Unavailable => "unavailable",
-            Self::TimedOut => "timeout",
-            Self::Interrupted => "interrupted",
-            Self::Invalid => "invalid",
-            Self::Notification => "notification",
-            Self::NotificationDropped => "notification_dropped",
-            Self::Cancelled => "cancelled",
-        }
     }
 }
 

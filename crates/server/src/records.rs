@@ -15,8 +15,11 @@ use svc_store::{
 
 pub use error::{RecordError, UNAUTHORIZED, whole_seconds};
 
+/// The result of a request about records.
+pub type Result<T, E = RecordError> = std::result::Result<T, E>;
+
 /// Fails if another record of the same owner has the name.
-pub fn check_name_free<R: Named>(tx: &mut Tx<'_>, record: &R) -> Result<(), RecordError> {
+pub fn check_name_free<R: Named>(tx: &mut Tx<'_>, record: &R) -> Result<()> {
     match find_same_name(tx, record)? {
         Some(_) => Err(RecordError::name_taken(R::KIND, record.name())),
         None => Ok(()),
@@ -24,16 +27,12 @@ pub fn check_name_free<R: Named>(tx: &mut Tx<'_>, record: &R) -> Result<(), Reco
 }
 
 /// A record of a user. For records of others, the error is "not found".
-pub fn own<R: Owned<Owner = UserId>>(
-    tx: &mut Tx<'_>,
-    user: UserId,
-    id: R::Id,
-) -> Result<R, RecordError> {
+pub fn own<R: Owned<Owner = UserId>>(tx: &mut Tx<'_>, user: UserId, id: R::Id) -> Result<R> {
     find_of::<R>(tx, &user, id)?.ok_or_else(|| RecordError::not_found(R::KIND, id))
 }
 
 /// Like [`own`], in a transaction of its own.
-pub async fn read_own<R>(store: &Store, user: UserId, id: R::Id) -> Result<R, RecordError>
+pub async fn read_own<R>(store: &Store, user: UserId, id: R::Id) -> Result<R>
 where
     R: Owned<Owner = UserId> + Send + 'static,
     R::Id: Send + 'static,
@@ -41,12 +40,12 @@ where
     store.read(move |tx| Ok(own::<R>(tx, user, id))).await?
 }
 
-pub fn check_description(text: &str) -> Result<(), RecordError> {
+pub fn check_description(text: &str) -> Result<()> {
     let length = text.chars().count();
     if length <= DESCRIPTION_MAX {
         return Ok(());
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid",
         format!("the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"),
     ))
@@ -54,30 +53,25 @@ pub fn check_description(text: &str) -> Result<(), RecordError> {
 
 /// When the old secret becomes invalid after a rotation: after a day if the request has no
 /// `overlap_hours`.
-pub fn overlap_end(hours: Option<u32>, now: Timestamp) -> Result<Timestamp, RecordError> {
+pub fn overlap_end(hours: Option<u32>, now: Timestamp) -> Result<Timestamp> {
     let hours = hours.unwrap_or(24);
     if hours <= OVERLAP_HOURS_MAX {
         return Ok(now.plus(Duration::from_secs(u64::from(hours) * 3_600)));
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid",
         format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
     ))
 }
 
 /// Limits the records of a kind on the whole server.
-pub fn check_limit(
-    count: u64,
-    max: u64,
-    what: &str,
-    code: &'static str,
-) -> Result<(), RecordError> {
+pub fn check_limit(count: u64, max: u64, what: &str, code: &'static str) -> Result<()> {
     if count < max {
         return Ok(());
     }
     let message =
         format!("there are {max} {what} already, and no more are allowed; delete one first");
-    Err(RecordError::conflict(code, message))
+    Err(RecordError::new(code, message))
 }
 
 /// The detail of an audit entry about a record: its members that a user sets, except `hidden` ones,

@@ -36,7 +36,7 @@ pub use recovery::reset_on_host;
 use crate::{
     identity::{Caller, Change, Credential, Factor, Identity},
     limits::AddressLimit,
-    records::RecordError,
+    records::{RecordError, Result},
     secrets::SecretKey,
 };
 
@@ -100,7 +100,7 @@ impl SecondFactors {
     }
 
     /// The second factors of the caller.
-    pub async fn find(&self, caller: &Caller) -> Result<api::SecondFactors, RecordError> {
+    pub async fn find(&self, caller: &Caller) -> Result<api::SecondFactors> {
         let user = caller.user.id;
         let reading = self.store.read(move |tx| {
             let profile = users::find_profile(tx, user)?;
@@ -128,7 +128,7 @@ impl SecondFactors {
 /// Completes the addition of a factor. Ends logins and sessions that were opened with the password
 /// alone, because another person may have opened them. The caller's own session becomes a full
 /// session.
-fn note_added(tx: &mut Change<'_, '_>, caller: &Caller, detail: Value) -> Result<(), RecordError> {
+fn note_added(tx: &mut Change<'_, '_>, caller: &Caller, detail: Value) -> Result<()> {
     let user = caller.user.id;
     rows::pending::delete_of_user(tx, user)?;
     if let Credential::Enrolment { id } = caller.credential {
@@ -146,7 +146,7 @@ fn note_removed(
     tx: &mut Change<'_, '_>,
     caller: &Caller,
     (factor, detail): (Factor, Value),
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let user = caller.user.id;
     rows::pending::delete_of_user(tx, user)?;
     factor.check_removed(tx, user)?;
@@ -159,21 +159,21 @@ fn note_removed(
 }
 
 fn no_factor() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "no_second_factor",
         "you have neither an authenticator app nor a passkey",
     )
 }
 
 fn wrong_code() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "wrong_code",
         "the code is not right, or was used already; enter the code that the app shows now, and check the clock of its device",
     )
 }
 
 fn malformed_code() -> RecordError {
-    RecordError::invalid(
+    RecordError::new(
         "invalid_code",
         "a code of an authenticator app has 6 digits, and a recovery code 16 letters and digits",
     )

@@ -25,7 +25,7 @@ use crate::{
     identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},
-    records::RecordError,
+    records::{RecordError, Result},
     spaces::Spaces,
     streams::Streams,
 };
@@ -50,11 +50,11 @@ pub enum Scope {
 
 impl Scope {
     /// The user whose calls are in this scope, or [`ALL_USERS`].
-    fn user_of(self, caller: &Caller) -> Result<UserId, RecordError> {
+    fn user_of(self, caller: &Caller) -> Result<UserId> {
         match self {
             Self::Caller => Ok(caller.user.id),
             Self::Server if caller.may(ViewAudit) => Ok(ALL_USERS),
-            Self::Server => Err(RecordError::forbidden(
+            Self::Server => Err(RecordError::new(
                 "permission_denied",
                 "only users with the permission `view_audit` see the statistics of the whole server; ask an administrator for a role with this permission",
             )),
@@ -84,7 +84,7 @@ pub struct Overview {
 }
 
 impl Overview {
-    pub async fn get(&self, caller: &Caller, scope: Scope) -> Result<Stats, RecordError> {
+    pub async fn get(&self, caller: &Caller, scope: Scope) -> Result<Stats> {
         let user = scope.user_of(caller)?;
         let is_server = scope == Scope::Server;
         let now = svc_clock::now();

@@ -89,6 +89,24 @@ impl RunningTrace {
         &self.context
     }
 
+    /// The recorded span of work in this process that ended at this time.
+    fn span_of(&self, ids: SpanIds, work: TracedWork, end: u64) -> Span {
+        Span {
+            trace: self.id(),
+            id: self.context.span,
+            parent: ids.parent,
+            has_remote_parent: ids.parent != 0,
+            state: self.context.tracestate().map(Into::into),
+            process: Process::Server,
+            start: end.saturating_sub(nanos(work.took)),
+            end,
+            kind: work.kind,
+            name: work.name,
+            attributes: work.attributes,
+            error: work.error,
+        }
+    }
+
     /// The context for the method server of a call.
     pub fn method_context(&self) -> TraceContext {
         match &self.spans {
@@ -138,25 +156,10 @@ impl Traces {
 
     /// Records the span of work that has ended.
     pub fn record(&self, user: UserId, trace: &RunningTrace, work: TracedWork) {
-        let (Some(recorder), Some(spans)) = (&self.recorder, &trace.spans) else {
+        let (Some(recorder), Some(ids)) = (&self.recorder, trace.spans) else {
             return;
         };
-        let end = svc_clock::now_nanos();
-        let span = Span {
-            trace: trace.id(),
-            id: trace.context.span,
-            parent: spans.parent,
-            has_remote_parent: spans.parent != 0,
-            state: trace.context.tracestate().map(Into::into),
-            process: Process::Server,
-            start: end.saturating_sub(nanos(work.took)),
-            end,
-            kind: work.kind,
-            name: work.name,
-            attributes: work.attributes,
-            error: work.error,
-        };
-        recorder.push(user, [span]);
+        recorder.push(user, [trace.span_of(ids, work, svc_clock::now_nanos())]);
     }
 
     /// Exports spans until the server stops; then makes one attempt to export the last ones.

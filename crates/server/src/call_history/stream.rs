@@ -16,7 +16,7 @@ use tokio::time::Interval;
 use super::{CallHistory, FoundPage, access::reach};
 use crate::{
     identity::Caller,
-    records::RecordError,
+    records::Result,
     streams::{OpenStream, recheck_interval},
 };
 
@@ -50,11 +50,7 @@ impl CallHistory {
     /// Streams new calls that match the query. `since` and `until` of the query have no effect. A
     /// call is new if the journal did not have it when the stream was opened. So a client that
     /// opens a stream and then reads the list misses no call.
-    pub async fn stream(
-        self: &Arc<Self>,
-        caller: Caller,
-        query: CallQuery,
-    ) -> Result<CallStream, RecordError> {
+    pub async fn stream(self: &Arc<Self>, caller: Caller, query: CallQuery) -> Result<CallStream> {
         let open = self.streams.open(&caller.user)?;
         let mut stream = CallStream {
             history: Arc::clone(self),
@@ -106,7 +102,7 @@ impl CallStream {
 
     /// Reads the calls since the last read and of the time [`LATE`] before it. Queues the calls
     /// that are new.
-    async fn read(&mut self) -> Result<(), RecordError> {
+    async fn read(&mut self) -> Result<()> {
         let now = svc_clock::now();
         let since = self.last_read.minus(LATE);
         let query = CallQuery {

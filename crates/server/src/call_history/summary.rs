@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Directory},
-    records::RecordError,
+    records::Result,
 };
 
 /// The maximum number of groups in an answer.
@@ -32,7 +32,7 @@ impl CallHistory {
         caller: &Caller,
         query: CallQuery,
         by: CallGrouping,
-    ) -> Result<CallSummary, RecordError> {
+    ) -> Result<CallSummary> {
         let (reach, directory) = (reach(caller), self.directory.clone());
         let mut counts = CallCounts::new(reach, by);
         let Some(filter) = self.filter(caller, query) else {

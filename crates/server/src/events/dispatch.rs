@@ -7,6 +7,8 @@
 //! filter, and lanes that hold events while they are full or inactive. For such a lane, dispatch
 //! records only the number of the first event to check.
 
+mod lane;
+
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
@@ -16,17 +18,17 @@ use serde_json::json;
 use svc_core::{
     EventId, LaneId, Timestamp, UserId,
     event::{Event, SINK_EVENTS},
-    lane::QUEUE_CAPACITY,
 };
 use svc_store::{
     StoreError, Tx, audit,
-    dispatch::{self, DispatchLane, DispatchState, LaneChange},
+    dispatch::{self, DispatchState},
     events::{self, usage},
     lanes::{self, Receiver},
     records,
     sinks::{GLOBAL, SinkRow},
 };
 
+use self::lane::{Decision, LaneInDispatch};
 use super::{audit::target_of, sink_event::sink_event};
 
 /// How many lanes matched an event, and the events about their sinks.
@@ -125,23 +127,6 @@ pub(super) struct Dispatch {
     added: BTreeMap<UserId, u64>,
 }
 
-struct LaneInDispatch {
-    lane: DispatchLane,
-    change: LaneChange,
-}
-
-/// What a lane does with an event that matches.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Decision {
-    Queue,
-    /// The lane still has to check earlier events and will check this event after them. If the
-    /// event were queued now, it would overtake them.
-    StayBehind,
-    /// The lane will check the stored events from this one on.
-    FallBehind,
-    Drop,
-}
-
 /// The work that an event causes in its transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct DispatchCost {
@@ -170,10 +155,9 @@ impl Dispatch {
         for lane in state.lanes {
             let owned = self.lanes.entry(lane.owner_key.clone()).or_default();
             let lane_id = lane.candidate.lane;
-            owned.entry(lane_id).or_insert_with(|| LaneInDispatch {
-                lane,
-                change: LaneChange::default(),
-            });
+            owned
+                .entry(lane_id)
+                .or_insert_with(|| LaneInDispatch::new(lane));
         }
         for &(owner, event_type) in events {
             let stored = state.bytes.get(&owner).copied();
@@ -269,67 +253,6 @@ impl Dispatch {
             dispatch::change_lane(tx, changed.lane.candidate.lane, &changed.change)?;
         }
         dispatch::finish(tx, self.newest, self.added)
-    }
-}
-
-impl LaneInDispatch {
-    fn matches(&self, event: &Event) -> bool {
-        let mut patterns = self.lane.candidate.patterns.iter();
-        patterns.any(|pattern| pattern.matches(&event.r#type))
-    }
-
-    fn is_dropping(&self) -> bool {
-        self.lane.dropping
-    }
-
-    fn decide(&self) -> Decision {
-        let (lane, candidate) = (&self.lane, &self.lane.candidate);
-        if candidate.is_behind {
-            Decision::StayBehind
-        } else if candidate.active && !candidate.has_filter && lane.depth < QUEUE_CAPACITY {
-            Decision::Queue
-        } else if candidate.holds || candidate.has_filter {
-            Decision::FallBehind
-        } else {
-            Decision::Drop
-        }
-    }
-
-    /// Queues an event that matches the patterns, lets the lane check it later, or drops it.
-    fn dispatch(
-        &mut self,
-        tx: &mut Tx<'_>,
-        event: &Event,
-        seq: u64,
-        result: &mut DispatchResult,
-    ) -> Result<(), StoreError> {
-        let decision = self.decide();
-        let Self { lane, change } = self;
-        let candidate = &mut lane.candidate;
-        match decision {
-            Decision::StayBehind => result.held += 1,
-            Decision::Queue => {
-                lane.tail += 1;
-                lane.depth += 1;
-                change.queued += 1;
-                let delivery = (candidate.lane, lane.tail);
-                dispatch::insert_delivery(tx, delivery, (event.id, &event.r#type), event.ts)?;
-                result.queued += 1;
-            }
-            Decision::FallBehind => {
-                candidate.is_behind = true;
-                change.refill_from = Some(seq);
-                result.held += 1;
-            }
-            Decision::Drop => {
-                lane.dropping = true;
-                change.dropped += 1;
-                let receiver = (&*lane.owner_key, &candidate.receiver);
-                report_drop(tx, receiver, DroppedEvent::of(event))?;
-                result.dropped += 1;
-            }
-        }
-        Ok(())
     }
 }
 

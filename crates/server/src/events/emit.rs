@@ -79,13 +79,13 @@ impl From<EmitServiceError> for RecordError {
         use EmitServiceError as Error;
         let message = error.to_string();
         match error {
-            Error::Invalid(EmitError::TooLarge(_)) => Self::refused("payload_too_large", message),
+            Error::Invalid(EmitError::TooLarge(_)) => Self::new("payload_too_large", message),
             Error::Invalid(EmitError::Json(JsonTextError::TooDeep)) => {
-                Self::invalid("too_deep", message)
+                Self::new("too_deep", message)
             }
-            Error::Invalid(_) => Self::invalid("invalid_event", message),
-            Error::InvalidKey => Self::invalid("invalid_idempotency_key", message),
-            Error::IdempotencyConflict => Self::conflict("idempotency_conflict", message),
+            Error::Invalid(_) => Self::new("invalid_event", message),
+            Error::InvalidKey => Self::new("invalid_idempotency_key", message),
+            Error::IdempotencyConflict => Self::new("idempotency_conflict", message),
             Error::OverLimit(OverLimit { retry_after }) => Self::RateLimited {
                 message,
                 retry_after,

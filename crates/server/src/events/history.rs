@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Directory},
-    records::RecordError,
+    records::{RecordError, Result},
     streams::{OpenStream, Streams, recheck_interval},
 };
 
@@ -53,7 +53,7 @@ impl History {
         caller: &Caller,
         query: EventQuery,
         page: PageRequest,
-    ) -> Result<Page<EventRecord>, RecordError> {
+    ) -> Result<Page<EventRecord>> {
         let filter = filter_of(caller, &query)?;
         let search = search_of(query)?;
         let reading = move |tx: &mut Tx<'_>| match search.is_empty() {
@@ -64,14 +64,10 @@ impl History {
     }
 
     /// Divides a time span into equal parts, and counts the events of each part.
-    pub async fn histogram(
-        &self,
-        caller: &Caller,
-        query: EventQuery,
-    ) -> Result<EventHistogram, RecordError> {
+    pub async fn histogram(&self, caller: &Caller, query: EventQuery) -> Result<EventHistogram> {
         let filter = filter_of(caller, &query)?;
         if !search_of(query)?.is_empty() {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 "a histogram does not search; leave out `actor` and `text`",
             ));
@@ -97,7 +93,7 @@ impl History {
         })
     }
 
-    pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, RecordError> {
+    pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
         found
             .filter(|event| caller.sees_events_of(event.owner_id))
@@ -111,11 +107,7 @@ impl History {
     /// The deliveries of an event to the receivers that the caller manages, or with `view_audit` to
     /// all receivers. Attempts are included only for receivers that the caller manages, and only
     /// where `may_read_attempts` allows it.
-    pub async fn deliveries(
-        &self,
-        caller: &Caller,
-        id: EventId,
-    ) -> Result<Vec<EventDelivery>, RecordError> {
+    pub async fn deliveries(&self, caller: &Caller, id: EventId) -> Result<Vec<EventDelivery>> {
         let event = self.get(caller, id).await?;
         let reach = reach(caller, &event);
         let reader = caller.clone();
@@ -133,7 +125,7 @@ impl History {
     }
 
     /// Streams new events that match one of the patterns; without patterns, all new events.
-    pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, RecordError> {
+    pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream> {
         check_patterns(&patterns)?;
         let open = self.streams.open(&caller.user)?;
         Ok(Stream {
@@ -149,7 +141,7 @@ impl History {
     }
 }
 
-fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, RecordError> {
+fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter> {
     let patterns = query.r#type.as_deref().map(Pattern::parse_list);
     let patterns = patterns.transpose()?.unwrap_or_default();
     check_patterns(&patterns)?;
@@ -163,10 +155,10 @@ fn filter_of(caller: &Caller, query: &EventQuery) -> Result<events::Filter, Reco
     })
 }
 
-fn search_of(query: EventQuery) -> Result<events::Search, RecordError> {
+fn search_of(query: EventQuery) -> Result<events::Search> {
     let text = query.text.filter(|text| !text.is_empty());
     match text.as_ref().map_or(0, String::len) {
-        length if length > SEARCH_TEXT_MAX => Err(RecordError::invalid(
+        length if length > SEARCH_TEXT_MAX => Err(RecordError::new(
             "invalid",
             format!("`text` has {length} bytes; at most {SEARCH_TEXT_MAX} are allowed"),
         )),
@@ -179,9 +171,9 @@ fn search_of(query: EventQuery) -> Result<events::Search, RecordError> {
 
 /// Limits the number of patterns, because each pattern is compared with every event that is listed
 /// or streamed.
-fn check_patterns(patterns: &[Pattern]) -> Result<(), RecordError> {
+fn check_patterns(patterns: &[Pattern]) -> Result<()> {
     match patterns.len() {
-        count if count > PATTERNS_MAX => Err(RecordError::invalid(
+        count if count > PATTERNS_MAX => Err(RecordError::new(
             "invalid_pattern",
             format!("{count} patterns; at most {PATTERNS_MAX} are allowed"),
         )),

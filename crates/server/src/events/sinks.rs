@@ -43,7 +43,7 @@ use crate::secrets;
 use crate::{
     identity::{Actor, Caller, Change, Writer, check_one_more, delete_sink, difference},
     limits::TrialLimits,
-    records::{RecordError, check_name_free},
+    records::{RecordError, Result, check_name_free},
 };
 
 /// What [`Caller::reject_code`] names.
@@ -60,25 +60,16 @@ pub struct SinksService {
 }
 
 impl SinksService {
-    pub async fn list(
-        &self,
-        caller: &Caller,
-        page: PageRequest,
-    ) -> Result<Page<Sink>, RecordError> {
+    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Sink>> {
         let keys = owner_keys(caller);
         let page = self.store.read_list(caller.user.id, move |tx| {
             let page = sinks::list(tx, &keys, page)?;
-            let next_cursor = page.next_cursor;
-            let items = page.items.into_iter().map(|row| record(tx, row));
-            Ok(Page {
-                items: items.collect::<Result<_, _>>()?,
-                next_cursor,
-            })
+            page.try_map(|row| record(tx, row))
         });
         Ok(page.await?)
     }
 
-    pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink, RecordError> {
+    pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink> {
         let manager = caller.clone();
         let found = self.store.read(move |tx| {
             let row = find_managed(tx, &manager, id)?;
@@ -88,7 +79,7 @@ impl SinksService {
     }
 
     /// Creates a sink. Only this answer contains the webhook's secret.
-    pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, RecordError> {
+    pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink> {
         if new.owner == SinkOwner::Global {
             if !caller.may(Permission::ManageGlobalEventSinks) {
                 return Err(global_denied());
@@ -165,12 +156,7 @@ impl SinksService {
 
     /// Applies a merge patch. The change also applies to deliveries that are already queued. If the
     /// URL of a webhook gets another origin, only this answer contains the new signing secret.
-    pub async fn patch(
-        &self,
-        caller: &Caller,
-        id: SinkId,
-        patch: SinkPatch,
-    ) -> Result<Sink, RecordError> {
+    pub async fn patch(&self, caller: &Caller, id: SinkId, patch: SinkPatch) -> Result<Sink> {
         if let Some(script) = &patch.script {
             let name = patch.name.as_deref().unwrap_or("sink");
             let source = script.get("source").and_then(Value::as_str);
@@ -222,7 +208,7 @@ impl SinksService {
     }
 
     /// Deletes a sink with its queue. The audit entry has the number of queued deliveries.
-    pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), RecordError> {
+    pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<()> {
         self.writer
             .change(caller, move |tx, caller| {
                 let (_, row) = managed(tx, caller, id)?;
@@ -235,7 +221,7 @@ impl SinksService {
     }
 
     /// Reads a sink that the caller may act on.
-    async fn read_managed(&self, caller: &Caller, id: SinkId) -> Result<SinkRow, RecordError> {
+    async fn read_managed(&self, caller: &Caller, id: SinkId) -> Result<SinkRow> {
         let caller = caller.clone();
         let found = self.store.read(move |tx| Ok(managed(tx, &caller, id)));
         found.await?.map(|(_, row)| row)
@@ -264,7 +250,7 @@ fn find_managed(
 
 /// A sink that the caller may change or make send. Code may not do this with a global sink, because
 /// the sink acts on the events of all users.
-fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), RecordError> {
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow)> {
     let (actor, row) = readable(tx, caller, id)?;
     if row.is_global() {
         caller.reject_code(GLOBAL_SINK)?;
@@ -274,7 +260,7 @@ fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkR
 
 /// A sink whose deliveries the caller may read. For a global sink, the caller needs every
 /// permission of its creator.
-fn readable(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), RecordError> {
+fn readable(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow)> {
     let row = find_managed(tx, caller, id)?.ok_or_else(|| not_found(id))?;
     let actor = Actor::read(tx, caller)?;
     check_may_own(&actor, &row)?;
@@ -282,7 +268,7 @@ fn readable(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, Sink
     Ok((actor, row))
 }
 
-fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), RecordError> {
+fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<()> {
     match row.is_global() && !actor.may(Permission::ManageGlobalEventSinks) {
         true => Err(global_denied()),
         false => Ok(()),
@@ -292,7 +278,7 @@ fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), RecordError> {
 /// Limits the number of sinks, because every event of the owner is compared with each sink, and one
 /// delivery is written for each match. Global sinks are counted together, against the server's
 /// default quota.
-fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), RecordError> {
+fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<()> {
     let has = records::count::<SinkRow>(tx, &row.owner_key)?;
     match row.owner_key == GLOBAL {
         true => Ok(quotas.check(Quota::Sinks, has + 1)?),
@@ -305,7 +291,7 @@ fn not_found(id: SinkId) -> RecordError {
 }
 
 fn global_denied() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "permission_denied",
         "you need the permission `manage_global_event_sinks` for a global sink; leave `owner` out for a sink of your own",
     )
@@ -320,7 +306,7 @@ fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
     } != *after
 }
 
-fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, RecordError> {
+fn apply_patch(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow> {
     let SinkPatch {
         name,
         description,
@@ -374,6 +360,6 @@ fn audit(
     action: &'static str,
     row: &SinkRow,
     detail: Value,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     Ok(tx.audit(caller, action, ("event_sink", row.id), detail)?)
 }

@@ -44,7 +44,8 @@ use super::{
     listen::Peer,
     methods::CALL_PATH,
     oauth,
-    router::{Needs, Reply, Rule, routes},
+    router::routes,
+    rule::{Needs, Reply, Rule},
     unknown_credentials::UnknownCredentials,
     web,
 };

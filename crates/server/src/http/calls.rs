@@ -6,27 +6,22 @@ use svc_core::Id;
 use svc_protocol::api::{
     CALLS_PATH, CallDetail, CallQuery, CallSummary, CallSummaryQuery, Calls, cursor_of,
 };
-use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     event_stream::{EventStream, event_stream},
-    extract::{Json, PathId, Query},
+    extract::{Json, Query},
+    handlers::handlers,
 };
 use crate::{app::App, call_history::CallStreamItem, identity::Caller};
 
-pub async fn list(
-    app: App,
-    caller: Caller,
-    Query(query): Query<CallQuery>,
-    page: PageRequest,
-) -> ApiResult<Json<Calls>> {
-    let calls = app.call_history.list(&caller, query, page).await?;
-    let next_cursor = calls.next_cursor.map(|id| cursor_of(CALLS_PATH, &id));
-    Ok(Json(Calls {
-        next_cursor,
-        ..calls
-    }))
+handlers! {
+    list(app, caller, query: CallQuery, page) -> Json<Calls> = {
+        let calls = app.call_history.list(&caller, query, page).await?;
+        let next_cursor = calls.next_cursor.map(|id| cursor_of(CALLS_PATH, &id));
+        Calls { next_cursor, ..calls }
+    };
+    get(app, caller, id: Id) -> Json<CallDetail> = app.call_history.get(&caller, id).await?;
 }
 
 pub async fn summary(
@@ -36,10 +31,6 @@ pub async fn summary(
     Query(CallSummaryQuery { by }): Query<CallSummaryQuery>,
 ) -> ApiResult<Json<CallSummary>> {
     Ok(Json(app.call_history.summarize(&caller, query, by).await?))
-}
-
-pub async fn get(app: App, caller: Caller, PathId(id): PathId<Id>) -> ApiResult<Json<CallDetail>> {
-    Ok(Json(app.call_history.get(&caller, id).await?))
 }
 
 pub async fn stream(

@@ -211,28 +211,19 @@ impl<T: Answer> Answer for ApiResult<T> {
     }
 }
 
-impl<T: JsonSchema> Answer for Json<T> {
-    fn describe(operation: &mut Operation) {
-        operation.answer_json::<T>(200, "Success");
-    }
+/// Answers with a `T` as JSON: status and meaning.
+macro_rules! json_answers {
+    ($($answer:ident: $status:literal $meaning:literal),*) => {$(
+        impl<T: JsonSchema> Answer for $answer<T> {
+            fn describe(operation: &mut Operation) {
+                operation.answer_json::<T>($status, $meaning);
+            }
+        }
+    )*};
 }
 
-impl<T: JsonSchema> Answer for JsonBytes<T> {
-    fn describe(operation: &mut Operation) {
-        <Json<T> as Answer>::describe(operation);
-    }
-}
-
-impl<T: JsonSchema> Answer for Created<T> {
-    fn describe(operation: &mut Operation) {
-        operation.answer_json::<T>(201, "Created");
-    }
-}
-
-impl<T: JsonSchema> Answer for Accepted<T> {
-    fn describe(operation: &mut Operation) {
-        operation.answer_json::<T>(202, "Accepted");
-    }
+json_answers! {
+    Json: 200 "Success", JsonBytes: 200 "Success", Created: 201 "Created", Accepted: 202 "Accepted"
 }
 
 impl Answer for NoContent {

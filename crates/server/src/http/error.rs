@@ -162,7 +162,9 @@ impl From<RecordError> for ApiError {
     fn from(error: RecordError) -> Self {
         let (code, detail) = (error.code(), error.to_string());
         match error {
-            RecordError::Unauthorized { .. } if code == UNAUTHORIZED => Self::unauthorized(detail),
+            RecordError::Refused {
+                code: UNAUTHORIZED, ..
+            } => Self::unauthorized(detail),
             RecordError::RateLimited { retry_after, .. } => Self::rate_limited(detail, retry_after),
             RecordError::TooManyAttempts { retry_after } => {
                 Self::new(failures::TOO_MANY_ATTEMPTS, detail)

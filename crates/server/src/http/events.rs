@@ -9,18 +9,35 @@ use svc_core::{EventId, pattern::Pattern};
 use svc_protocol::api::{
     Emit, EmittedEvent, EventDeliveries, EventHistogram, EventQuery, EventRecord, Events, cursor_of,
 };
-use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     event_stream::{EventStream, event_stream},
-    extract::{Accepted, IdempotencyKey, Json, PathId, Query, Submission},
+    extract::{Accepted, IdempotencyKey, Query, Submission},
+    handlers::handlers,
 };
 use crate::{
     app::App,
     events::{emit::EmitServiceError, history::StreamItem},
     identity::Caller,
 };
+
+handlers! {
+    list(app, caller, query: EventQuery, page) -> Json<Events> = {
+        let page = app.history.list(&caller, query, page).await?;
+        Events {
+            events: page.items,
+            next_cursor: page.next_cursor.map(|id| cursor_of("/api/events", &id)),
+        }
+    };
+    histogram(app, caller, query: EventQuery) -> Json<EventHistogram> =
+        app.history.histogram(&caller, query).await?;
+    get(app, caller, id: EventId) -> Json<EventRecord> = app.history.get(&caller, id).await?.into();
+    deliveries(app, caller, id: EventId) -> Json<EventDeliveries> = EventDeliveries {
+        deliveries: app.history.deliveries(&caller, id).await?,
+        next_cursor: None,
+    };
+}
 
 pub async fn emit(
     app: App,
@@ -30,47 +47,6 @@ pub async fn emit(
     let key = key.map_err(|_| EmitServiceError::InvalidKey)?;
     let emitted = app.events.emit(&caller, body, key.as_deref()).await?;
     Ok(Accepted(emitted))
-}
-
-pub async fn list(
-    app: App,
-    caller: Caller,
-    Query(query): Query<EventQuery>,
-    page: PageRequest,
-) -> ApiResult<Json<Events>> {
-    let page = app.history.list(&caller, query, page).await?;
-    Ok(Json(Events {
-        events: page.items,
-        next_cursor: page.next_cursor.map(|id| cursor_of("/api/events", &id)),
-    }))
-}
-
-pub async fn histogram(
-    app: App,
-    caller: Caller,
-    Query(query): Query<EventQuery>,
-) -> ApiResult<Json<EventHistogram>> {
-    Ok(Json(app.history.histogram(&caller, query).await?))
-}
-
-pub async fn get(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<EventId>,
-) -> ApiResult<Json<EventRecord>> {
-    Ok(Json(app.history.get(&caller, id).await?.into()))
-}
-
-pub async fn deliveries(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<EventId>,
-) -> ApiResult<Json<EventDeliveries>> {
-    let deliveries = app.history.deliveries(&caller, id).await?;
-    Ok(Json(EventDeliveries {
-        deliveries,
-        next_cursor: None,
-    }))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -11,13 +11,12 @@ use svc_protocol::api::{
     CredentialQuery, IdentityProof, LinkStarted, LinkedIdentities, NewOidcProvider, OidcCheck,
     OidcProvider, OidcProviderPatch, OidcProviders, SignInOptions,
 };
-use svc_store::PageRequest;
 
 use super::{
     client::Client,
     cookies::{find_browser_key, set_browser_key},
-    error::ApiResult,
-    extract::{Created, Json, NoContent, PathId, Query, WithCookies},
+    extract::{Json, WithCookies},
+    handlers::handlers,
     oauth::{Form, OAuthFailure, OAuthResult},
     plain_page::{ErrorPage, UNAVAILABLE, redirect},
 };
@@ -28,6 +27,35 @@ use crate::{
     oidc::{BrowserKey, LOGIN_LIFETIME, OidcError, ProviderAnswer, StartedLogin},
     records::RecordError,
 };
+
+handlers! {
+    options(app) -> Json<SignInOptions> = app.oidc.sign_in_options().await?;
+    link(app, client, caller, segment, body: IdentityProof) -> WithCookies<Json<LinkStarted>> = {
+        let (origin, browser) = (origin(&client)?, browser_or_new(&client)?);
+        let to = (segment.as_str(), origin);
+        let started = app.oidc.start_linking(&caller, to, body, browser, client.address).await?;
+        WithCookies {
+            cookies: vec![browser_cookie(&client, &started)],
+            answer: Json(LinkStarted { redirect_to: started.redirect_to }),
+        }
+    };
+    list_identities(app, caller, query: CredentialQuery) -> Json<LinkedIdentities> =
+        app.identity.list_identities(&caller, query.user).await?;
+    remove_identity(app, client, caller, id: OidcIdentityId, body: IdentityProof) -> NoContent =
+        app.identity.unlink_own_identity(&caller, id, body, client.address).await?;
+    delete_identity(app, caller, id: OidcIdentityId) -> NoContent =
+        app.identity.unlink_identity(&caller, id).await?;
+    list(app, caller, page) -> Json<OidcProviders> = app.oidc.list_providers(caller.user.id, page).await?;
+    get(app, caller, id: OidcProviderId) -> Json<OidcProvider> =
+        app.oidc.get_provider(caller.user.id, id).await?;
+    create(app, caller, body: NewOidcProvider) -> Created<OidcProvider> =
+        app.oidc.create_provider(&caller, body).await?;
+    patch(app, caller, id: OidcProviderId, body: OidcProviderPatch) -> Json<OidcProvider> =
+        app.oidc.patch_provider(&caller, id, body).await?;
+    delete(app, caller, id: OidcProviderId) -> NoContent = app.oidc.delete_provider(&caller, id).await?;
+    check(app, client, id: OidcProviderId) -> Json<OidcCheck> =
+        app.oidc.check(id, client.origin.as_deref(), client.address).await?;
+}
 
 /// `GET /api/auth/oidc/{name}/start`: a link of the sign-in page.
 pub async fn start(
@@ -118,111 +146,6 @@ pub async fn backchannel_logout(
     Ok((StatusCode::OK, no_store).into_response())
 }
 
-pub async fn options(app: App) -> ApiResult<Json<SignInOptions>> {
-    Ok(Json(app.oidc.sign_in_options().await?))
-}
-
-pub async fn link(
-    app: App,
-    client: Client,
-    caller: Caller,
-    Path(name): Path<String>,
-    Json(proof): Json<IdentityProof>,
-) -> ApiResult<WithCookies<Json<LinkStarted>>> {
-    let (origin, browser) = (origin(&client)?, browser_or_new(&client)?);
-    let to = (name.as_str(), origin);
-    let starting = app
-        .oidc
-        .start_linking(&caller, to, proof, browser, client.address);
-    let started = starting.await?;
-    Ok(WithCookies {
-        cookies: vec![browser_cookie(&client, &started)],
-        answer: Json(LinkStarted {
-            redirect_to: started.redirect_to,
-        }),
-    })
-}
-
-pub async fn list_identities(
-    app: App,
-    caller: Caller,
-    Query(query): Query<CredentialQuery>,
-) -> ApiResult<Json<LinkedIdentities>> {
-    let listing = app.identity.list_identities(&caller, query.user);
-    Ok(Json(listing.await?))
-}
-
-pub async fn remove_identity(
-    app: App,
-    client: Client,
-    caller: Caller,
-    PathId(id): PathId<OidcIdentityId>,
-    Json(proof): Json<IdentityProof>,
-) -> ApiResult<NoContent> {
-    app.identity
-        .unlink_own_identity(&caller, id, proof, client.address)
-        .await?;
-    Ok(NoContent)
-}
-
-pub async fn delete_identity(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<OidcIdentityId>,
-) -> ApiResult<NoContent> {
-    app.identity.unlink_identity(&caller, id).await?;
-    Ok(NoContent)
-}
-
-pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<OidcProviders>> {
-    let listing = app.oidc.list_providers(caller.user.id, page);
-    Ok(Json(listing.await?))
-}
-
-pub async fn get(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<OidcProviderId>,
-) -> ApiResult<Json<OidcProvider>> {
-    Ok(Json(app.oidc.get_provider(caller.user.id, id).await?))
-}
-
-pub async fn create(
-    app: App,
-    caller: Caller,
-    Json(new): Json<NewOidcProvider>,
-) -> ApiResult<Created<OidcProvider>> {
-    Ok(Created(app.oidc.create_provider(&caller, new).await?))
-}
-
-pub async fn patch(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<OidcProviderId>,
-    Json(patch): Json<OidcProviderPatch>,
-) -> ApiResult<Json<OidcProvider>> {
-    Ok(Json(app.oidc.patch_provider(&caller, id, patch).await?))
-}
-
-pub async fn delete(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<OidcProviderId>,
-) -> ApiResult<NoContent> {
-    app.oidc.delete_provider(&caller, id).await?;
-    Ok(NoContent)
-}
-
-pub async fn check(
-    app: App,
-    client: Client,
-    PathId(id): PathId<OidcProviderId>,
-) -> ApiResult<Json<OidcCheck>> {
-    let origin = client.origin.as_deref();
-    let checking = app.oidc.check(id, origin, client.address);
-    Ok(Json(checking.await?))
-}
-
 fn origin(client: &Client) -> Result<&str, OidcError> {
     client.origin.as_deref().ok_or_else(|| {
         let text = "this server does not know its own https address; an administrator sets it with `public_url` (SVC_PUBLIC_URL)";
@@ -244,6 +167,14 @@ fn browser_cookie(client: &Client, started: &StartedLogin) -> HeaderValue {
     set_browser_key(started.browser.as_str(), age, client.is_secure)
 }
 
+/// Codes of refusals because of the state of a record.
+const CONFLICTS: [&str; 4] = [
+    "identity_linked",
+    "name_taken",
+    "provider_changed",
+    "too_many_identities",
+];
+
 fn error_page(error: &OidcError) -> Response {
     let (status, reason) = match error {
         OidcError::Refused(why) => (StatusCode::BAD_REQUEST, why.clone()),
@@ -252,8 +183,8 @@ fn error_page(error: &OidcError) -> Response {
         OidcError::Identity(RecordError::Store(_) | RecordError::Internal(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE.to_owned())
         }
-        OidcError::Identity(RecordError::Conflict { message, .. }) => {
-            (StatusCode::CONFLICT, message.clone())
+        OidcError::Identity(error) if CONFLICTS.contains(&error.code()) => {
+            (StatusCode::CONFLICT, error.to_string())
         }
         OidcError::Identity(error) => (StatusCode::FORBIDDEN, error.to_string()),
     };

@@ -25,7 +25,8 @@ use super::{
     error::reason_of,
     extract::JsonBytes,
     failures::{self, Failure},
-    router::{Agents, Needs, Route, routes},
+    router::{Route, routes},
+    rule::{Agents, Needs},
 };
 
 /// The document. It depends only on the program, so it is built once.

@@ -2,42 +2,16 @@
 
 use svc_core::{Permissions, RoleId};
 use svc_protocol::api::{NewRole, PermissionList, Role, RolePatch, Roles};
-use svc_store::PageRequest;
 
-use super::{
-    error::ApiResult,
-    extract::{Created, Json, NoContent, PathId},
-};
-use crate::{app::App, identity::Caller};
+use super::{extract::Json, handlers::handlers};
 
-pub async fn list(app: App, page: PageRequest) -> ApiResult<Json<Roles>> {
-    Ok(Json(app.identity.list_roles(page).await?))
-}
-
-pub async fn create(
-    app: App,
-    caller: Caller,
-    Json(new): Json<NewRole>,
-) -> ApiResult<Created<Role>> {
-    Ok(Created(app.identity.create_role(&caller, new).await?))
-}
-
-pub async fn get(app: App, PathId(id): PathId<RoleId>) -> ApiResult<Json<Role>> {
-    Ok(Json(app.identity.get_role(id).await?))
-}
-
-pub async fn patch(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<RoleId>,
-    Json(patch): Json<RolePatch>,
-) -> ApiResult<Json<Role>> {
-    Ok(Json(app.identity.update_role(&caller, id, patch).await?))
-}
-
-pub async fn delete(app: App, caller: Caller, PathId(id): PathId<RoleId>) -> ApiResult<NoContent> {
-    app.identity.delete_role(&caller, id).await?;
-    Ok(NoContent)
+handlers! {
+    list(app, page) -> Json<Roles> = app.identity.list_roles(page).await?;
+    create(app, caller, body: NewRole) -> Created<Role> = app.identity.create_role(&caller, body).await?;
+    get(app, id: RoleId) -> Json<Role> = app.identity.get_role(id).await?;
+    patch(app, caller, id: RoleId, body: RolePatch) -> Json<Role> =
+        app.identity.update_role(&caller, id, body).await?;
+    delete(app, caller, id: RoleId) -> NoContent = app.identity.delete_role(&caller, id).await?;
 }
 
 pub async fn permissions() -> Json<PermissionList> {

@@ -4,62 +4,17 @@
 use svc_core::UserId;
 use svc_protocol::api::{PasswordProof, RecoveryCodes, SecondFactors, TotpCode, TotpEnrolment};
 
-use super::{
-    client::Client,
-    error::ApiResult,
-    extract::{Json, NoContent, PathId},
-};
-use crate::{app::App, identity::Caller};
+use super::handlers::handlers;
 
-pub async fn get(app: App, caller: Caller) -> ApiResult<Json<SecondFactors>> {
-    Ok(Json(app.second_factors.find(&caller).await?))
-}
-
-pub async fn begin_totp(
-    app: App,
-    client: Client,
-    caller: Caller,
-    Json(proof): Json<PasswordProof>,
-) -> ApiResult<Json<TotpEnrolment>> {
-    let beginning = app
-        .second_factors
-        .begin_totp(&caller, proof, client.address);
-    Ok(Json(beginning.await?))
-}
-
-pub async fn confirm_totp(
-    app: App,
-    caller: Caller,
-    Json(code): Json<TotpCode>,
-) -> ApiResult<Json<RecoveryCodes>> {
-    Ok(Json(app.second_factors.confirm_totp(&caller, code).await?))
-}
-
-pub async fn remove_totp(
-    app: App,
-    client: Client,
-    caller: Caller,
-    Json(proof): Json<PasswordProof>,
-) -> ApiResult<NoContent> {
-    app.second_factors
-        .remove_totp(&caller, proof, client.address)
-        .await?;
-    Ok(NoContent)
-}
-
-pub async fn renew_recovery_codes(
-    app: App,
-    client: Client,
-    caller: Caller,
-    Json(proof): Json<PasswordProof>,
-) -> ApiResult<Json<RecoveryCodes>> {
-    let renewing = app
-        .second_factors
-        .renew_recovery_codes(&caller, proof, client.address);
-    Ok(Json(renewing.await?))
-}
-
-pub async fn reset(app: App, caller: Caller, PathId(id): PathId<UserId>) -> ApiResult<NoContent> {
-    app.second_factors.reset(&caller, id).await?;
-    Ok(NoContent)
+handlers! {
+    get(app, caller) -> Json<SecondFactors> = app.second_factors.find(&caller).await?;
+    begin_totp(app, client, caller, body: PasswordProof) -> Json<TotpEnrolment> =
+        app.second_factors.begin_totp(&caller, body, client.address).await?;
+    confirm_totp(app, caller, body: TotpCode) -> Json<RecoveryCodes> =
+        app.second_factors.confirm_totp(&caller, body).await?;
+    remove_totp(app, client, caller, body: PasswordProof) -> NoContent =
+        app.second_factors.remove_totp(&caller, body, client.address).await?;
+    renew_recovery_codes(app, client, caller, body: PasswordProof) -> Json<RecoveryCodes> =
+        app.second_factors.renew_recovery_codes(&caller, body, client.address).await?;
+    reset(app, caller, id: UserId) -> NoContent = app.second_factors.reset(&caller, id).await?;
 }

@@ -2,12 +2,10 @@
 
 use svc_protocol::api::Servers;
 
-use super::{error::ApiResult, extract::Json};
-use crate::{app::App, identity::Caller};
+use super::handlers::handlers;
 
-pub async fn list(app: App, caller: Caller) -> ApiResult<Json<Servers>> {
-    let listing = app.zone.list(caller.user.id, &app.store, &app.links);
-    Ok(Json(Servers {
-        servers: listing.await?,
-    }))
+handlers! {
+    list(app, caller) -> Json<Servers> = Servers {
+        servers: app.zone.list(caller.user.id, &app.store, &app.links).await?,
+    };
 }

@@ -6,15 +6,34 @@ use svc_protocol::api::{
     self, AuthState, ChangePassword, CredentialQuery, Login, LoginResult, Me, SecondFactorLogin,
     Sessions, SignIn,
 };
-use svc_store::PageRequest;
 
 use super::{
     client::Client,
     cookies::remove_sessions,
     error::ApiResult,
-    extract::{Json, NoContent, PathId, Query, WithCookies},
+    extract::{Json, NoContent, WithCookies},
+    handlers::handlers,
 };
 use crate::{app::App, identity::Caller, second_factors::LoginOutcome};
+
+handlers! {
+    // The second step of a login.
+    complete_login(app, client, body: SecondFactorLogin) -> WithCookies<Json<api::User>> = {
+        let session = app.second_factors.complete(body, client.details()).await?;
+        client.logged_in(&app, &session)
+    };
+    // Opens a session with a sign-in link.
+    sign_in(app, client, body: SignIn) -> WithCookies<Json<api::User>> = {
+        let session = app.identity.sign_in(&body.token, client.details()).await?;
+        client.logged_in(&app, &session)
+    };
+    change_password(app, client, caller, body: ChangePassword) -> NoContent =
+        app.identity.change_password(&caller, body, client.address).await?;
+    list(app, caller, query: CredentialQuery, page) -> Json<Sessions> =
+        app.identity.list_sessions(&caller, query.user, page).await?;
+    delete(app, caller, id: SessionId) -> NoContent = app.identity.delete_session(&caller, id).await?;
+    delete_others(app, caller) -> NoContent = app.identity.delete_other_sessions(&caller).await?;
+}
 
 pub async fn login(
     app: App,
@@ -35,26 +54,6 @@ pub async fn login(
             answer: Json(LoginResult::Pending { second_factor }),
         },
     })
-}
-
-/// The second step of a login.
-pub async fn complete_login(
-    app: App,
-    client: Client,
-    Json(login): Json<SecondFactorLogin>,
-) -> ApiResult<WithCookies<Json<api::User>>> {
-    let session = app.second_factors.complete(login, client.details()).await?;
-    Ok(client.logged_in(&app, &session))
-}
-
-/// Opens a session with a sign-in link.
-pub async fn sign_in(
-    app: App,
-    client: Client,
-    Json(link): Json<SignIn>,
-) -> ApiResult<WithCookies<Json<api::User>>> {
-    let session = app.identity.sign_in(&link.token, client.details()).await?;
-    Ok(client.logged_in(&app, &session))
 }
 
 pub async fn logout(app: App, caller: Caller) -> ApiResult<WithCookies<NoContent>> {
@@ -81,40 +80,4 @@ pub async fn state(app: App, caller: Option<Extension<Caller>>) -> Json<AuthStat
 
 pub async fn me(app: App, caller: Caller) -> Json<Me> {
     Json(caller.me(&app.quotas))
-}
-
-pub async fn change_password(
-    app: App,
-    client: Client,
-    caller: Caller,
-    Json(change): Json<ChangePassword>,
-) -> ApiResult<NoContent> {
-    app.identity
-        .change_password(&caller, change, client.address)
-        .await?;
-    Ok(NoContent)
-}
-
-pub async fn list(
-    app: App,
-    caller: Caller,
-    Query(query): Query<CredentialQuery>,
-    page: PageRequest,
-) -> ApiResult<Json<Sessions>> {
-    let listing = app.identity.list_sessions(&caller, query.user, page);
-    Ok(Json(listing.await?))
-}
-
-pub async fn delete(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SessionId>,
-) -> ApiResult<NoContent> {
-    app.identity.delete_session(&caller, id).await?;
-    Ok(NoContent)
-}
-
-pub async fn delete_others(app: App, caller: Caller) -> ApiResult<NoContent> {
-    app.identity.delete_other_sessions(&caller).await?;
-    Ok(NoContent)
 }

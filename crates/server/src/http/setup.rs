@@ -3,12 +3,8 @@
 
 use svc_protocol::api::{Setup, User};
 
-use super::{
-    error::ApiResult,
-    extract::{Created, Json},
-};
-use crate::app::App;
+use super::handlers::handlers;
 
-pub async fn complete(app: App, Json(setup): Json<Setup>) -> ApiResult<Created<User>> {
-    Ok(Created(app.identity.set_up(setup).await?))
+handlers! {
+    complete(app, body: Setup) -> Created<User> = app.identity.set_up(body).await?;
 }

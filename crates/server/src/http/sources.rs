@@ -6,105 +6,55 @@ use axum::{
     extract::{Extension, OriginalUri, Path, Request, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, header};
+use http::header;
 use serde_json::json;
 use svc_core::{SourceId, source::request::BODY_BYTES_MAX};
 use svc_protocol::api::{
     NewSource, RepeatedDelivery, RotateSource, Source, SourcePatch, SourceRequests, SourceRotation,
     SourceTest, SourceTestResult, Sources,
 };
-use svc_store::PageRequest;
 
 use super::{
-    error::{ApiError, ApiResult},
-    extract::{Accepted, Created, Json, NoContent, PathId, Submission, read_body},
-    listen::{Peer, client_address, is_secure},
+    client::Client,
+    error::ApiError,
+    extract::{Accepted, Json, read_body},
+    handlers::handlers,
+    listen::{Peer, client_address},
     operations::path_not_found,
 };
 use crate::{
     app::App,
-    identity::{Caller, hash_secret},
+    identity::hash_secret,
     limits::Account,
     sources::{Inbound, ReceiveError, Received},
     tables::KnownSource,
 };
 
+handlers! {
+    list(app, caller, page) -> Json<Sources> = app.sources.list(&caller, page).await?.into_list();
+    create(app, caller, client, body: NewSource) -> Created<Source> = {
+        let mut created = app.sources.create(&caller, body).await?;
+        created.source.url = Some(inbound_url(&app, &client, &created.token));
+        created.source
+    };
+    get(app, caller, id: SourceId) -> Json<Source> = app.sources.get(&caller, id).await?;
+    patch(app, caller, id: SourceId, body: SourcePatch) -> Json<Source> =
+        app.sources.patch(&caller, id, body).await?;
+    delete(app, caller, id: SourceId) -> NoContent = app.sources.delete(&caller, id).await?;
+    rotate(app, caller, id: SourceId, client, body: RotateSource) -> Json<SourceRotation> = {
+        let mut rotation = app.sources.rotate(&caller, id, body).await?;
+        rotation.url = rotation.url.map(|token| inbound_url(&app, &client, &token));
+        rotation
+    };
+    requests(app, caller, id: SourceId) -> Json<SourceRequests> = app.sources.requests(&caller, id).await?;
+    test(app, id: SourceId, request: SourceTest) -> Json<SourceTestResult> =
+        app.sources.test(&request.caller, id, request.body).await?;
+}
+
 /// The path of inbound requests.
 pub const INBOUND_PATH: &str = "/in/{token}";
 /// Time for the body of an inbound request to arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
-
-pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Sources>> {
-    Ok(Json(app.sources.list(&caller, page).await?.into_list()))
-}
-
-pub async fn create(
-    app: App,
-    caller: Caller,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
-    Json(new): Json<NewSource>,
-) -> ApiResult<Created<Source>> {
-    let mut created = app.sources.create(&caller, new).await?;
-    created.source.url = Some(inbound_url(&app, peer, &headers, &created.token));
-    Ok(Created(created.source))
-}
-
-pub async fn get(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-) -> ApiResult<Json<Source>> {
-    Ok(Json(app.sources.get(&caller, id).await?))
-}
-
-pub async fn patch(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-    Json(patch): Json<SourcePatch>,
-) -> ApiResult<Json<Source>> {
-    Ok(Json(app.sources.patch(&caller, id, patch).await?))
-}
-
-pub async fn delete(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-) -> ApiResult<NoContent> {
-    app.sources.delete(&caller, id).await?;
-    Ok(NoContent)
-}
-
-pub async fn rotate(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
-    Json(request): Json<RotateSource>,
-) -> ApiResult<Json<SourceRotation>> {
-    let mut rotation = app.sources.rotate(&caller, id, request).await?;
-    let url = rotation.url.take();
-    rotation.url = url.map(|token| inbound_url(&app, peer, &headers, &token));
-    Ok(Json(rotation))
-}
-
-pub async fn requests(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SourceId>,
-) -> ApiResult<Json<SourceRequests>> {
-    Ok(Json(app.sources.requests(&caller, id).await?))
-}
-
-pub async fn test(
-    app: App,
-    PathId(id): PathId<SourceId>,
-    Submission { caller, body }: Submission<SourceTest>,
-) -> ApiResult<Json<SourceTestResult>> {
-    Ok(Json(app.sources.test(&caller, id, body).await?))
-}
 
 /// An inbound request. Needs no credential: the path contains a secret, and the source verifies the
 /// request.
@@ -196,12 +146,11 @@ async fn handle(
 
 /// The URL of a source: with the public address of the server, or else with the address that the
 /// caller used.
-fn inbound_url(app: &App, peer: Peer, headers: &HeaderMap, token: &str) -> String {
+fn inbound_url(app: &App, client: &Client, token: &str) -> String {
     let origin = app.public_origin.clone().unwrap_or_else(|| {
-        let host = headers
-            .get(header::HOST)
-            .and_then(|host| host.to_str().ok());
-        let scheme = match is_secure(peer, headers, &app.trusted_proxies) {
+        let host = client.headers.get(header::HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        let scheme = match client.is_secure {
             true => "https",
             false => "http",
         };

@@ -4,64 +4,27 @@ use svc_core::SpaceId;
 use svc_protocol::api::{
     AgentToken, LOG_LINES_MAX, LOG_SEARCH_MAX, LogQuery, Logs, NewSpace, Space, SpacePatch, Spaces,
 };
-use svc_store::PageRequest;
 
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Created, Json, NoContent, PathId, Query},
+    extract::{Json, PathId, Query},
     failures,
+    handlers::handlers,
 };
 use crate::{app::App, identity::Caller};
 
-pub async fn list(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Spaces>> {
-    Ok(Json(app.spaces.list(&caller, page).await?.into_list()))
-}
-
-pub async fn create(
-    app: App,
-    caller: Caller,
-    Json(new): Json<NewSpace>,
-) -> ApiResult<Created<Space>> {
-    Ok(Created(app.spaces.create(&caller, new).await?))
-}
-
-pub async fn get(app: App, caller: Caller, PathId(id): PathId<SpaceId>) -> ApiResult<Json<Space>> {
-    Ok(Json(app.spaces.get(&caller, id).await?))
-}
-
-pub async fn patch(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SpaceId>,
-    Json(patch): Json<SpacePatch>,
-) -> ApiResult<Json<Space>> {
-    Ok(Json(app.spaces.patch(&caller, id, patch).await?))
-}
-
-pub async fn delete(app: App, caller: Caller, PathId(id): PathId<SpaceId>) -> ApiResult<NoContent> {
-    app.spaces.delete(&caller, id).await?;
-    Ok(NoContent)
-}
-
-pub async fn start(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SpaceId>,
-) -> ApiResult<Json<Space>> {
-    Ok(Json(app.spaces.start(&caller, id).await?))
-}
-
-pub async fn stop(app: App, caller: Caller, PathId(id): PathId<SpaceId>) -> ApiResult<Json<Space>> {
-    Ok(Json(app.spaces.stop(&caller, id).await?))
-}
-
-pub async fn rotate_agent_token(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SpaceId>,
-) -> ApiResult<Json<AgentToken>> {
-    let agent_token = app.spaces.rotate_agent_token(&caller, id).await?;
-    Ok(Json(AgentToken { agent_token }))
+handlers! {
+    list(app, caller, page) -> Json<Spaces> = app.spaces.list(&caller, page).await?.into_list();
+    create(app, caller, body: NewSpace) -> Created<Space> = app.spaces.create(&caller, body).await?;
+    get(app, caller, id: SpaceId) -> Json<Space> = app.spaces.get(&caller, id).await?;
+    patch(app, caller, id: SpaceId, body: SpacePatch) -> Json<Space> =
+        app.spaces.patch(&caller, id, body).await?;
+    delete(app, caller, id: SpaceId) -> NoContent = app.spaces.delete(&caller, id).await?;
+    start(app, caller, id: SpaceId) -> Json<Space> = app.spaces.start(&caller, id).await?;
+    stop(app, caller, id: SpaceId) -> Json<Space> = app.spaces.stop(&caller, id).await?;
+    rotate_agent_token(app, caller, id: SpaceId) -> Json<AgentToken> = AgentToken {
+        agent_token: app.spaces.rotate_agent_token(&caller, id).await?,
+    };
 }
 
 pub async fn logs(

@@ -9,11 +9,21 @@ use svc_protocol::api::{
     Stats,
 };
 
-use super::{
-    error::ApiResult,
-    extract::{Json, PathId, Query},
-};
-use crate::{app::App, identity::Caller, stats::Scope};
+use super::handlers::handlers;
+use crate::stats::Scope;
+
+handlers! {
+    get(app, caller, query: StatsQuery) -> Json<Stats> = app.stats.get(&caller, query.scope).await?;
+    calls(app, caller, query: CallTotalsQuery) -> Json<CallTotals> =
+        app.stats.get_calls(&caller, query.scope, query.range.unwrap_or(StatsRange::Hour)).await?;
+    method(app, caller, id: String, query: MethodStatsQuery) -> Json<MethodStats> =
+        app.method_stats.get(&caller, id, query.range.unwrap_or(StatsRange::Hour)).await?;
+    sink(app, caller, id: SinkId, query: MethodStatsQuery) -> Json<SinkStats> =
+        app.method_stats.get_sink(&caller, id, query.range.unwrap_or(StatsRange::Hour)).await?;
+    activity(app, caller) -> Json<Activity> = app.method_stats.activity(&caller).await?;
+    quotas(app, caller, query: CredentialQuery) -> Json<QuotaUses> =
+        app.stats.quotas(&caller, query.user).await?;
+}
 
 #[derive(Deserialize, JsonSchema)]
 pub struct StatsQuery {
@@ -29,54 +39,4 @@ pub struct CallTotalsQuery {
     scope: Scope,
     /// `1h` if absent. The points are those of `GET /api/methods/{name}/stats`.
     range: Option<StatsRange>,
-}
-
-pub async fn get(
-    app: App,
-    caller: Caller,
-    Query(query): Query<StatsQuery>,
-) -> ApiResult<Json<Stats>> {
-    Ok(Json(app.stats.get(&caller, query.scope).await?))
-}
-
-pub async fn calls(
-    app: App,
-    caller: Caller,
-    Query(query): Query<CallTotalsQuery>,
-) -> ApiResult<Json<CallTotals>> {
-    let range = query.range.unwrap_or(StatsRange::Hour);
-    let totals = app.stats.get_calls(&caller, query.scope, range).await?;
-    Ok(Json(totals))
-}
-
-pub async fn method(
-    app: App,
-    caller: Caller,
-    PathId(name): PathId<String>,
-    Query(query): Query<MethodStatsQuery>,
-) -> ApiResult<Json<MethodStats>> {
-    let range = query.range.unwrap_or(StatsRange::Hour);
-    Ok(Json(app.method_stats.get(&caller, name, range).await?))
-}
-
-pub async fn sink(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<SinkId>,
-    Query(query): Query<MethodStatsQuery>,
-) -> ApiResult<Json<SinkStats>> {
-    let range = query.range.unwrap_or(StatsRange::Hour);
-    Ok(Json(app.method_stats.get_sink(&caller, id, range).await?))
-}
-
-pub async fn activity(app: App, caller: Caller) -> ApiResult<Json<Activity>> {
-    Ok(Json(app.method_stats.activity(&caller).await?))
-}
-
-pub async fn quotas(
-    app: App,
-    caller: Caller,
-    Query(query): Query<CredentialQuery>,
-) -> ApiResult<Json<QuotaUses>> {
-    Ok(Json(app.stats.quotas(&caller, query.user).await?))
 }

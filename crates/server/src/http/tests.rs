@@ -19,7 +19,8 @@ use tower_service::Service;
 
 use super::{
     listen::Peer,
-    router::{Needs, Route, router_without_auth, routes},
+    router::{Route, router_without_auth, routes},
+    rule::Needs,
 };
 use crate::{
     Server,

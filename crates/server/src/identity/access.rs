@@ -7,14 +7,11 @@ use svc_protocol::api::{HeldPermission, Role};
 use svc_store::records;
 
 use super::{Identity, User};
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 impl Identity {
     /// Every existing permission, each with the roles that grant it to the user.
-    pub async fn access(
-        &self,
-        id: UserId,
-    ) -> Result<(Arc<User>, Vec<HeldPermission>), RecordError> {
+    pub async fn access(&self, id: UserId) -> Result<(Arc<User>, Vec<HeldPermission>)> {
         let user = self.directory.find_user(id);
         let user = user.ok_or_else(|| RecordError::not_found("user", id))?;
         let names = user.role_names.clone();

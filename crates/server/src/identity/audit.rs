@@ -9,7 +9,7 @@ use svc_store::{
 };
 
 use super::Identity;
-use crate::records::RecordError;
+use crate::records::Result;
 
 /// The maximum number of entries that one transaction removes, so that other writers wait only
 /// briefly.
@@ -22,7 +22,7 @@ impl Identity {
         reader: UserId,
         query: api::AuditQuery,
         page: PageRequest,
-    ) -> Result<api::Audit, RecordError> {
+    ) -> Result<api::Audit> {
         let page = self
             .store
             .read_list(reader, move |tx| audit::list(tx, &query, page))
@@ -31,7 +31,7 @@ impl Identity {
     }
 
     /// Removes some of the entries older than `before`. Returns their number.
-    pub async fn prune_audit(&self, before: Timestamp) -> Result<usize, RecordError> {
+    pub async fn prune_audit(&self, before: Timestamp) -> Result<usize> {
         Ok(self
             .store
             .write(move |tx| audit::prune(tx, before, REMOVED_MAX))

@@ -6,7 +6,7 @@ use svc_core::{Quota, Quotas, Timestamp};
 use svc_store::{Tx, WrittenEntry, audit::usage};
 
 use super::caller::{Caller, Credential};
-use crate::records::RecordError;
+use crate::records::Result;
 
 /// Records that only administrators change. Their entries are not about the actor's own records.
 const ADMINISTRATIVE: [&str; 6] = [
@@ -40,7 +40,7 @@ pub(super) fn charge(
     caller: &Caller,
     defaults: &Quotas,
     now: Timestamp,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let user = &caller.user;
     let mut written = tx.take_audited();
     written.retain(|entry| is_own(caller, entry));

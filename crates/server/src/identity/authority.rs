@@ -14,11 +14,11 @@ use super::{
     caller::{Caller, Credential, User},
     directory::AccessDenied,
 };
-use crate::records::RecordError;
+use crate::records::Result;
 
 /// Resolves a caller again. The error is 401 if the user or the credential is no longer valid, and
 /// 403 if the user lost the permission of the route.
-pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Caller, RecordError> {
+pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Caller> {
     if caller.credential == Credential::Process {
         return Ok(caller.clone());
     }
@@ -35,11 +35,7 @@ pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Calle
     Ok(resolved)
 }
 
-fn resolve_credential(
-    tx: &mut Tx<'_>,
-    caller: &Caller,
-    now: Timestamp,
-) -> Result<Credential, RecordError> {
+fn resolve_credential(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Credential> {
     let user = caller.user.id;
     let expires_at = match caller.credential {
         Credential::Token { id, .. } => {

@@ -14,7 +14,7 @@ use svc_protocol::api;
 use svc_store::{Hash, agent_tokens::OwnedAgentToken, users::Profile};
 use uuid::Uuid;
 
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 /// A user as held by the directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -223,9 +223,9 @@ impl Caller {
 
     /// Checks that the space of an agent token is not stopped, and that the user holds a permission
     /// of the route.
-    pub fn check_admission(&self) -> Result<(), RecordError> {
+    pub fn check_admission(&self) -> Result<()> {
         if let Credential::Agent { stopped: true, .. } = self.credential {
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "space_stopped",
                 "the space of this agent token is stopped; start it with `svc space start`",
             ));
@@ -234,7 +234,7 @@ impl Caller {
             return Ok(());
         }
         let names: Vec<_> = self.needs.iter().map(|p| format!("`{p}`")).collect();
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             "permission_denied",
             format!(
                 "this needs the permission {}; ask an administrator for a role with it",
@@ -280,11 +280,11 @@ impl Caller {
 
     /// Checks that the caller may see the credentials of a user. Every caller may see the caller's
     /// own credentials. A caller with `manage_users` may see the credentials of every user.
-    pub fn check_credentials_of(&self, user: UserId) -> Result<(), RecordError> {
+    pub fn check_credentials_of(&self, user: UserId) -> Result<()> {
         if user == self.user.id || self.may(Permission::ManageUsers) {
             return Ok(());
         }
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             "permission_denied",
             "you see only your own data; to see the data of other users, you need the permission \
              `manage_users`",

@@ -30,7 +30,7 @@ use super::{
     caller::Caller,
     memory::{Affected, Memory},
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 /// The maximum number of changes that wait for the writer of the store or run, of one user and of
 /// all users. The store runs writes in the order of their arrival, so a user with hundreds of
@@ -138,8 +138,8 @@ impl Writer {
     pub async fn change<T: Send + 'static>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T, RecordError> + Send + 'static,
-    ) -> Result<T, RecordError> {
+        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (caller, quotas) = (caller.clone(), self.quotas);
         let permit = self.permits.enter(caller.user.id).await?;
         self.change_as_server(move |change| {

@@ -12,11 +12,11 @@
 //! owns the records calls [`Caller::reject_code`] for each record of this kind, in the transaction.
 
 use super::caller::{Caller, Credential};
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 impl Caller {
     /// Rejects a change by code. `record` is what would change, such as "a startup script".
-    pub fn reject_code(&self, record: &str) -> Result<(), RecordError> {
+    pub fn reject_code(&self, record: &str) -> Result<()> {
         let (code, credential) = match self.credential {
             Credential::Agent { .. } => ("agent_denied", "an agent token"),
             Credential::Script => ("script_denied", "a script on the server"),
@@ -26,7 +26,7 @@ impl Caller {
             | Credential::App { .. }
             | Credential::Process => return Ok(()),
         };
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             code,
             format!(
                 "{credential} may not change {record}, because other spaces or other users run it; use an API token (make one with `svc token create`)"

@@ -10,7 +10,7 @@ use svc_store::{
 };
 
 use super::{Identity, caller::Caller, power::Actor};
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 impl Identity {
     /// Reads credentials of a user; of the caller if no user is named.
@@ -19,15 +19,14 @@ impl Identity {
         caller: &Caller,
         user: Option<UserId>,
         read: impl FnOnce(&mut Tx<'_>, &UserRow) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, RecordError> {
+    ) -> Result<T> {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let reading = self.store.read_list(caller.user.id, move |tx| {
-            let owner = records::find::<UserRow>(tx, user)?;
-            owner.map(|owner| read(tx, &owner)).transpose()
+            let owner = records::get::<UserRow>(tx, user)?;
+            read(tx, &owner)
         });
-        let found = reading.await?;
-        found.ok_or_else(|| RecordError::not_found("user", user))
+        Ok(reading.await?)
     }
 }
 
@@ -38,7 +37,7 @@ pub fn find_endable<R: Kept>(
     caller: &Caller,
     id: R::Id,
     user_of: fn(&R) -> UserId,
-) -> Result<R, RecordError> {
+) -> Result<R> {
     let found = records::find::<R>(tx, id)?
         .filter(|record| caller.check_credentials_of(user_of(record)).is_ok())
         .ok_or_else(|| RecordError::not_found(R::KIND, id))?;

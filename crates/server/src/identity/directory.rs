@@ -27,7 +27,10 @@ use super::{
     caller::{Caller, Credential, User},
     secret::presented_key,
 };
-use crate::{random_key::RandomKeyMap, records::RecordError};
+use crate::{
+    random_key::RandomKeyMap,
+    records::{RecordError, Result, UNAUTHORIZED},
+};
 use credentials::{Credentials, Record};
 
 pub(super) use credentials::{LastUseUpdate, write_used};
@@ -72,7 +75,7 @@ pub enum AccessDenied {
 
 impl From<AccessDenied> for RecordError {
     fn from(denied: AccessDenied) -> Self {
-        Self::unauthorized(denied.to_string())
+        Self::new(UNAUTHORIZED, denied.to_string())
     }
 }
 
@@ -149,7 +152,7 @@ impl Directory {
 
     /// Repeats all checks of a caller: the credential, the user, the state of an agent token's
     /// space and the permission of the route.
-    pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller, RecordError> {
+    pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller> {
         let caller = self.recheck(caller, now)?;
         caller.check_admission()?;
         Ok(caller)

@@ -35,7 +35,7 @@ use super::{
     lapsed::remove_lapsed,
     sessions::{ClientDetails, NewSession},
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 /// The maximum number of characters that are kept of an e-mail address or a display name.
 const SHOWN_MAX: usize = 200;
@@ -85,7 +85,7 @@ impl Identity {
         &self,
         account: ExternalAccount,
         client: ClientDetails,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         let (secret, mut session) = self.new_session(UserId::NIL, &client)?;
         let (session_id, expires_at) = (session.id, session.expires_at);
         let keep = self.policy.sessions_per_user;
@@ -96,7 +96,7 @@ impl Identity {
                 let now = session.created_at;
                 let (user, known) = identity.find_or_create(tx, &account)?;
                 if !user.active {
-                    return Err(RecordError::forbidden(
+                    return Err(RecordError::new(
                         "user_inactive",
                         format!(
                             "the user `{}` is deactivated; ask an administrator",
@@ -134,7 +134,7 @@ impl Identity {
             .await?;
         Ok(NewSession {
             user: self.directory.find_user(user_id).ok_or_else(|| {
-                RecordError::forbidden("user_inactive", "the user was deleted meanwhile")
+                RecordError::new("user_inactive", "the user was deleted meanwhile")
             })?,
             session_id,
             cookie: secret.text,
@@ -146,7 +146,7 @@ impl Identity {
         &self,
         tx: &mut Change<'_, '_>,
         account: &ExternalAccount,
-    ) -> Result<(UserRow, IdentityRow), RecordError> {
+    ) -> Result<(UserRow, IdentityRow)> {
         if let Some(known) = identities::find_subject(tx, &account.provider.issuer, &account.sub)? {
             let user = records::find::<UserRow>(tx, known.user_id)?.ok_or(StoreError::NoRow)?;
             return Ok((user, known));
@@ -170,12 +170,12 @@ impl Identity {
 }
 
 /// Fails if the provider was changed, disabled or deleted after `account.provider` was read.
-fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), RecordError> {
+fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<()> {
     let now = records::find::<ProviderRow>(tx, account.provider.id)?;
     if now.is_some_and(|now| now == account.provider && now.enabled) {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "provider_changed",
         format!(
             "the provider `{}` was changed meanwhile; sign in again",
@@ -185,9 +185,9 @@ fn check_provider(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<(), Reco
 }
 
 /// Checks that an unknown account may become a user. Returns the name for the user.
-fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserName, RecordError> {
+fn check_may_create(tx: &mut Tx<'_>, account: &ExternalAccount) -> Result<UserName> {
     let provider = &account.provider;
-    let refused = |code, message: String| Err(RecordError::forbidden(code, message));
+    let refused = |code, message: String| Err(RecordError::new(code, message));
     if !provider.create_users {
         return refused(
             "identity_unknown",

@@ -12,7 +12,7 @@ use svc_store::{
     users::{self, UserRow},
 };
 
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Factor {
@@ -29,14 +29,14 @@ pub enum Factor {
 
 impl Factor {
     /// Fails if the user needed the factor of this kind that the transaction has just removed.
-    pub fn check_removed(self, tx: &mut Tx<'_>, user: UserId) -> Result<(), RecordError> {
+    pub fn check_removed(self, tx: &mut Tx<'_>, user: UserId) -> Result<()> {
         match self {
             Self::Password | Self::RecoveryCodes => Ok(()),
             Self::Totp | Self::Passkey => {
                 let profile = users::find_profile(tx, user)?;
                 let is_required = profile.is_some_and(|profile| profile.requires_second_factor);
                 match is_required && !second_factors::exists(tx, user)? {
-                    true => Err(RecordError::conflict(
+                    true => Err(RecordError::new(
                         "last_second_factor",
                         "a role of yours requires a second factor, so the last one cannot be removed; set another one up first",
                     )),
@@ -49,7 +49,7 @@ impl Factor {
                 if has_password || records::count::<IdentityRow>(tx, &user)? > 0 {
                     return Ok(());
                 }
-                Err(RecordError::conflict(
+                Err(RecordError::new(
                     "last_identity",
                     "you have no password, so you could not sign in again; ask an administrator for a password first",
                 ))

@@ -6,22 +6,18 @@ use serde_json::json;
 use svc_core::{GroupId, UserId, name::check_free_name};
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx, memberships, records, sinks, users::UserFilter, zone_changes::ZoneChange,
+    PageRequest, memberships, records, sinks, users::UserFilter, zone_changes::ZoneChange,
 };
 use uuid::Uuid;
 
 use super::{Identity, caller::Caller, power::Actor};
-use crate::records::{RecordError, check_limit, check_name_free};
+use crate::records::{RecordError, Result, check_limit, check_name_free};
 
 /// The maximum number of groups. Every server of a zone holds all groups in memory.
 const GROUPS_MAX: u64 = 10_000;
 
 impl Identity {
-    pub async fn create_group(
-        &self,
-        caller: &Caller,
-        body: api::GroupBody,
-    ) -> Result<api::Group, RecordError> {
+    pub async fn create_group(&self, caller: &Caller, body: api::GroupBody) -> Result<api::Group> {
         check_name(&body.name)?;
         let group = api::Group {
             id: GroupId(Uuid::now_v7()),
@@ -45,7 +41,7 @@ impl Identity {
         .await
     }
 
-    pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, RecordError> {
+    pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups> {
         let page = self
             .store
             .read(move |tx| records::list::<api::Group>(tx, &(), page))
@@ -53,21 +49,18 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    pub async fn get_group(&self, id: GroupId) -> Result<api::Group, RecordError> {
-        self.store.read(move |tx| Ok(get(tx, id))).await?
+    pub async fn get_group(&self, id: GroupId) -> Result<api::Group> {
+        let reading = self.store.read(move |tx| records::get(tx, id));
+        Ok(reading.await?)
     }
 
     /// The number of active script sinks of the members of a group.
-    pub async fn count_script_sinks(
-        &self,
-        reader: UserId,
-        id: GroupId,
-    ) -> Result<u64, RecordError> {
+    pub async fn count_script_sinks(&self, reader: UserId, id: GroupId) -> Result<u64> {
         let reading = self.store.read_list(reader, move |tx| {
-            Ok((get(tx, id), sinks::count_scripts_of_members(tx, id)?))
+            records::get::<api::Group>(tx, id)?;
+            sinks::count_scripts_of_members(tx, id)
         });
-        let (group, count) = reading.await?;
-        group.map(|_| count)
+        Ok(reading.await?)
     }
 
     /// Methods published for the group stay visible to its members: methods refer to a group by id.
@@ -76,10 +69,10 @@ impl Identity {
         caller: &Caller,
         id: GroupId,
         body: api::GroupBody,
-    ) -> Result<api::Group, RecordError> {
+    ) -> Result<api::Group> {
         check_name(&body.name)?;
         self.change(caller, move |tx, caller| {
-            let group = get(tx, id)?;
+            let group: api::Group = records::get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             if body.name == group.name {
                 return Ok(group);
@@ -101,9 +94,9 @@ impl Identity {
     }
 
     /// Methods published for the group are no longer visible through it.
-    pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), RecordError> {
+    pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<()> {
         self.change(caller, move |tx, caller| {
-            let group = get(tx, id)?;
+            let group: api::Group = records::get(tx, id)?;
             Actor::read(tx, caller)?.check_users(tx, UserFilter::Group(id))?;
             let members = memberships::list_users(tx, id)?;
             records::delete::<api::Group>(tx, id)?;
@@ -117,15 +110,11 @@ impl Identity {
     }
 }
 
-fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<api::Group, RecordError> {
-    records::find::<api::Group>(tx, id)?.ok_or_else(|| RecordError::not_found("group", id))
-}
-
 /// Rejects names that are valid ids: requests may refer to a group by name or by id.
-fn check_name(name: &str) -> Result<(), RecordError> {
+fn check_name(name: &str) -> Result<()> {
     check_free_name("group", name)?;
     if Uuid::parse_str(name).is_ok() {
-        return Err(RecordError::invalid(
+        return Err(RecordError::new(
             "invalid_name",
             format!("group name `{name}` reads like an id; choose another"),
         ));

@@ -6,14 +6,14 @@ use svc_protocol::api::{Group, Role};
 use svc_store::{Tx, records};
 
 use super::power::Actor;
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
-pub(super) fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<Role>, RecordError> {
+pub(super) fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<Role>> {
     names
         .iter()
         .map(|name| {
             records::find_named::<Role>(tx, &(), name)?.ok_or_else(|| {
-                RecordError::invalid("unknown_role", format!("role `{name}` does not exist"))
+                RecordError::new("unknown_role", format!("role `{name}` does not exist"))
             })
         })
         .collect()
@@ -24,7 +24,7 @@ pub(super) fn resolve_roles(
     tx: &mut Tx<'_>,
     actor: &Actor,
     names: &[String],
-) -> Result<Vec<RoleId>, RecordError> {
+) -> Result<Vec<RoleId>> {
     let roles = find_roles(tx, names)?.into_iter().map(|role| {
         actor.check_role(&role.name, role.permissions)?;
         Ok(role.id)
@@ -49,7 +49,7 @@ pub(super) fn check_group_changes(
     actor: &Actor,
     before: &[GroupRef],
     after: &[GroupRef],
-) -> Result<(Vec<String>, Vec<String>), RecordError> {
+) -> Result<(Vec<String>, Vec<String>)> {
     let only_in = |these: &[GroupRef], those: &[GroupRef]| -> Vec<GroupRef> {
         let missing = |group: &&GroupRef| those.iter().all(|(id, _)| *id != group.0);
         these.iter().filter(missing).cloned().collect()
@@ -63,10 +63,7 @@ pub(super) fn check_group_changes(
 }
 
 /// Groups by name, or else by id.
-pub(super) fn resolve_groups(
-    tx: &mut Tx<'_>,
-    names: &[String],
-) -> Result<Vec<GroupRef>, RecordError> {
+pub(super) fn resolve_groups(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<GroupRef>> {
     let mut resolved = Vec::with_capacity(names.len());
     for name in names {
         let mut found = records::find_named::<Group>(tx, &(), name)?;
@@ -74,7 +71,7 @@ pub(super) fn resolve_groups(
             found = records::find::<Group>(tx, id)?;
         }
         let group = found.ok_or_else(|| {
-            RecordError::invalid("unknown_group", format!("group `{name}` does not exist"))
+            RecordError::new("unknown_group", format!("group `{name}` does not exist"))
         })?;
         resolved.push((group.id, group.name));
     }

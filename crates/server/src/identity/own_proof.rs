@@ -13,7 +13,7 @@ use svc_store::{
 };
 
 use super::{Change, Identity, caller::Caller, passwords::Payer};
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 /// How long a sign-in with a provider counts as the proof of a user who has no password.
 const FRESH_SIGN_IN: Duration = Duration::from_secs(10 * 60);
@@ -38,7 +38,7 @@ impl Identity {
         caller: &Caller,
         password: Option<String>,
         address: IpAddr,
-    ) -> Result<OwnProof, RecordError> {
+    ) -> Result<OwnProof> {
         let (id, presented, now) = (caller.user.id, caller.clone(), self.clock.now());
         let reading = self.store.read(move |tx| {
             let is_fresh = is_fresh_sign_in(tx, &presented, now)?;
@@ -65,7 +65,7 @@ impl Identity {
             .await?
         {
             limit.fail(name, address, self.clock.now()).await?;
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "wrong_password",
                 "the current password is not right",
             ));
@@ -79,8 +79,8 @@ impl Identity {
         &self,
         caller: &Caller,
         (password, address): (Option<String>, IpAddr),
-        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T, RecordError> + Send + 'static,
-    ) -> Result<T, RecordError> {
+        work: impl FnOnce(&mut Change<'_, '_>, &Caller) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let proof = self.prove(caller, password, address).await?;
         let changing = self.change(caller, move |tx, caller| {
             let now = tx.now;
@@ -93,12 +93,7 @@ impl Identity {
 
 impl OwnProof {
     /// Checks in the transaction of the change that the proof is still valid.
-    pub fn check(
-        &self,
-        tx: &mut Tx<'_>,
-        caller: &Caller,
-        now: Timestamp,
-    ) -> Result<(), RecordError> {
+    pub fn check(&self, tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<()> {
         let user = records::find::<UserRow>(tx, caller.user.id)?;
         let current = user.map(|user| user.password_hash).unwrap_or_default();
         match &self.0 {
@@ -107,7 +102,7 @@ impl OwnProof {
                 true => Ok(()),
                 false => Err(sign_in_again()),
             },
-            _ => Err(RecordError::conflict(
+            _ => Err(RecordError::new(
                 "password_changed",
                 "the password was changed meanwhile; try again",
             )),
@@ -137,7 +132,7 @@ fn is_fresh_sign_in(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<
 }
 
 fn password_required() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "proof_required",
         "this changes how you sign in, so enter your password again; the API takes it as `password`",
     )
@@ -145,7 +140,7 @@ fn password_required() -> RecordError {
 
 fn sign_in_again() -> RecordError {
     let minutes = FRESH_SIGN_IN.as_secs() / 60;
-    RecordError::forbidden(
+    RecordError::new(
         "proof_required",
         format!(
             "this changes how you sign in, and you have no password to enter; sign out, sign in again with your provider, and repeat this within {minutes} minutes"
@@ -154,7 +149,7 @@ fn sign_in_again() -> RecordError {
 }
 
 fn no_password() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "no_password",
         "you have no password on this server, because you sign in with a provider; an administrator can set one",
     )

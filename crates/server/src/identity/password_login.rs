@@ -4,12 +4,12 @@ use svc_core::{UserId, permission::ROLE_ADMIN};
 use svc_store::oidc::identities;
 
 use super::{Identity, policy::PasswordLogin};
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 impl Identity {
     /// Whether the setting `oidc.password_login` accepts a password of a user. `None` is a user who
     /// does not exist. The same work is done for every user, so that the duration reveals nothing.
-    pub(super) async fn accepts_password(&self, user: Option<UserId>) -> Result<bool, RecordError> {
+    pub(super) async fn accepts_password(&self, user: Option<UserId>) -> Result<bool> {
         let accepts_admins = match self.policy.password_login {
             PasswordLogin::All => return Ok(true),
             PasswordLogin::Admins => true,
@@ -25,11 +25,11 @@ impl Identity {
 
     /// Applies the setting `oidc.password_login` to a passkey, after it was verified. Only the
     /// holder of the passkey gets this error.
-    pub async fn check_passkey_login(&self, user: UserId) -> Result<(), RecordError> {
+    pub async fn check_passkey_login(&self, user: UserId) -> Result<()> {
         if self.accepts_password(Some(user)).await? {
             return Ok(());
         }
-        Err(RecordError::forbidden(
+        Err(RecordError::new(
             "password_login_off",
             "this server does not accept a passkey for your account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
         ))

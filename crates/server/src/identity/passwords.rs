@@ -102,7 +102,7 @@ fn refusal(error: PoolError) -> RecordError {
 
 fn check_length(password: &str) -> Result<(), RecordError> {
     if password.chars().count() < PASSWORD_MIN || password.len() > PASSWORD_MAX {
-        return Err(RecordError::invalid(
+        return Err(RecordError::new(
             "invalid_password",
             format!(
                 "a password must have at least {PASSWORD_MIN} characters and at most {PASSWORD_MAX} bytes"

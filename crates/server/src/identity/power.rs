@@ -13,7 +13,7 @@ use svc_store::{
 };
 
 use super::caller::Caller;
-use crate::records::RecordError;
+use crate::records::{RecordError, Result, UNAUTHORIZED};
 
 /// The user who makes a request, as read in the transaction.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub struct Actor {
 
 impl Actor {
     /// Rejects an actor who was deleted or deactivated since the request was authenticated.
-    pub fn read(tx: &mut Tx<'_>, caller: &Caller) -> Result<Self, RecordError> {
+    pub fn read(tx: &mut Tx<'_>, caller: &Caller) -> Result<Self> {
         let found = users::find_power(tx, caller.user.id)?;
         match found.filter(|user| user.active) {
             Some(user) => Ok(Self {
@@ -33,7 +33,7 @@ impl Actor {
                 name: user.username,
                 permissions: user.permissions,
             }),
-            None => Err(RecordError::unauthorized("the user is not active")),
+            None => Err(RecordError::new(UNAUTHORIZED, "the user is not active")),
         }
     }
 
@@ -43,7 +43,7 @@ impl Actor {
 
     /// Checks that the actor holds every permission of a user, and so may act on or for that user.
     /// A deactivated user still holds the permissions of their roles.
-    pub fn check_user(&self, tx: &mut Tx<'_>, id: UserId) -> Result<(), RecordError> {
+    pub fn check_user(&self, tx: &mut Tx<'_>, id: UserId) -> Result<()> {
         if id == self.id {
             return Ok(());
         }
@@ -56,7 +56,7 @@ impl Actor {
 
     /// Checks that the actor may act on every user who uses a script: as the startup script of a
     /// space, or as the script of a sink.
-    pub fn check_script_users(&self, tx: &mut Tx<'_>, script: ScriptId) -> Result<(), RecordError> {
+    pub fn check_script_users(&self, tx: &mut Tx<'_>, script: ScriptId) -> Result<()> {
         self.check_users(tx, UserFilter::StartupScript(script))?;
         for owner in scripts::list_sink_owners(tx, script)? {
             self.check_user(tx, owner)?;
@@ -65,14 +65,14 @@ impl Actor {
     }
 
     /// Checks that the actor may act on every user that the filter selects.
-    pub fn check_users(&self, tx: &mut Tx<'_>, with: UserFilter) -> Result<(), RecordError> {
+    pub fn check_users(&self, tx: &mut Tx<'_>, with: UserFilter) -> Result<()> {
         for user in users::list_powers(tx, with)? {
             self.check(&user)?;
         }
         Ok(())
     }
 
-    fn check(&self, user: &UserPower) -> Result<(), RecordError> {
+    fn check(&self, user: &UserPower) -> Result<()> {
         if user.id == self.id {
             return Ok(());
         }
@@ -85,7 +85,7 @@ impl Actor {
     }
 
     /// Checks that the actor may grant, change or remove a role with these permissions.
-    pub fn check_role(&self, name: &str, permissions: Permissions) -> Result<(), RecordError> {
+    pub fn check_role(&self, name: &str, permissions: Permissions) -> Result<()> {
         power::check(self.permissions, permissions).map_err(|exceeds| {
             exceeds_own_power(format!(
                 "role `{name}` contains {exceeds}, which you do not hold; ask an administrator to do this, or to give you a role with {exceeds}"
@@ -95,7 +95,7 @@ impl Actor {
 
     /// Checks that the actor may add or remove members of a group. This is restricted because
     /// members see the methods that are shared with the group.
-    pub fn check_group(&self, tx: &mut Tx<'_>, id: GroupId, name: &str) -> Result<(), RecordError> {
+    pub fn check_group(&self, tx: &mut Tx<'_>, id: GroupId, name: &str) -> Result<()> {
         if self.may(Permission::ManageGroups) || groups::is_member(tx, id, self.id)? {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Actor {
 }
 
 /// Checks that shared code (a global script, a template) may take effect for a user.
-pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(), RecordError> {
+pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<()> {
     saved.check(user).map_err(|exceeds| {
         exceeds_own_power(format!(
             "{what} was last saved by a user without {exceeds}, so it does not run for users who hold {exceeds}; review it, then ask a user who holds {exceeds} to save it again"
@@ -115,5 +115,5 @@ pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(
 }
 
 fn exceeds_own_power(message: String) -> RecordError {
-    RecordError::forbidden("exceeds_own_power", message)
+    RecordError::new("exceeds_own_power", message)
 }

@@ -10,7 +10,7 @@ use svc_store::{
 };
 
 use super::caller::Caller;
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 /// Returns an error if the owner already `has` as many records as allowed. Call in the transaction
 /// that adds the record: transactions are serialised, so two requests cannot both add the last one.
@@ -20,7 +20,7 @@ pub fn check_one_more(
     owner: UserId,
     quota: Quota,
     has: u64,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     // Read from the store, not from the directory: another server of the zone may just have changed
     // the value.
     let quotas = defaults.with(&users::find_quotas(tx, owner)?);
@@ -31,11 +31,11 @@ pub fn check_one_more(
 pub(super) fn patched(
     before: &QuotaOverrides,
     patch: &BTreeMap<Quota, Option<u64>>,
-) -> Result<QuotaOverrides, RecordError> {
+) -> Result<QuotaOverrides> {
     let after: QuotaOverrides = merge("quotas", before, patch)?;
     match after.iter().find(|(_, value)| **value > QUOTA_MAX) {
         None => Ok(after),
-        Some((quota, value)) => Err(RecordError::invalid(
+        Some((quota, value)) => Err(RecordError::new(
             "invalid_quota",
             format!("quota `{quota}` is {value}; it must be between 0 and {QUOTA_MAX}"),
         )),
@@ -44,12 +44,12 @@ pub(super) fn patched(
 
 /// Only administrators may change their own quotas: otherwise quotas would not limit users with
 /// `manage_users`.
-pub(super) fn check_may_set(caller: &Caller, user: &Profile) -> Result<(), RecordError> {
+pub(super) fn check_may_set(caller: &Caller, user: &Profile) -> Result<()> {
     let is_admin = user.roles.iter().any(|role| role == ROLE_ADMIN);
     if user.id != caller.user.id || is_admin {
         return Ok(());
     }
-    Err(RecordError::forbidden(
+    Err(RecordError::new(
         "permission_denied",
         "only a user with the role `admin` may change their own quotas; ask an administrator",
     ))

@@ -12,17 +12,13 @@ use svc_store::{PageRequest, Tx, memberships, records, users::UserFilter};
 use uuid::Uuid;
 
 use super::{Identity, caller::Caller, lapsed::remove_lapsed, power::Actor};
-use crate::records::{RecordError, check_limit, check_name_free, settings_of};
+use crate::records::{RecordError, Result, check_limit, check_name_free, settings_of};
 
 /// The maximum number of roles of the whole server.
 const ROLES_MAX: u64 = 1_000;
 
 impl Identity {
-    pub async fn create_role(
-        &self,
-        caller: &Caller,
-        new: api::NewRole,
-    ) -> Result<api::Role, RecordError> {
+    pub async fn create_role(&self, caller: &Caller, new: api::NewRole) -> Result<api::Role> {
         check_free_name("role", &new.name)?;
         let role = api::Role {
             id: RoleId(Uuid::now_v7()),
@@ -48,7 +44,7 @@ impl Identity {
         .await
     }
 
-    pub async fn list_roles(&self, page: PageRequest) -> Result<api::Roles, RecordError> {
+    pub async fn list_roles(&self, page: PageRequest) -> Result<api::Roles> {
         let page = self
             .store
             .read(move |tx| records::list::<api::Role>(tx, &(), page))
@@ -56,12 +52,9 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    pub async fn get_role(&self, id: RoleId) -> Result<api::Role, RecordError> {
-        let found = self
-            .store
-            .read(move |tx| records::find::<api::Role>(tx, id))
-            .await?;
-        found.ok_or_else(|| RecordError::not_found("role", id))
+    pub async fn get_role(&self, id: RoleId) -> Result<api::Role> {
+        let reading = self.store.read(move |tx| records::get(tx, id));
+        Ok(reading.await?)
     }
 
     pub async fn update_role(
@@ -69,14 +62,14 @@ impl Identity {
         caller: &Caller,
         id: RoleId,
         patch: api::RolePatch,
-    ) -> Result<api::Role, RecordError> {
+    ) -> Result<api::Role> {
         if let Some(name) = &patch.name {
             check_free_name("role", name)?;
         }
         self.change(caller, move |tx, caller| {
             let redefines = patch.name.is_some() || patch.permissions.is_some();
             let mut role = match patch.require_second_factor {
-                Some(_) if !redefines => get(tx, id)?,
+                Some(_) if !redefines => records::get(tx, id)?,
                 _ => get_changeable(tx, id)?,
             };
             let before = role.clone();
@@ -101,7 +94,7 @@ impl Identity {
         .await
     }
 
-    pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), RecordError> {
+    pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<()> {
         self.change(caller, move |tx, caller| {
             let role = get_changeable(tx, id)?;
             let actor = Actor::read(tx, caller)?;
@@ -124,15 +117,11 @@ fn describe(role: &api::Role) -> Value {
     settings_of(role, api::NewRole::MEMBERS, &[])
 }
 
-fn get(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError> {
-    records::find::<api::Role>(tx, id)?.ok_or_else(|| RecordError::not_found("role", id))
-}
-
 /// A role whose name and permissions may change.
-fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role, RecordError> {
-    let role = get(tx, id)?;
+fn get_changeable(tx: &mut Tx<'_>, id: RoleId) -> Result<api::Role> {
+    let role: api::Role = records::get(tx, id)?;
     if role.builtin {
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "builtin_role",
             format!(
                 "role `{}` is built in: its name and permissions never change; create another role",

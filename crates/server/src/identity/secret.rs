@@ -8,7 +8,7 @@ use svc_crypto::{random, sha256};
 use svc_store::{Hash, users::UserRow};
 
 use super::directory::AccessDenied;
-use crate::records::RecordError;
+use crate::records::Result;
 
 /// A new secret. Without `Debug`, so that it is never logged.
 pub struct Secret {
@@ -17,7 +17,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    pub fn new(kind: CredentialKind) -> Result<Self, RecordError> {
+    pub fn new(kind: CredentialKind) -> Result<Self> {
         let text = kind.format(&random::bytes::<SECRET_BYTES>()?);
         let hash = hash_secret(&text);
         Ok(Self { text, hash })

@@ -25,7 +25,7 @@ use super::{
     secret::Secret,
     sign_in::PresentedLink,
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 /// The maximum number of characters that are stored of a `User-Agent` header.
 const USER_AGENT_MAX: usize = 256;
@@ -47,7 +47,7 @@ pub struct NewSession {
 }
 
 /// Uses up a proof, in the transaction that opens the session.
-pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<(), RecordError> + Send>;
+pub type Redeem = Box<dyn FnOnce(&mut Tx<'_>) -> Result<()> + Send>;
 
 /// How a user proved who they are.
 pub enum Proof {
@@ -67,11 +67,7 @@ pub enum Proof {
 impl Identity {
     /// Checks user name and password. The attempt counts as failed until
     /// [`forgive_login`](Self::forgive_login).
-    pub async fn check_login(
-        &self,
-        login: api::Login,
-        client: &ClientDetails,
-    ) -> Result<UserRow, RecordError> {
+    pub async fn check_login(&self, login: api::Login, client: &ClientDetails) -> Result<UserRow> {
         let api::Login { username, password } = login;
         // All malformed names share one counter of the login limit.
         let username = UserName::parse(&username)
@@ -113,48 +109,36 @@ impl Identity {
     fn refused_login(&self) -> RecordError {
         match self.policy.password_login {
             PasswordLogin::All => invalid_credentials(),
-            PasswordLogin::Admins | PasswordLogin::Off => RecordError::Unauthorized {
-                code: "invalid_credentials",
-                message: "username or password is not right, or this server does not accept a password for this account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all".to_owned(),
-            },
+            PasswordLogin::Admins | PasswordLogin::Off => RecordError::new(
+                "invalid_credentials",
+                "username or password is not right, or this server does not accept a password for this account; sign in with a provider. An administrator of the machine can start the server with SVC_PASSWORD_LOGIN=all",
+            ),
         }
     }
 
     /// Counts an attempt at a second factor. The attempt counts as failed until
     /// [`forgive_login`](Self::forgive_login).
-    pub async fn begin_second_factor(
-        &self,
-        user: &UserRow,
-        address: IpAddr,
-    ) -> Result<(), RecordError> {
+    pub async fn begin_second_factor(&self, user: &UserRow, address: IpAddr) -> Result<()> {
         let now = self.clock.now();
         Ok(self.login_limit.begin(&user.username, address, now).await?)
     }
 
     /// Records that a second factor was wrong.
-    pub async fn fail_second_factor(
-        &self,
-        user: &UserRow,
-        address: IpAddr,
-    ) -> Result<(), RecordError> {
+    pub async fn fail_second_factor(&self, user: &UserRow, address: IpAddr) -> Result<()> {
         let now = self.clock.now();
         Ok(self.login_limit.fail(&user.username, address, now).await?)
     }
 
     /// Records that the last attempt was not a failure, and forgets the user's earlier failures at
     /// this address.
-    pub async fn forgive_login(&self, user: &UserRow, address: IpAddr) -> Result<(), RecordError> {
+    pub async fn forgive_login(&self, user: &UserRow, address: IpAddr) -> Result<()> {
         Ok(self.login_limit.succeed(&user.username, address).await?)
     }
 
     /// Records a failed login in the audit log. The login limit bounds the number of entries, and
     /// many entries of a day are merged. The name is recorded only if the user exists: people type
     /// passwords into the wrong field.
-    async fn note_failed_login(
-        &self,
-        username: &str,
-        client: &ClientDetails,
-    ) -> Result<(), RecordError> {
+    async fn note_failed_login(&self, username: &str, client: &ClientDetails) -> Result<()> {
         tracing::info!(client.address = %client.address, "a login failed");
         let known = self.directory.find_user_by_name(username);
         let id = known.as_ref().map(|user| user.id.to_string());
@@ -180,7 +164,7 @@ impl Identity {
         user: UserRow,
         client: ClientDetails,
         proof: Proof,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         let (secret, mut session) = self.new_session(user.id, &client)?;
         let (session_id, expires_at) = (session.id, session.expires_at);
         let mut entry = self.entry_by(
@@ -232,7 +216,7 @@ impl Identity {
         &self,
         user_id: UserId,
         client: &ClientDetails,
-    ) -> Result<(Secret, SessionRow), RecordError> {
+    ) -> Result<(Secret, SessionRow)> {
         let secret = Secret::new(CredentialKind::Session)?;
         let now = self.clock.now();
         let session = SessionRow {
@@ -250,7 +234,7 @@ impl Identity {
     }
 
     /// Ends the session of the request. Does nothing for a request with a token.
-    pub async fn log_out(&self, caller: &Caller) -> Result<(), RecordError> {
+    pub async fn log_out(&self, caller: &Caller) -> Result<()> {
         match caller.session_id() {
             Some(id) => self.delete_session(caller, id).await,
             None => Ok(()),
@@ -262,7 +246,7 @@ impl Identity {
         caller: &Caller,
         user: Option<UserId>,
         page: PageRequest,
-    ) -> Result<api::Sessions, RecordError> {
+    ) -> Result<api::Sessions> {
         let (now, current) = (self.clock.now(), caller.session_id());
         let reading = self.read_credentials(caller, user, move |tx, owner| {
             records::list_unexpired::<SessionRow>(tx, &owner.id, now, page)
@@ -282,7 +266,7 @@ impl Identity {
 
     /// Ends a session of the caller or, for callers with `manage_users`, of a user who holds no
     /// permission that the caller lacks.
-    pub async fn delete_session(&self, caller: &Caller, id: SessionId) -> Result<(), RecordError> {
+    pub async fn delete_session(&self, caller: &Caller, id: SessionId) -> Result<()> {
         self.change(caller, move |tx, caller| {
             let user =
                 find_endable::<SessionRow>(tx, caller, id, |session| session.user_id)?.user_id;
@@ -299,7 +283,7 @@ impl Identity {
     }
 
     /// Ends all sessions of the caller except the session of the request. Returns their number.
-    pub async fn delete_other_sessions(&self, caller: &Caller) -> Result<usize, RecordError> {
+    pub async fn delete_other_sessions(&self, caller: &Caller) -> Result<usize> {
         let user = caller.user.id;
         let keep = caller.session_id();
         self.change(caller, move |tx, caller| {
@@ -319,7 +303,7 @@ impl Identity {
         caller: &Caller,
         change: api::ChangePassword,
         address: IpAddr,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         let user = caller.user.id;
         let proving = self.prove(caller, Some(change.current_password), address);
         let proof = proving.await?;
@@ -339,7 +323,7 @@ impl Identity {
         .await
     }
 
-    pub(super) async fn prune_sessions(&self) -> Result<(), RecordError> {
+    pub(super) async fn prune_sessions(&self) -> Result<()> {
         let now = self.clock.now();
         self.change_as_server(move |tx| {
             let users = keyed::end_expired::<SessionRow>(tx, now)?;
@@ -351,11 +335,11 @@ impl Identity {
 }
 
 /// Whether a user who presented only the password must set up a second factor first.
-fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, RecordError> {
+fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool> {
     let profile = users::find_profile(tx, user)?.ok_or_else(invalid_credentials)?;
     if profile.has_second_factor {
         // The second factor was set up after the password was checked.
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "second_factor_added",
             "a second factor was set up meanwhile; log in again",
         ));
@@ -365,8 +349,5 @@ fn must_enrol(tx: &mut Tx<'_>, user: UserId) -> Result<bool, RecordError> {
 
 /// The same error for an unknown user, a wrong password and a deactivated user.
 fn invalid_credentials() -> RecordError {
-    RecordError::Unauthorized {
-        code: "invalid_credentials",
-        message: "username or password is not right".to_owned(),
-    }
+    RecordError::new("invalid_credentials", "username or password is not right")
 }

@@ -18,7 +18,7 @@ use super::{
     passwords::Payer,
     secret::{Secret, hash_secret, hex},
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 const SETUP_TOKEN_HASH: &str = "setup_token_hash";
 /// The user that gets the password of `SVC_ADMIN_PASSWORD`.
@@ -26,7 +26,7 @@ const ADMIN: &str = "admin";
 
 impl Identity {
     /// Creates a setup token if the server has no users. It replaces an earlier one.
-    pub async fn setup_token(&self) -> Result<Option<String>, RecordError> {
+    pub async fn setup_token(&self) -> Result<Option<String>> {
         let secret = Secret::new(CredentialKind::Setup)?;
         let hash = hex(&secret.hash);
         let needed = self
@@ -44,7 +44,7 @@ impl Identity {
     }
 
     /// Creates the first administrator. The setup token is valid once.
-    pub async fn set_up(&self, setup: api::Setup) -> Result<api::User, RecordError> {
+    pub async fn set_up(&self, setup: api::Setup) -> Result<api::User> {
         let name = UserName::parse(&setup.username)?;
         let presented = hex(&hash_secret(&setup.setup_token));
         // Checked before the password is hashed, so that only a client with the token can cause
@@ -63,7 +63,7 @@ impl Identity {
 
     /// Creates the user `admin` with this password if the server has no users. Returns whether the
     /// user was created.
-    pub async fn ensure_admin(&self, password: String) -> Result<bool, RecordError> {
+    pub async fn ensure_admin(&self, password: String) -> Result<bool> {
         let users = self
             .store
             .read_table(|tx| records::count::<UserRow>(tx, &()));
@@ -84,14 +84,14 @@ impl Identity {
         &self,
         name: UserName,
         password_hash: String,
-        check: impl FnOnce(&mut Tx<'_>) -> Result<(), RecordError> + Send + 'static,
-    ) -> Result<api::User, RecordError> {
+        check: impl FnOnce(&mut Tx<'_>) -> Result<()> + Send + 'static,
+    ) -> Result<api::User> {
         let user = UserRow::new(name, password_hash, self.clock.now());
         let id = user.id;
         self.change_as_server(move |tx| {
             check(tx)?;
             if records::count::<UserRow>(tx, &())? > 0 {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     ALREADY_SET_UP,
                     "this server has been set up already; log in instead",
                 ));
@@ -113,15 +113,13 @@ impl Identity {
 
 const ALREADY_SET_UP: &str = "already_set_up";
 
-fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), RecordError> {
+fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<()> {
     let good = expected.is_some_and(|expected| is_equal(expected, presented));
     if good {
         return Ok(());
     }
-    Err(RecordError::Unauthorized {
-        code: "invalid_setup_token",
-        message:
-            "the setup token is not valid; each start of a server without users prints a new link"
-                .to_owned(),
-    })
+    Err(RecordError::new(
+        "invalid_setup_token",
+        "the setup token is not valid; each start of a server without users prints a new link",
+    ))
 }

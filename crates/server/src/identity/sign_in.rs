@@ -16,7 +16,7 @@ use super::{
     secret::{Secret, hash_of_login, hex},
     sessions::{ClientDetails, NewSession, Proof},
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 /// Time for the user to open the link after it was printed.
 pub const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_secs(10 * 60);
@@ -33,7 +33,7 @@ struct StoredLink {
 
 impl Identity {
     /// Creates the token of a link that signs this user in once. The link replaces an earlier link.
-    pub async fn sign_in_token(&self, user_id: UserId) -> Result<String, RecordError> {
+    pub async fn sign_in_token(&self, user_id: UserId) -> Result<String> {
         let secret = Secret::new(CredentialKind::SignIn)?;
         let (token, expires_at) = (
             secret.text.clone(),
@@ -56,11 +56,7 @@ impl Identity {
     }
 
     /// Opens a session with the token of a link.
-    pub async fn sign_in(
-        &self,
-        token: &str,
-        client: ClientDetails,
-    ) -> Result<NewSession, RecordError> {
+    pub async fn sign_in(&self, token: &str, client: ClientDetails) -> Result<NewSession> {
         if CredentialKind::recognise(token) != Some(CredentialKind::SignIn) {
             return Err(invalid_link());
         }
@@ -85,7 +81,7 @@ pub struct PresentedLink {
 
 impl PresentedLink {
     /// Checks the link and makes it invalid.
-    pub(super) fn redeem(&self, tx: &mut Tx<'_>) -> Result<(), RecordError> {
+    pub(super) fn redeem(&self, tx: &mut Tx<'_>) -> Result<()> {
         self.find_user(tx)?.ok_or_else(invalid_link)?;
         meta::delete(tx, SIGN_IN_LINK)?;
         Ok(())
@@ -106,8 +102,8 @@ impl PresentedLink {
 }
 
 fn invalid_link() -> RecordError {
-    RecordError::Unauthorized {
-        code: "invalid_sign_in_link",
-        message: "the sign-in link was used already or has expired; sign in with your password, or start `svc up` again for a new link".to_owned(),
-    }
+    RecordError::new(
+        "invalid_sign_in_link",
+        "the sign-in link was used already or has expired; sign in with your password, or start `svc up` again for a new link",
+    )
 }

@@ -21,20 +21,16 @@ use super::{
     Identity, caller::Caller, change::Change, credentials::find_endable, directory::AccessDenied,
     quotas::check_one_more, secret::Secret,
 };
-use crate::records::RecordError;
+use crate::records::{RecordError, Result};
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 impl Identity {
     /// Creates a token. Only this answer contains the secret.
-    pub async fn create_token(
-        &self,
-        caller: &Caller,
-        new: api::NewToken,
-    ) -> Result<api::Token, RecordError> {
+    pub async fn create_token(&self, caller: &Caller, new: api::NewToken) -> Result<api::Token> {
         check_free_name("token", &new.name)?;
         let scopes = Scopes::parse(&new.scopes.unwrap_or_default())
-            .map_err(|error| RecordError::invalid("invalid_scope", error.to_string()))?;
+            .map_err(|error| RecordError::new("invalid_scope", error.to_string()))?;
         let now = self.clock.now();
         let expires_at = match new.expires_in_days {
             None => None,
@@ -45,13 +41,13 @@ impl Identity {
                 let message = format!(
                     "`expires_in_days` is {days}; it must be between 1 and {EXPIRY_DAYS_MAX}"
                 );
-                return Err(RecordError::invalid("invalid_expiry", message));
+                return Err(RecordError::new("invalid_expiry", message));
             }
         };
         let secret = Secret::new(CredentialKind::ApiToken)?;
         let parent = caller.token();
         let expires_at = child_expiry(expires_at, parent.and_then(|(_, expires_at)| expires_at))
-            .map_err(|error| RecordError::forbidden("outlives_parent", error.to_string()))?;
+            .map_err(|error| RecordError::new("outlives_parent", error.to_string()))?;
         let token = TokenRow {
             scopes,
             expires_at,
@@ -76,11 +72,7 @@ impl Identity {
     /// [`Self::delete_token`], this does not revoke the tokens that were made with the old tokens:
     /// they become descendants of the new token. Only for the server process, which renews a token
     /// at each start.
-    pub async fn renew_token(
-        &self,
-        caller: &Caller,
-        name: &str,
-    ) -> Result<api::Token, RecordError> {
+    pub async fn renew_token(&self, caller: &Caller, name: &str) -> Result<api::Token> {
         let secret = Secret::new(CredentialKind::ApiToken)?;
         let (user, now) = (caller.user.id, self.clock.now());
         let token = new_token(user, name.to_owned(), secret.hash, now);
@@ -110,7 +102,7 @@ impl Identity {
         machine: &str,
         hash: Hash,
         lifetime: Duration,
-    ) -> Result<TokenId, RecordError> {
+    ) -> Result<TokenId> {
         let owner = records::find::<UserRow>(tx, user)?.filter(|user| user.active);
         let owner = owner.ok_or(AccessDenied::UserInactive)?;
         let now = self.clock.now();
@@ -137,14 +129,14 @@ impl Identity {
         caller: &Caller,
         user: Option<UserId>,
         page: PageRequest,
-    ) -> Result<api::Tokens, RecordError> {
+    ) -> Result<api::Tokens> {
         let reading = self.read_credentials(caller, user, move |tx, owner| {
             records::list::<TokenRow>(tx, &owner.id, page)
         });
         Ok(reading.await?.map(|row| self.token(row)).into_list())
     }
 
-    pub async fn get_token(&self, caller: &Caller, id: TokenId) -> Result<api::Token, RecordError> {
+    pub async fn get_token(&self, caller: &Caller, id: TokenId) -> Result<api::Token> {
         let reading = self.store.read(move |tx| records::find::<TokenRow>(tx, id));
         let found = reading.await?;
         let token = found.filter(|token| caller.check_credentials_of(token.user_id).is_ok());
@@ -156,7 +148,7 @@ impl Identity {
     /// Revokes a token and all tokens made with it: the next request with any of them is refused.
     /// Callers may revoke their own tokens. Callers with `manage_users` may also revoke tokens of
     /// users who hold no permission that the caller lacks.
-    pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), RecordError> {
+    pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<()> {
         self.change(caller, move |tx, caller| {
             let user = find_endable::<TokenRow>(tx, caller, id, |token| token.user_id)?.user_id;
             for ended in tokens::delete(tx, id)? {

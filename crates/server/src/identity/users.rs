@@ -32,17 +32,13 @@ use super::{
     quotas,
     user_sinks::delete_sinks_of,
 };
-use crate::records::{RecordError, check_name_free};
+use crate::records::{RecordError, Result, check_name_free};
 
 /// The maximum number of sinks that the error names if a user cannot be deleted because of them.
 const SINKS_NAMED: usize = 5;
 
 impl Identity {
-    pub async fn create_user(
-        &self,
-        caller: &Caller,
-        new: api::NewUser,
-    ) -> Result<api::User, RecordError> {
+    pub async fn create_user(&self, caller: &Caller, new: api::NewUser) -> Result<api::User> {
         let name = UserName::parse(&new.username)?;
         if self.directory.find_user_by_name(&name).is_some() {
             return Err(RecordError::name_taken("user", name.as_str()));
@@ -78,11 +74,7 @@ impl Identity {
         .await
     }
 
-    pub async fn list_users(
-        &self,
-        reader: UserId,
-        page: PageRequest,
-    ) -> Result<api::Users, RecordError> {
+    pub async fn list_users(&self, reader: UserId, page: PageRequest) -> Result<api::Users> {
         let reading = self.store.read_list(reader, move |tx| {
             let page = users::list_profiles(tx, page)?;
             let first = page.items.first().map_or(UserId::NIL, |user| user.id);
@@ -97,7 +89,7 @@ impl Identity {
         Ok(page.into_list())
     }
 
-    pub async fn get_user(&self, id: UserId) -> Result<api::User, RecordError> {
+    pub async fn get_user(&self, id: UserId) -> Result<api::User> {
         self.store.read(move |tx| Ok(read(tx, id))).await?
     }
 
@@ -106,9 +98,9 @@ impl Identity {
         caller: &Caller,
         id: UserId,
         mut patch: api::UserPatch,
-    ) -> Result<api::User, RecordError> {
+    ) -> Result<api::User> {
         if id == caller.user.id && patch.password.is_some() {
-            return Err(RecordError::conflict(
+            return Err(RecordError::new(
                 "own_password",
                 "your own password is changed with POST /api/auth/password, which asks for the current one",
             ));
@@ -141,7 +133,7 @@ impl Identity {
         before: &Profile,
         patch: api::UserPatch,
         password_hash: Option<String>,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         let id = before.id;
         let note = |tx: &mut Change<'_, '_>, action, detail| {
             tx.audit(caller, action, ("user", id), detail)
@@ -214,7 +206,7 @@ impl Identity {
         Ok(())
     }
 
-    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), RecordError> {
+    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<()> {
         self.change(caller, move |tx, caller| {
             let user = get(tx, id)?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
@@ -222,7 +214,7 @@ impl Identity {
             check_not_last_admin(tx, &user)?;
             let spaces = users::count_spaces(tx, id)?;
             if spaces > 0 {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "user_owns_spaces",
                     format!(
                         "user `{}` owns {spaces} spaces; delete those first",
@@ -245,7 +237,7 @@ impl Identity {
     }
 }
 
-fn read(tx: &mut Tx<'_>, id: UserId) -> Result<api::User, RecordError> {
+fn read(tx: &mut Tx<'_>, id: UserId) -> Result<api::User> {
     let profile = get(tx, id)?;
     Ok(api::User {
         last_seen_at: users::list_last_seen(tx, id, id)?.remove(&id),
@@ -253,26 +245,26 @@ fn read(tx: &mut Tx<'_>, id: UserId) -> Result<api::User, RecordError> {
     })
 }
 
-fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, RecordError> {
+fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile> {
     users::find_profile(tx, id)?.ok_or_else(|| RecordError::not_found("user", id))
 }
 
-fn check_not_self(caller: &Caller, id: UserId, verb: &str) -> Result<(), RecordError> {
+fn check_not_self(caller: &Caller, id: UserId, verb: &str) -> Result<()> {
     if caller.user.id != id {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "own_account",
         format!("you cannot {verb} your own account; ask another administrator"),
     ))
 }
 
-fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), RecordError> {
+fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<()> {
     let is_admin = user.active && user.roles.iter().any(|role| role == ROLE_ADMIN);
     if !is_admin || roles::count_other_active_holders(tx, ROLE_ADMIN, user.id)? > 0 {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "last_admin",
         format!(
             "user `{}` is the last active administrator; first give another user the role `admin`",
@@ -282,7 +274,7 @@ fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), RecordErr
 }
 
 /// Rejects the deletion of a user for whom scripts of global sinks run.
-fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), RecordError> {
+fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<()> {
     let names = sinks::list_global_scripts_of(tx, user.id)?;
     if names.is_empty() {
         return Ok(());
@@ -293,7 +285,7 @@ fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), Record
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "user_runs_sinks",
         format!(
             "the scripts of the global event sinks {}{more} run for user `{}`; delete these sinks first",

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::{Links, tickets::AcceptedClaim};
 use crate::{
     live::{Availability, HealthReport, Link, LiveSpace},
-    methods::publish::{CheckedPublication, RegistrationRejected},
+    methods::publish::RegistrationRejected,
 };
 
 /// The maximum number of bytes that are kept of an error text from an agent.
@@ -47,11 +47,11 @@ impl Links {
                     link.set_agent_goodbye(reason);
                     link.closing().end_silently();
                 }
-                message if link.is_side() => {
-                    Box::pin(self.handle_side_control(&live, &link, id, message)).await;
-                }
                 Control::Register(register) => {
                     Box::pin(self.register(&live, &link, id, *register)).await;
+                }
+                message if link.is_side() && !is_of_side_link(&message) => {
+                    Self::reject_on_side(&live, &link, &message);
                 }
                 Control::Log { lines, dropped } => {
                     self.logs.append((live.owner, live.id), lines, dropped);
@@ -92,7 +92,11 @@ impl Links {
     ) {
         match message {
             Control::Unregister => {
-                self.unregister(live).await;
+                if link.is_side() {
+                    self.registry.withdraw(live.id);
+                } else {
+                    self.unregister(live).await;
+                }
                 let _ = link.control(id, &Control::Unregistered);
             }
             Control::RegistrationLost { error } => {
@@ -106,7 +110,17 @@ impl Links {
                 live.set_registration_error(Some(error));
             }
             Control::MethodServer { state, restarts } => {
-                self.method_server_changed(live, state, restarts);
+                if !link.is_side() {
+                    let restarts = live.note_restarts(restarts);
+                    self.metrics.method_server_restarts(restarts);
+                }
+                // A space takes no calls before it has registered on this link.
+                if live.availability() != Availability::Unlinked {
+                    live.set_availability(match state {
+                        MethodServerState::Running => Availability::Ready,
+                        MethodServerState::Restarting => Availability::Restarting,
+                    });
+                }
             }
             other => {
                 warn!(owner.id = %live.owner, space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
@@ -165,27 +179,13 @@ impl Links {
         }
     }
 
+    /// Registers methods, and handles those that the registration displaced
+    /// ([`displace`](Self::displace)), or reports to the agent that the registration is refused.
     async fn register(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, register: Register) {
-        let checked = match self.publisher.admit(live, link) {
-            Ok(()) => self.publisher.check(live, register).await,
-            Err(refused) => Err(refused),
+        let registered = match link.is_side() {
+            true => self.take_over(live, link, id, register).await,
+            false => self.publish(live, link, id, register).await,
         };
-        let registered = match checked {
-            Ok(checked) => self.publish(live, link, id, checked).await,
-            Err(refused) => Err(refused),
-        };
-        self.conclude(live, link, id, registered).await;
-    }
-
-    /// Handles the methods that a registration displaced ([`displace`](Self::displace)), or reports
-    /// to the agent that the registration is refused.
-    pub(super) async fn conclude(
-        &self,
-        live: &Arc<LiveSpace>,
-        link: &Arc<Link>,
-        id: u64,
-        registered: Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected>,
-    ) {
         match registered {
             Ok(displaced) => self.displace(displaced).await,
             Err(refused) => {
@@ -201,14 +201,16 @@ impl Links {
         }
     }
 
-    /// Publishes a checked registration: first its subscriptions in the store, then its methods.
+    /// Publishes a registration: first its subscriptions in the store, then its methods.
     async fn publish(
         &self,
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
         id: u64,
-        checked: CheckedPublication,
+        register: Register,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected> {
+        self.publisher.admit(live, link)?;
+        let checked = self.publisher.check(live, register).await?;
         let _transition = live.transition.lock().await;
         if !live.is_current(link) || link.closing().is_ended() {
             return Ok(Vec::new());
@@ -253,7 +255,7 @@ impl Links {
 
     /// Removes the stored subscriptions of methods that another space replaced, and sends the names
     /// of these methods to the agents that offered them.
-    pub(super) async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
+    async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {
             by_space.entry(space).or_default().push(name.to_string());
@@ -294,21 +296,9 @@ impl Links {
             info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, methods, "unregistered");
         }
     }
+}
 
-    fn method_server_changed(
-        &self,
-        live: &Arc<LiveSpace>,
-        state: MethodServerState,
-        restarts: u64,
-    ) {
-        self.metrics
-            .method_server_restarts(live.note_restarts(restarts));
-        // A space takes no calls before it has registered on this link.
-        if live.availability() != Availability::Unlinked {
-            live.set_availability(match state {
-                MethodServerState::Running => Availability::Ready,
-                MethodServerState::Restarting => Availability::Restarting,
-            });
-        }
-    }
+/// Whether an agent may send a message over a side link.
+fn is_of_side_link(message: &Control) -> bool {
+    matches!(message, Control::Unregister | Control::MethodServer { .. })
 }

@@ -21,12 +21,19 @@ impl Links {
         if !live.detach(link) {
             return; // Another link has replaced this one.
         }
-        if link.agent_goodbye() == Some(Goodbye::AgentStopping) {
-            self.stop(&live, StopReason::AgentStopped).await;
-            self.withdraw_subscriptions_later(live.id);
-        } else if !self.shutdown.is_cancelled() {
-            info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, "link lost");
-            self.wait_for(Arc::clone(&live));
+        let is_stopping = link.agent_goodbye() == Some(Goodbye::AgentStopping);
+        match (is_stopping, link.is_side()) {
+            (true, true) => self.remove_side(&live),
+            (true, false) => {
+                self.stop(&live, StopReason::AgentStopped).await;
+                self.withdraw_subscriptions_later(live.id);
+            }
+            (false, _) if self.shutdown.is_cancelled() => {}
+            (false, true) => self.expect_side(&live),
+            (false, false) => {
+                info!(owner.id = %live.owner, space.id = %live.id, space.name = %live.name, "link lost");
+                self.wait_for(&live);
+            }
         }
     }
 
@@ -34,7 +41,7 @@ impl Links {
     pub async fn expect_deployed(self: &Arc<Self>) -> Result<(), StoreError> {
         // After a server start, every deployed space gets a whole grace period.
         for (owner, identity) in self.lifecycle.deployed().await? {
-            self.wait_for(self.enter(owner, identity));
+            self.wait_for(&self.enter(owner, identity));
         }
         let store = &self.lifecycle.store;
         for space in store.read_table(lanes::list_declaring_spaces).await? {
@@ -44,20 +51,14 @@ impl Links {
         Ok(())
     }
 
-    fn wait_for(self: &Arc<Self>, live: Arc<LiveSpace>) {
-        let links = Arc::clone(self);
-        let lost = live.link_number();
-        self.tasks.spawn(async move {
-            if !links.wait_grace().await {
-                return;
-            }
-            let _transition = live.transition.lock().await;
-            if live.link().is_some() || live.link_number() != lost {
+    fn wait_for(self: &Arc<Self>, live: &Arc<LiveSpace>) {
+        self.after_grace(live, async |links, live| {
+            if live.link().is_some() {
                 return;
             }
             // Without the database no agent could reconnect: the wait starts again.
             if links.lifecycle.is_unreachable().await {
-                links.wait_for(Arc::clone(&live));
+                links.wait_for(&live);
             } else {
                 links.stop(&live, StopReason::LinkLost).await;
             }
@@ -90,25 +91,46 @@ impl Links {
     }
 
     /// Removes the methods of the previous link unless the agent registers on the new link within
-    /// the grace period. The new link may be of another agent, which may never register.
+    /// the grace period. The new link may be of another agent, which may never register. A side
+    /// link changes no subscriptions.
     pub(super) fn expect_registration(self: &Arc<Self>, live: &Arc<LiveSpace>) {
-        if self.registry.count_of(live.id) == 0 && !self.declares(live.id) {
+        let declares = !live.is_side() && self.declares(live.id);
+        if self.registry.count_of(live.id) == 0 && !declares {
             return;
         }
-        let (links, live, expected) = (Arc::clone(self), Arc::clone(live), live.link_number());
+        self.after_grace(live, async |links, live| {
+            // A link that was lost again has a grace period of its own.
+            if live.link().is_none() || live.availability() != Availability::Unlinked {
+                return;
+            }
+            let methods = links.registry.withdraw(live.id);
+            if live.is_side() {
+                return;
+            }
+            if let Err(error) = links.withdraw_absent(&live).await {
+                error!(owner.id = %live.owner, space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
+            }
+            info!(owner.id = %live.owner, space.id = %live.id, methods, "removed the methods of a space that did not register again");
+        });
+    }
+
+    /// Runs `work` after the grace period, with the transition lock of the space, unless the space
+    /// has got another link or the server stops.
+    pub(super) fn after_grace<F>(
+        self: &Arc<Self>,
+        live: &Arc<LiveSpace>,
+        work: impl FnOnce(Arc<Self>, Arc<LiveSpace>) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (links, live, number) = (Arc::clone(self), Arc::clone(live), live.link_number());
         self.tasks.spawn(async move {
             if !links.wait_grace().await {
                 return;
             }
             let _transition = live.transition.lock().await;
-            // A link that was lost again has a grace period of its own.
-            let waits = live.link().is_some() && live.availability() == Availability::Unlinked;
-            if live.link_number() == expected && waits {
-                let methods = links.registry.withdraw(live.id);
-                if let Err(error) = links.withdraw_absent(&live).await {
-                    error!(owner.id = %live.owner, space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
-                }
-                info!(owner.id = %live.owner, space.id = %live.id, methods, "removed the methods of a space that did not register again");
+            if live.link_number() == number {
+                work(links, Arc::clone(&live)).await;
             }
         });
     }
@@ -130,7 +152,7 @@ impl Links {
     }
 
     /// Waits for the grace period. Returns `false` if the server stops before its end.
-    pub(super) async fn wait_grace(&self) -> bool {
+    async fn wait_grace(&self) -> bool {
         tokio::select! {
             () = tokio::time::sleep(self.policy.grace) => true,
             () = self.shutdown.cancelled() => false,

@@ -13,8 +13,8 @@ use svc_core::{
     text::{LOGGED_BYTES_MAX, shorten},
 };
 use svc_link::{
-    AnnouncedServers, Control, FrameSink, FrameSource, Goodbye, Hello, MISSED_HEARTBEATS_MAX,
-    OutboxReader, Refusal, SpaceIdentity, VERSION, Welcome, WriteEnd,
+    AnnouncedServers, Control, FrameSink, FrameSource, Hello, MISSED_HEARTBEATS_MAX, OutboxReader,
+    Refusal, SpaceIdentity, VERSION, Welcome, WriteEnd,
 };
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
@@ -51,10 +51,7 @@ impl Links {
         match admitted {
             Ok((live, link, outgoing)) => {
                 self.run(&live, &link, outgoing, sink, source).await;
-                match link.is_side() {
-                    true => Box::pin(self.part_side(live, &link)).await,
-                    false => Box::pin(self.part(live, &link)).await,
-                }
+                Box::pin(self.part(live, &link)).await;
             }
             Err(refusal) => Box::pin(refuse(&mut sink, refusal)).await,
         }
@@ -119,18 +116,7 @@ impl Links {
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
         let old = live.attach(Arc::clone(&link));
         drop(announced);
-        match old {
-            Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
-            // The agent makes this server its home. Calls in flight on its side link finish.
-            Some(old) if old.is_side() => self.retire(old),
-            Some(old) => old.closing().end(Goodbye::Reconnect),
-            None => {}
-        }
-        // Check again: a revocation that happened before `attach` did not find this link.
-        if let Some(reason) = self.find_denial(&live) {
-            link.closing().end(reason);
-        }
-        self.expect_registration(&live);
+        self.replace(&live, &link, old);
         info!(owner.id = %live.owner, space.id = %space, space.name = %live.name, started, "agent linked");
         Ok((Arc::clone(&live), link, outgoing))
     }

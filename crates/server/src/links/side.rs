@@ -13,7 +13,6 @@ use svc_link::{
     AcceptedRegistration, Control, Goodbye, Hello, OutboxReader, Refusal, RefusalCode, Register,
     SideLink,
 };
-use svc_protocol::agent_api::MethodServerState;
 use svc_store::spaces::SpaceRow;
 use tracing::{debug, warn};
 
@@ -65,20 +64,8 @@ impl Links {
         });
         let welcome = self.welcome(&live, Default::default(), None);
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
-        match live.attach(Arc::clone(&link)) {
-            Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
-            // The agent has made another server its home. Calls in flight on the old home link
-            // finish.
-            Some(old) if !old.is_side() => self.retire(old),
-            // The agent does not use the old link any more.
-            Some(old) => old.closing().end(Goodbye::Reconnect),
-            None => {}
-        }
-        // Check again: a revocation that happened before `attach` did not find this link.
-        if let Some(reason) = self.find_denial(&live) {
-            link.closing().end(reason);
-        }
-        self.expect_takeover(&live);
+        let old = live.attach(Arc::clone(&link));
+        self.replace(&live, &link, old);
         debug!(space.id = %space, space.name = %live.name, home.id = %side.home, "side link");
         Ok((Arc::clone(&live), link, outgoing))
     }
@@ -101,52 +88,8 @@ impl Links {
         check_home(row.as_ref(), is_same_agent, self.server_id)
     }
 
-    /// Handles a control message of a side link.
-    pub(super) async fn handle_side_control(
-        &self,
-        live: &Arc<LiveSpace>,
-        link: &Arc<Link>,
-        id: u64,
-        message: Control,
-    ) {
-        match message {
-            Control::Register(register) => self.take_over(live, link, id, *register).await,
-            Control::Unregister => {
-                let _transition = live.transition.lock().await;
-                if live.is_current(link) {
-                    self.registry.withdraw(live.id);
-                    let _ = link.control(id, &Control::Unregistered);
-                }
-            }
-            Control::MethodServer { state, .. } => {
-                let _transition = live.transition.lock().await;
-                if live.is_current(link) && live.availability() != Availability::Unlinked {
-                    live.set_availability(match state {
-                        MethodServerState::Running => Availability::Ready,
-                        MethodServerState::Restarting => Availability::Restarting,
-                    });
-                }
-            }
-            other => {
-                warn!(owner.id = %live.owner, space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message on a side link");
-                link.closing().end(Goodbye::Protocol);
-            }
-        }
-    }
-
     /// Takes over a registration that the agent's home server has accepted.
-    async fn take_over(
-        &self,
-        live: &Arc<LiveSpace>,
-        link: &Arc<Link>,
-        id: u64,
-        register: Register,
-    ) {
-        let taken_over = self.try_take_over(live, link, id, register).await;
-        self.conclude(live, link, id, taken_over).await;
-    }
-
-    async fn try_take_over(
+    pub(super) async fn take_over(
         &self,
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
@@ -192,8 +135,31 @@ impl Links {
         })
     }
 
+    /// Ends the link that a new link has replaced.
+    pub(super) fn replace(
+        self: &Arc<Self>,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        old: Option<Arc<Link>>,
+    ) {
+        match old {
+            Some(old) if old.instance != link.instance => old.closing().end(Goodbye::Replaced),
+            // The agent makes this server its home, or another one. Calls in flight on the old link
+            // finish.
+            Some(old) if old.is_side() != link.is_side() => self.retire(old),
+            // The agent does not use the old link any more.
+            Some(old) => old.closing().end(Goodbye::Reconnect),
+            None => {}
+        }
+        // Check again: a revocation that happened before `attach` did not find this link.
+        if let Some(reason) = self.find_denial(live) {
+            link.closing().end(reason);
+        }
+        self.expect_registration(live);
+    }
+
     /// Lets the calls of a replaced link finish, then ends the link.
-    pub(super) fn retire(&self, old: Arc<Link>) {
+    fn retire(&self, old: Arc<Link>) {
         let limit = self.policy.drain;
         self.tasks.spawn(async move {
             let finished = async {
@@ -207,54 +173,26 @@ impl Links {
         });
     }
 
-    /// Removes an ended side link from its space. The methods of the space stay listed for the
-    /// grace period, unless the agent stops.
-    pub(super) async fn part_side(self: &Arc<Self>, live: Arc<LiveSpace>, link: &Arc<Link>) {
-        let _transition = live.transition.lock().await;
-        if !live.detach(link) {
-            return; // Another link has replaced this one.
-        }
-        if link.agent_goodbye() == Some(Goodbye::AgentStopping) {
-            self.registry.withdraw(live.id);
-            self.forget(live.id);
-        } else if !self.shutdown.is_cancelled() {
-            debug!(space.id = %live.id, space.name = %live.name, "side link lost");
-            self.expect_side(&live);
-        }
+    /// Ends a side link after a message that only a home link may carry.
+    pub(super) fn reject_on_side(live: &LiveSpace, link: &Link, message: &Control) {
+        warn!(owner.id = %live.owner, space.id = %live.id, message = ?std::mem::discriminant(message), "unexpected control message on a side link");
+        link.closing().end(Goodbye::Protocol);
     }
 
     /// Removes the methods of a lost side link unless a new link comes within the grace period.
-    fn expect_side(self: &Arc<Self>, live: &Arc<LiveSpace>) {
-        let (links, live, lost) = (Arc::clone(self), Arc::clone(live), live.link_number());
-        self.tasks.spawn(async move {
-            if !links.wait_grace().await {
-                return;
-            }
-            let _transition = live.transition.lock().await;
-            if live.link().is_none() && live.link_number() == lost {
-                links.registry.withdraw(live.id);
-                links.forget(live.id);
+    pub(super) fn expect_side(self: &Arc<Self>, live: &Arc<LiveSpace>) {
+        debug!(space.id = %live.id, space.name = %live.name, "side link lost");
+        self.after_grace(live, async |links, live| {
+            if live.link().is_none() {
+                links.remove_side(&live);
             }
         });
     }
 
-    /// Removes the methods of an earlier link unless this side link brings a registration within
-    /// the grace period.
-    fn expect_takeover(self: &Arc<Self>, live: &Arc<LiveSpace>) {
-        if self.registry.count_of(live.id) == 0 {
-            return;
-        }
-        let (links, live, expected) = (Arc::clone(self), Arc::clone(live), live.link_number());
-        self.tasks.spawn(async move {
-            if !links.wait_grace().await {
-                return;
-            }
-            let _transition = live.transition.lock().await;
-            let waits = live.link().is_some() && live.availability() == Availability::Unlinked;
-            if live.link_number() == expected && waits {
-                links.registry.withdraw(live.id);
-            }
-        });
+    /// Removes a space without a link, whose last link was a side link.
+    pub(super) fn remove_side(&self, live: &LiveSpace) {
+        self.registry.withdraw(live.id);
+        self.forget(live.id);
     }
 }
 

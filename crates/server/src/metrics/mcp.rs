@@ -6,7 +6,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{GaugeGuard, add};
+use super::{GaugeGuard, add, label_enum};
 
 /// Methods that are counted by name; all others count as `other`.
 const METHODS: [&str; 7] = [
@@ -19,31 +19,21 @@ const METHODS: [&str; 7] = [
     "other",
 ];
 
-/// How a request ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum McpOutcome {
-    Ok,
-    ToolError,
-    /// A protocol error.
-    Refused,
-    /// The client cancelled the call.
-    Cancelled,
+label_enum! {
+    /// How a request ended.
+    McpOutcome {
+        Ok = "ok",
+        ToolError = "tool_error",
+        /// A protocol error.
+        Refused = "refused",
+        /// The client cancelled the call.
+        Cancelled = "cancelled",
+    }
 }
 
 impl McpOutcome {
-    const ALL: [Self; 4] = [Self::Ok, Self::ToolError, Self::Refused, Self::Cancelled];
-
     pub fn of_tool(is_error: bool) -> Self {
         if is_error { Self::ToolError } else { Self::Ok }
-    }
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::ToolError => "tool_error",
-            Self::Refused => "refused",
-            Self::Cancelled => "cancelled",
-        }
     }
 }
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Secret, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The maximum number of apps that no user has connected. Blocked apps and apps that administrators
@@ -174,11 +174,7 @@ impl OAuth {
         Ok(client)
     }
 
-    pub async fn list_clients(
-        &self,
-        reader: UserId,
-        page: PageRequest,
-    ) -> Result<api::Apps, RecordError> {
+    pub async fn list_clients(&self, reader: UserId, page: PageRequest) -> Result<api::Apps> {
         let reading = self.store.read_list(reader, move |tx| {
             let page = records::list::<ClientRow>(tx, &(), page)?;
             page.try_map(|client| counted(tx, client))
@@ -187,13 +183,9 @@ impl OAuth {
     }
 
     /// Adds an app. Only this answer contains its secret.
-    pub async fn create_client(
-        &self,
-        caller: &Caller,
-        new: api::NewApp,
-    ) -> Result<api::App, RecordError> {
+    pub async fn create_client(&self, caller: &Caller, new: api::NewApp) -> Result<api::App> {
         check_free_name("app", &new.name)?;
-        let invalid = |message| RecordError::invalid("invalid_redirect", message);
+        let invalid = |message| RecordError::new("invalid_redirect", message);
         for uri in &new.redirect_uris {
             RedirectUri::parse(uri).map_err(|error| {
                 invalid(format!("the redirect address `{uri}` is refused: {error}"))
@@ -231,16 +223,12 @@ impl OAuth {
         })
     }
 
-    pub async fn get_client(
-        &self,
-        reader: UserId,
-        id: OAuthClientId,
-    ) -> Result<api::App, RecordError> {
+    pub async fn get_client(&self, reader: UserId, id: OAuthClientId) -> Result<api::App> {
         let reading = self.store.read_list(reader, move |tx| {
-            let found = records::find::<ClientRow>(tx, id)?;
-            found.map(|client| counted(tx, client)).transpose()
+            let client = records::get::<ClientRow>(tx, id)?;
+            counted(tx, client)
         });
-        reading.await?.ok_or_else(|| not_found(id))
+        Ok(reading.await?)
     }
 
     /// Blocks or unblocks an app. Blocking ends its grants.
@@ -249,9 +237,9 @@ impl OAuth {
         caller: &Caller,
         id: OAuthClientId,
         patch: api::AppPatch,
-    ) -> Result<api::App, RecordError> {
+    ) -> Result<api::App> {
         let changing = self.identity.change(caller, move |tx, caller| {
-            let mut client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
+            let mut client = records::get::<ClientRow>(tx, id)?;
             let Some(blocked) = patch.blocked.filter(|&blocked| blocked != client.blocked) else {
                 return Ok(None);
             };
@@ -278,17 +266,13 @@ impl OAuth {
 
     /// Deletes an app with its grants. A blocked app that no administrator added cannot be deleted:
     /// the block is part of the record, and without the record the app could be connected again.
-    pub async fn delete_client(
-        &self,
-        caller: &Caller,
-        id: OAuthClientId,
-    ) -> Result<(), RecordError> {
+    pub async fn delete_client(&self, caller: &Caller, id: OAuthClientId) -> Result<()> {
         let target = ("oauth_client", id);
         self.identity
             .change(caller, move |tx, caller| {
-                let client = records::find::<ClientRow>(tx, id)?.ok_or_else(|| not_found(id))?;
+                let client = records::get::<ClientRow>(tx, id)?;
                 if client.blocked && client.kind != ClientKind::Manual {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         "the app is blocked, and the block would be lost; unblock it first",
                     ));
@@ -310,10 +294,6 @@ fn counted(tx: &mut Tx<'_>, client: ClientRow) -> Result<api::App, StoreError> {
         grants: rows::grants::count_of_client(tx, client.id)?,
         ..shown(client)
     })
-}
-
-fn not_found(id: OAuthClientId) -> RecordError {
-    RecordError::not_found("app", id)
 }
 
 /// A record without name, addresses and secret.

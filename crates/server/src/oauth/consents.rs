@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Secret},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The user must answer within this time.
@@ -178,11 +178,7 @@ impl OAuth {
     /// The authorization request for the consent page. Only one session may read and answer the
     /// request: the session in which the browser sent it. If the browser was not signed in then, or
     /// if that session has ended, the next session that reads the request takes its place.
-    pub async fn find_consent(
-        &self,
-        caller: &Caller,
-        id: ConsentId,
-    ) -> Result<api::Consent, RecordError> {
+    pub async fn find_consent(&self, caller: &Caller, id: ConsentId) -> Result<api::Consent> {
         let now = self.clock.now();
         self.identity
             .change(caller, move |tx, caller| {
@@ -196,12 +192,7 @@ impl OAuth {
     }
 
     /// Records the answer of the user. Returns the address to which the browser goes.
-    pub async fn decide(
-        &self,
-        caller: &Caller,
-        id: ConsentId,
-        approve: bool,
-    ) -> Result<String, RecordError> {
+    pub async fn decide(&self, caller: &Caller, id: ConsentId, approve: bool) -> Result<String> {
         let now = self.clock.now();
         let code = Secret::new(CredentialKind::AuthorizationCode)?;
         let (hash, text) = (code.hash, code.text);
@@ -222,7 +213,7 @@ impl OAuth {
                 });
                 let fields = if approve {
                     if let Some(missing) = missing_permission(&consent.scopes, caller) {
-                        return Err(RecordError::forbidden(
+                        return Err(RecordError::new(
                             "permission_denied",
                             format!("your account lacks the permission `{missing}`"),
                         ));
@@ -263,9 +254,9 @@ impl OAuth {
 
 /// Returns the session of the caller. Only a user in a browser may answer: a token could belong to
 /// the app itself.
-pub fn session_of(caller: &Caller) -> Result<SessionId, RecordError> {
+pub fn session_of(caller: &Caller) -> Result<SessionId> {
     caller.session_id().ok_or_else(|| {
-        RecordError::forbidden(
+        RecordError::new(
             "session_required",
             "only a signed-in browser may answer this; open the page in a browser",
         )
@@ -278,7 +269,7 @@ fn open_consent(
     id: ConsentId,
     session: SessionId,
     now: svc_core::Timestamp,
-) -> Result<(ConsentRow, ClientRow), RecordError> {
+) -> Result<(ConsentRow, ClientRow)> {
     let not_found = || RecordError::not_found("request", id);
     let consent = keyed::find::<ConsentRow>(tx, &id)?
         .filter(|consent| consent.session_id == Some(session) && consent.expires_at > now)
@@ -313,7 +304,7 @@ fn shown(consent: &ConsentRow, client: &ClientRow, caller: &Caller) -> api::Cons
 }
 
 /// A fully random id, so that the address of the page cannot be guessed.
-fn random_id() -> Result<ConsentId, RecordError> {
+fn random_id() -> Result<ConsentId> {
     Ok(ConsentId(Uuid::from_bytes(random::bytes()?)))
 }
 

@@ -34,7 +34,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Secret, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The letters of a code that a person types. Without vowels, a code contains no words. Digits are
@@ -154,7 +154,7 @@ impl OAuth {
     }
 
     /// Limits how many codes a user can guess.
-    fn count_try(&self, caller: &Caller) -> Result<(), RecordError> {
+    fn count_try(&self, caller: &Caller) -> Result<()> {
         session_of(caller)?;
         let tries = self.user_codes.take(caller.user.id, Instant::now());
         tries.map_err(|over| RecordError::TooManyAttempts {
@@ -163,11 +163,7 @@ impl OAuth {
     }
 
     /// The open login whose machine shows this code.
-    pub async fn find_device(
-        &self,
-        caller: &Caller,
-        user_code: &str,
-    ) -> Result<api::DeviceLogin, RecordError> {
+    pub async fn find_device(&self, caller: &Caller, user_code: &str) -> Result<api::DeviceLogin> {
         self.count_try(caller)?;
         let (code, now) = (normalise(user_code), self.clock.now());
         let reading = self.store.read(move |tx| open_device(tx, &code, now));
@@ -188,7 +184,7 @@ impl OAuth {
         caller: &Caller,
         user_code: &str,
         approve: bool,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         self.count_try(caller)?;
         let (code, now) = (normalise(user_code), self.clock.now());
         let unknown = unknown_code(user_code);
@@ -251,7 +247,7 @@ fn unknown_code(typed: &str) -> RecordError {
     RecordError::not_found("code", typed.chars().take(20).collect::<String>())
 }
 
-fn new_user_code() -> Result<String, RecordError> {
+fn new_user_code() -> Result<String> {
     let mut code = String::new();
     while code.len() < LETTERS_OF_CODE {
         let bytes = random::bytes::<16>()?;

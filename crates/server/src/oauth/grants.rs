@@ -13,7 +13,7 @@ use svc_store::{
 use super::{OAuth, clients::summary};
 use crate::{
     identity::{Caller, find_endable},
-    records::RecordError,
+    records::Result,
 };
 
 impl OAuth {
@@ -23,7 +23,7 @@ impl OAuth {
         caller: &Caller,
         user: Option<UserId>,
         page: PageRequest,
-    ) -> Result<api::Grants, RecordError> {
+    ) -> Result<api::Grants> {
         let (identity, now) = (&self.identity, self.clock.now());
         let reading = identity.read_credentials(caller, user, move |tx, owner| {
             let page = records::list_unexpired::<GrantRow>(tx, &owner.id, now, page)?;
@@ -53,7 +53,7 @@ impl OAuth {
     }
 
     /// Disconnects an app from the account of a user. The app's next request is refused.
-    pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<(), RecordError> {
+    pub async fn delete_grant(&self, caller: &Caller, id: GrantId) -> Result<()> {
         self.identity
             .change(caller, move |tx, caller| {
                 let grant = find_endable::<GrantRow>(tx, caller, id, |grant| grant.user_id)?;

@@ -16,7 +16,7 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{DAY, OAuth};
-use crate::{identity::Secret, records::RecordError};
+use crate::{identity::Secret, records::Result};
 
 /// A grant whose tokens are not renewed ends after this time.
 const IDLE_LIFETIME: Duration = DAY.saturating_mul(30);
@@ -47,7 +47,7 @@ pub(super) struct NewPair {
 }
 
 impl NewPair {
-    pub(super) fn new() -> Result<Self, RecordError> {
+    pub(super) fn new() -> Result<Self> {
         Ok(Self {
             access: Secret::new(CredentialKind::AccessToken)?,
             refresh: Secret::new(CredentialKind::RefreshToken)?,

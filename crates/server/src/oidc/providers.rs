@@ -12,7 +12,11 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Oidc, OidcError, endpoints::unusable, requests::check_address};
-use crate::{identity::Caller, records::RecordError, secrets::SecretOf};
+use crate::{
+    identity::Caller,
+    records::{RecordError, Result},
+    secrets::SecretOf,
+};
 
 /// The maximum size of a client id and of a client secret, in bytes.
 const CLIENT_MAX: usize = 1_024;
@@ -29,7 +33,7 @@ impl Oidc {
         &self,
         reader: UserId,
         page: PageRequest,
-    ) -> Result<api::OidcProviders, RecordError> {
+    ) -> Result<api::OidcProviders> {
         let reading = self.store.read_list(reader, move |tx| {
             let page = records::list::<ProviderRow>(tx, &(), page)?;
             page.try_map(|provider| counted(tx, provider))
@@ -41,32 +45,28 @@ impl Oidc {
         &self,
         reader: UserId,
         id: OidcProviderId,
-    ) -> Result<api::OidcProvider, RecordError> {
+    ) -> Result<api::OidcProvider> {
         let reading = self.store.read_list(reader, move |tx| {
-            let found = records::find::<ProviderRow>(tx, id)?;
-            found.map(|provider| counted(tx, provider)).transpose()
+            let provider = records::get::<ProviderRow>(tx, id)?;
+            counted(tx, provider)
         });
-        let found = reading.await?;
-        found.ok_or_else(|| RecordError::not_found("provider", id))
+        Ok(reading.await?)
     }
 
-    pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow, RecordError> {
-        let found = self
-            .store
-            .read(move |tx| records::find::<ProviderRow>(tx, id))
-            .await?;
-        found.ok_or_else(|| RecordError::not_found("provider", id))
+    pub(super) async fn provider(&self, id: OidcProviderId) -> Result<ProviderRow> {
+        let reading = self.store.read(move |tx| records::get(tx, id));
+        Ok(reading.await?)
     }
 
     pub async fn create_provider(
         &self,
         caller: &Caller,
         new: api::NewOidcProvider,
-    ) -> Result<api::OidcProvider, RecordError> {
+    ) -> Result<api::OidcProvider> {
         // The rule for user names applies, because the name is a part of URLs.
         let name = UserName::parse(&new.name).map_err(|error| {
             let message = error.to_string().replace("user name", "provider name");
-            RecordError::invalid("invalid_name", message)
+            RecordError::new("invalid_name", message)
         })?;
         check_length("issuer", &new.issuer, ISSUER_MAX)?;
         check_address(&new.issuer)
@@ -101,7 +101,7 @@ impl Oidc {
         caller: &Caller,
         id: OidcProviderId,
         patch: api::OidcProviderPatch,
-    ) -> Result<api::OidcProvider, RecordError> {
+    ) -> Result<api::OidcProvider> {
         let api::OidcProviderPatch {
             label,
             client_id,
@@ -137,21 +137,13 @@ impl Oidc {
         self.get_provider(caller.user.id, id).await
     }
 
-    pub async fn delete_provider(
-        &self,
-        caller: &Caller,
-        id: OidcProviderId,
-    ) -> Result<(), RecordError> {
+    pub async fn delete_provider(&self, caller: &Caller, id: OidcProviderId) -> Result<()> {
         self.identity.delete_provider(caller, id).await?;
         self.forget(id);
         Ok(())
     }
 
-    fn seal(
-        &self,
-        id: OidcProviderId,
-        secret: Option<String>,
-    ) -> Result<Option<Vec<u8>>, RecordError> {
+    fn seal(&self, id: OidcProviderId, secret: Option<String>) -> Result<Option<Vec<u8>>> {
         let Some(secret) = secret.filter(|secret| !secret.is_empty()) else {
             return Ok(None);
         };
@@ -207,7 +199,7 @@ fn shown(provider: ProviderRow, identities: u64) -> api::OidcProvider {
 }
 
 /// Checks the fields that can be changed.
-fn check(provider: &ProviderRow) -> Result<(), RecordError> {
+fn check(provider: &ProviderRow) -> Result<()> {
     check_free_name("label", &provider.label)?;
     check_length("client id", &provider.client_id, CLIENT_MAX)?;
     let is_scope = |scope: &String| {
@@ -237,7 +229,7 @@ fn check(provider: &ProviderRow) -> Result<(), RecordError> {
     check_mappings(provider)
 }
 
-fn check_required(required: &BTreeMap<String, Vec<String>>) -> Result<(), RecordError> {
+fn check_required(required: &BTreeMap<String, Vec<String>>) -> Result<()> {
     if required.len() > REQUIRED_MAX {
         return Err(invalid(format!(
             "`required_claims` has at most {REQUIRED_MAX} claims"
@@ -257,7 +249,7 @@ fn check_required(required: &BTreeMap<String, Vec<String>>) -> Result<(), Record
     Ok(())
 }
 
-fn check_mappings(provider: &ProviderRow) -> Result<(), RecordError> {
+fn check_mappings(provider: &ProviderRow) -> Result<()> {
     let mappings = &provider.mappings;
     if mappings.len() > MAPPINGS_MAX {
         return Err(invalid(format!(
@@ -281,7 +273,7 @@ fn check_mappings(provider: &ProviderRow) -> Result<(), RecordError> {
     Ok(())
 }
 
-fn check_length(what: &str, text: &str, max: usize) -> Result<(), RecordError> {
+fn check_length(what: &str, text: &str, max: usize) -> Result<()> {
     match text.len() {
         1.. if text.len() <= max => Ok(()),
         0 => Err(invalid(format!("the {what} is empty"))),
@@ -292,5 +284,5 @@ fn check_length(what: &str, text: &str, max: usize) -> Result<(), RecordError> {
 }
 
 fn invalid(message: impl Into<String>) -> RecordError {
-    RecordError::invalid("invalid", message)
+    RecordError::new("invalid", message)
 }

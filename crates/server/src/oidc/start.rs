@@ -16,7 +16,7 @@ use svc_store::{
 use super::{Oidc, OidcError, take};
 use crate::{
     identity::{Caller, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// How long a user may take to sign in at the provider.
@@ -32,7 +32,7 @@ pub struct BrowserKey(String);
 impl BrowserKey {
     /// The key in the cookie of the request, or a new one. Several sign-ins of a browser share one
     /// key, so that two tabs do not disturb each other.
-    pub fn presented_or_new(presented: Option<&str>) -> Result<Self, RecordError> {
+    pub fn presented_or_new(presented: Option<&str>) -> Result<Self> {
         match presented.and_then(Self::presented) {
             Some(key) => Ok(key),
             None => Ok(Self(random_text()?)),
@@ -91,7 +91,7 @@ impl Oidc {
     ) -> Result<StartedLogin, OidcError> {
         take(&self.starts, address)?;
         let session = caller.session_id().ok_or_else(|| {
-            RecordError::forbidden(
+            RecordError::new(
                 "session_required",
                 "only a signed-in browser can link an account; open the page “Account”",
             )
@@ -157,7 +157,7 @@ impl Oidc {
     }
 
     /// The buttons of the sign-in page.
-    pub async fn sign_in_options(&self) -> Result<api::SignInOptions, RecordError> {
+    pub async fn sign_in_options(&self) -> Result<api::SignInOptions> {
         let enabled = self.store.read(rows::providers::list_enabled).await?;
         let option = |provider: ProviderRow| api::SignInOption {
             name: provider.name,
@@ -201,6 +201,6 @@ fn address_at_provider(
 }
 
 /// 256 random bits. In hex, they are also a valid PKCE verifier.
-fn random_text() -> Result<String, RecordError> {
+fn random_text() -> Result<String> {
     Ok(HEXLOWER.encode(&random::bytes::<RANDOM_BYTES>()?))
 }

@@ -1,8 +1,8 @@
 //! [`RecordError`]: why a request about a record is refused, with a stable code for programs.
 //!
-//! All kinds of records return this error. The table in `http::failures` has the status of each code.
-//! A kind adds no variants: it has functions that make an error, where several places need the same
-//! one.
+//! All kinds of records return this error. Only the table in `http::failures` has the status of each
+//! code. A kind adds no variants: it has functions that make an error, where several places need the
+//! same one.
 
 use std::time::Duration;
 
@@ -26,20 +26,12 @@ pub const UNAUTHORIZED: &str = "unauthorized";
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum RecordError {
+    /// A refusal with a code of its own.
     #[error("{message}")]
-    Invalid { code: &'static str, message: String },
-    #[error("{message}")]
-    Unauthorized { code: &'static str, message: String },
-    #[error("{message}")]
-    Forbidden { code: &'static str, message: String },
+    Refused { code: &'static str, message: String },
     /// Also for records that the caller may not see, so that their existence stays hidden.
     #[error("{0}")]
     NotFound(String),
-    #[error("{message}")]
-    Conflict { code: &'static str, message: String },
-    /// Any other refusal.
-    #[error("{message}")]
-    Refused { code: &'static str, message: String },
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error("too many attempts; try again in {}", in_words(*retry_after))]
@@ -85,11 +77,7 @@ impl RecordError {
     /// A stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Invalid { code, .. }
-            | Self::Unauthorized { code, .. }
-            | Self::Forbidden { code, .. }
-            | Self::Conflict { code, .. }
-            | Self::Refused { code, .. } => code,
+            Self::Refused { code, .. } => code,
             Self::Quota(_) => QuotaExceeded::CODE,
             Self::NotFound(_) => "not_found",
             Self::TooManyAttempts { .. } => "too_many_attempts",
@@ -99,37 +87,16 @@ impl RecordError {
         }
     }
 
-    pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
-        Self::Invalid {
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Refused {
             code,
-            message: message.into(),
-        }
-    }
-
-    pub fn conflict(code: &'static str, message: impl Into<String>) -> Self {
-        Self::Conflict {
-            code,
-            message: message.into(),
-        }
-    }
-
-    pub fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
-        Self::Forbidden {
-            code,
-            message: message.into(),
-        }
-    }
-
-    pub fn unauthorized(message: impl Into<String>) -> Self {
-        Self::Unauthorized {
-            code: UNAUTHORIZED,
             message: message.into(),
         }
     }
 
     pub fn name_taken(kind: &str, name: &str) -> Self {
         let message = format!("another {kind} named `{name}` exists already; choose another name");
-        Self::conflict("name_taken", message)
+        Self::new("name_taken", message)
     }
 
     /// The limit allows `over.per_minute` of `what`, such as "test requests".
@@ -146,13 +113,6 @@ impl RecordError {
     pub fn not_found(kind: &'static str, id: impl ToString) -> Self {
         Self::NotFound(format!("{kind} `{}` does not exist", id.to_string()))
     }
-
-    pub fn refused(code: &'static str, message: impl Into<String>) -> Self {
-        Self::Refused {
-            code,
-            message: message.into(),
-        }
-    }
 }
 
 impl From<StoreError> for RecordError {
@@ -161,23 +121,11 @@ impl From<StoreError> for RecordError {
             StoreError::Missing { kind, id } => Self::not_found(kind, id),
             // Services check names before they insert a record. The database checks them again.
             StoreError::Unique(_) => {
-                Self::conflict("name_taken", "another record with this name exists already")
+                Self::new("name_taken", "another record with this name exists already")
             }
-            zero @ StoreError::ZeroCharacter { .. } => Self::invalid("invalid", zero.to_string()),
+            zero @ StoreError::ZeroCharacter { .. } => Self::new("invalid", zero.to_string()),
             other => Self::Store(other),
         }
-    }
-}
-
-impl From<NameError> for RecordError {
-    fn from(error: NameError) -> Self {
-        Self::invalid("invalid_name", error.to_string())
-    }
-}
-
-impl From<EventNameError> for RecordError {
-    fn from(error: EventNameError) -> Self {
-        Self::invalid("invalid_name", error.to_string())
     }
 }
 
@@ -187,28 +135,23 @@ impl From<RandomError> for RecordError {
     }
 }
 
-impl From<MergeError> for RecordError {
-    fn from(error: MergeError) -> Self {
-        Self::invalid("invalid", error.to_string())
-    }
+/// Errors whose text is the message of a refusal with this code.
+macro_rules! refusals {
+    ($($error:ty: $code:literal),* $(,)?) => {
+        $(impl From<$error> for RecordError {
+            fn from(error: $error) -> Self {
+                Self::new($code, error.to_string())
+            }
+        })*
+    };
 }
-
-impl From<PatternError> for RecordError {
-    fn from(error: PatternError) -> Self {
-        Self::invalid("invalid_pattern", error.to_string())
-    }
-}
-
-impl From<SettingsError> for RecordError {
-    fn from(error: SettingsError) -> Self {
-        Self::invalid("invalid_settings", error.to_string())
-    }
-}
-
-impl From<ScheduleError> for RecordError {
-    fn from(error: ScheduleError) -> Self {
-        Self::invalid("invalid_schedule", error.to_string())
-    }
+refusals! {
+    NameError: "invalid_name",
+    EventNameError: "invalid_name",
+    MergeError: "invalid",
+    PatternError: "invalid_pattern",
+    SettingsError: "invalid_settings",
+    ScheduleError: "invalid_schedule",
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ use super::{Schedules, runs::run_event};
 use crate::{
     events::emit::{EMIT_NEEDS, Emission, EmitServiceError, Origin, ServiceEvent},
     identity::{Caller, Change, check_one_more, difference},
-    records::{RecordError, check_description, check_name_free, own, read_own, settings_of},
+    records::{
+        RecordError, Result, check_description, check_name_free, own, read_own, settings_of,
+    },
 };
-
-type Result<T> = std::result::Result<T, RecordError>;
 
 /// The maximum bytes of a schedule's payload. Each run stores the payload again.
 const PAYLOAD_BYTES_MAX: usize = 64 * 1024;
@@ -193,7 +193,7 @@ impl Schedules {
         let count = count.unwrap_or(PREVIEW_DEFAULT);
         if !(1..=PREVIEW_MAX).contains(&(count as usize)) {
             let text = format!("`count` is {count}; it must be between 1 and {PREVIEW_MAX}");
-            return Err(RecordError::invalid("invalid", text));
+            return Err(RecordError::new("invalid", text));
         }
         let runs = self.search(caller, rule, count as usize).await?;
         Ok(NextRuns { runs })
@@ -245,7 +245,7 @@ fn check_schedule_payload(payload: &JsonText) -> Result<()> {
     let bytes = payload.as_str().len();
     if bytes > PAYLOAD_BYTES_MAX {
         let text = format!("`payload` has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} are allowed");
-        return Err(RecordError::invalid("invalid", text));
+        return Err(RecordError::new("invalid", text));
     }
     // The data of an event nests the payload one level deeper.
     JsonText::parse(&format!("{{\"payload\":{payload}}}"))

@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::{ScriptRunner, Unavailable, report::outline};
 use crate::{
     identity::{Caller, Credential},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The maximum size of a source.
@@ -32,7 +32,7 @@ const KEYWORDS: &[&str] = &[
     "with", "yield",
 ];
 
-pub fn name(kind: ScriptKind, name: &str) -> Result<(), RecordError> {
+pub fn name(kind: ScriptKind, name: &str) -> Result<()> {
     match kind {
         ScriptKind::Library => library_name(name),
         ScriptKind::Startup | ScriptKind::Sink | ScriptKind::Tool => {
@@ -42,11 +42,11 @@ pub fn name(kind: ScriptKind, name: &str) -> Result<(), RecordError> {
 }
 
 /// Scripts import a library by its name.
-fn library_name(name: &str) -> Result<(), RecordError> {
+fn library_name(name: &str) -> Result<()> {
     let refused = |why: &str| {
         let shown: String = name.chars().take(LIBRARY_NAME_MAX).collect();
         let message = format!("a library cannot be named `{shown}`: {why}");
-        Err(RecordError::invalid("invalid_name", message))
+        Err(RecordError::new("invalid_name", message))
     };
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let continues = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -62,8 +62,8 @@ fn library_name(name: &str) -> Result<(), RecordError> {
 }
 
 /// Checks the title of a tool. Other kinds have neither a title nor annotations.
-pub fn title_and_annotations(script: &Script) -> Result<(), RecordError> {
-    let invalid = |message: String| Err(RecordError::invalid("invalid", message));
+pub fn title_and_annotations(script: &Script) -> Result<()> {
+    let invalid = |message: String| Err(RecordError::new("invalid", message));
     if script.kind != ScriptKind::Tool {
         return match (&script.title, script.annotations.is_empty()) {
             (None, true) => Ok(()),
@@ -78,11 +78,11 @@ pub fn title_and_annotations(script: &Script) -> Result<(), RecordError> {
 }
 
 /// Checks the schema of the params of a tool. Other kinds have no params.
-pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), RecordError> {
+pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<()> {
     let Some(params) = params else {
         return Ok(());
     };
-    let invalid = |message: String| Err(RecordError::invalid("invalid_schema", message));
+    let invalid = |message: String| Err(RecordError::new("invalid_schema", message));
     if kind != ScriptKind::Tool {
         return invalid("only a tool script has a `params_schema`".to_owned());
     }
@@ -118,8 +118,8 @@ pub enum SourceRejected {
 impl From<SourceRejected> for RecordError {
     fn from(error: SourceRejected) -> Self {
         match error {
-            SourceRejected::Source(message) => Self::refused("invalid_script", message),
-            SourceRejected::FromScript => Self::forbidden("script_denied", error.to_string()),
+            SourceRejected::Source(message) => Self::new("invalid_script", message),
+            SourceRejected::FromScript => Self::new("script_denied", error.to_string()),
             SourceRejected::Unavailable(error) => error.into(),
         }
     }
@@ -127,7 +127,7 @@ impl From<SourceRejected> for RecordError {
 
 impl From<Unavailable> for RecordError {
     fn from(error: Unavailable) -> Self {
-        Self::refused("scripts_unavailable", error.to_string())
+        Self::new("scripts_unavailable", error.to_string())
     }
 }
 

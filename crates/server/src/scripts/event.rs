@@ -22,7 +22,7 @@ pub fn sample_event(
 ) -> Result<Event, RecordError> {
     let (user, id, now) = (&caller.user, EventId(Uuid::now_v7()), svc_clock::now());
     sample::event_by(user.id, user.name.as_str(), event_type, data, id, now)
-        .map_err(|error| RecordError::invalid("invalid_event", error.to_string()))
+        .map_err(|error| RecordError::new("invalid_event", error.to_string()))
 }
 
 /// The JSON of `svc.event` in a sink's script.

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     identity::{Actor, Caller, Change, Credential, Writer, check_one_more, name_uses},
     limits::TrialLimits,
-    records::{RecordError, check_description, check_name_free, settings_of},
+    records::{RecordError, Result, check_description, check_name_free, settings_of},
 };
 
 pub struct Scripts {
@@ -45,7 +45,7 @@ impl Scripts {
         caller: &Caller,
         query: ScriptQuery,
         page: PageRequest,
-    ) -> Result<Page<Script>, RecordError> {
+    ) -> Result<Page<Script>> {
         let who = caller.clone();
         let list = self.store.read_list(caller.user.id, move |tx| {
             let mut page = scripts::list(tx, who.user.id, &query, page)?;
@@ -61,7 +61,7 @@ impl Scripts {
         Ok(list.await?)
     }
 
-    pub async fn get(&self, caller: &Caller, id: ScriptId) -> Result<Script, RecordError> {
+    pub async fn get(&self, caller: &Caller, id: ScriptId) -> Result<Script> {
         let who = caller.clone();
         let found = self.store.read(move |tx| {
             let Some(script) = scripts::find_visible(tx, id, who.user.id)? else {
@@ -76,7 +76,7 @@ impl Scripts {
         found.await?
     }
 
-    pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, RecordError> {
+    pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script> {
         check_may_own(caller.user.permissions, new.owner)?;
         check::name(new.kind, &new.name)?;
         let script = new_script(caller, new);
@@ -99,12 +99,7 @@ impl Scripts {
     }
 
     /// Changes a script. Its users get the new version at the next run.
-    pub async fn patch(
-        &self,
-        caller: &Caller,
-        id: ScriptId,
-        patch: ScriptPatch,
-    ) -> Result<Script, RecordError> {
+    pub async fn patch(&self, caller: &Caller, id: ScriptId, patch: ScriptPatch) -> Result<Script> {
         let before = self.get(caller, id).await?;
         check_may_own(caller.user.permissions, before.owner)?;
         reject_code(caller, &before)?;
@@ -137,11 +132,7 @@ impl Scripts {
     }
 
     /// Checks the texts, and the schema on the compute pool: checking a large schema takes long.
-    async fn check_texts_and_schema(
-        &self,
-        caller: &Caller,
-        script: &Script,
-    ) -> Result<(), RecordError> {
+    async fn check_texts_and_schema(&self, caller: &Caller, script: &Script) -> Result<()> {
         check_description(&script.description)?;
         check::title_and_annotations(script)?;
         let (kind, schema) = (script.kind, script.params_schema.clone());
@@ -152,17 +143,13 @@ impl Scripts {
         self.compute.run(caller.user.id, check).await?
     }
 
-    pub(super) async fn check_source(
-        &self,
-        caller: &Caller,
-        script: &Script,
-    ) -> Result<(), RecordError> {
+    pub(super) async fn check_source(&self, caller: &Caller, script: &Script) -> Result<()> {
         let file = format!("{}.py", script.name);
         let source = script.source.clone();
         Ok(self.runner.check_source(caller, file, source).await?)
     }
 
-    pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), RecordError> {
+    pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<()> {
         self.writer
             .change(caller, move |tx, who| {
                 let (_, script) = managed(tx, who, id)?;
@@ -170,7 +157,7 @@ impl Scripts {
                 if !uses.is_empty() {
                     let (name, by) = (&script.name, name_uses(who, false, &uses));
                     let message = format!("script `{name}` is used by {by}; change those first");
-                    return Err(RecordError::conflict("in_use", message));
+                    return Err(RecordError::new("in_use", message));
                 }
                 records::delete::<Script>(tx, id)?;
                 finish(tx, who, "script.deleted", &script)
@@ -195,21 +182,19 @@ pub fn source_of(script: Script) -> Source {
     }
 }
 
-pub(super) fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), RecordError> {
+pub(super) fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<()> {
     match owner {
-        ScriptOwner::Global if !held.contains(Permission::ManageScripts) => {
-            Err(RecordError::forbidden(
-                "permission_denied",
-                "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own",
-            ))
-        }
+        ScriptOwner::Global if !held.contains(Permission::ManageScripts) => Err(RecordError::new(
+            "permission_denied",
+            "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own",
+        )),
         ScriptOwner::Global | ScriptOwner::User => Ok(()),
     }
 }
 
 /// Returns a script that the caller may change. For a script that the caller cannot see, the error
 /// is "not found".
-fn managed(tx: &mut Tx<'_>, caller: &Caller, id: ScriptId) -> Result<(Actor, Script), RecordError> {
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: ScriptId) -> Result<(Actor, Script)> {
     let found = scripts::find_visible(tx, id, caller.user.id)?;
     let script = found.ok_or_else(|| RecordError::not_found("script", id))?;
     let actor = Actor::read(tx, caller)?;
@@ -230,7 +215,7 @@ fn managed(tx: &mut Tx<'_>, caller: &Caller, id: ScriptId) -> Result<(Actor, Scr
 
 /// Rejects code that would change what other spaces execute (startup scripts, libraries) or what
 /// runs for other users (global scripts).
-fn reject_code(caller: &Caller, script: &Script) -> Result<(), RecordError> {
+fn reject_code(caller: &Caller, script: &Script) -> Result<()> {
     match (script.owner, script.kind) {
         (ScriptOwner::Global, _) => caller.reject_code("a global script"),
         (_, ScriptKind::Startup) => caller.reject_code("a startup script"),
@@ -264,18 +249,14 @@ pub(super) fn new_script(caller: &Caller, new: NewScript) -> Script {
     }
 }
 
-fn patched(mut script: Script, patch: ScriptPatch) -> Result<Script, RecordError> {
+fn patched(mut script: Script, patch: ScriptPatch) -> Result<Script> {
     patch.apply(&mut script)?;
     script.updated_at = svc_clock::now();
     Ok(script)
 }
 
 /// Global scripts are counted together, against the server's quota.
-pub(super) fn check_quota(
-    tx: &mut Tx<'_>,
-    quotas: &Quotas,
-    script: &Script,
-) -> Result<(), RecordError> {
+pub(super) fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<()> {
     let has = records::count::<Script>(tx, &scripts::owner_key(script))?;
     match script.owner {
         ScriptOwner::Global => Ok(quotas.check(Quota::Scripts, has + 1)?),
@@ -289,7 +270,7 @@ fn finish(
     caller: &Caller,
     action: &'static str,
     script: &Script,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     if script.kind == ScriptKind::Tool {
         tx.affects(ZoneChange::Tools(scripts::owner_key(script)));
     }

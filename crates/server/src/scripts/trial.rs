@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     identity::{Actor, Caller},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The name of a script without a name, in errors and tracebacks.
@@ -41,7 +41,7 @@ impl Scripts {
         caller: &Caller,
         id: ScriptId,
         mut request: RunScript,
-    ) -> Result<ScriptRunResult, RecordError> {
+    ) -> Result<ScriptRunResult> {
         let mut script = self.get(caller, id).await?;
         let draft = request.source.take();
         let input = self.read_input(caller, script.kind, request).await?;
@@ -59,11 +59,7 @@ impl Scripts {
 
     /// Runs a tool or sink script that is not stored. The caller must be allowed to store it, and
     /// its source must pass the check of a stored source.
-    pub async fn run_new(
-        &self,
-        caller: &Caller,
-        new: RunNewScript,
-    ) -> Result<ScriptRunResult, RecordError> {
+    pub async fn run_new(&self, caller: &Caller, new: RunNewScript) -> Result<ScriptRunResult> {
         check_may_own(caller.user.permissions, new.owner)?;
         let (script, request) = unstored(caller, new);
         check::name(script.kind, &script.name)?;
@@ -75,7 +71,7 @@ impl Scripts {
     }
 
     /// Counts a run against the caller's runs per minute.
-    fn count_run(&self, caller: &Caller) -> Result<(), RecordError> {
+    fn count_run(&self, caller: &Caller) -> Result<()> {
         let taken = self.trials.scripts.take(caller.user.id, Instant::now());
         taken.map_err(|over| RecordError::over_limit("runs", over))
     }
@@ -85,7 +81,7 @@ impl Scripts {
         caller: &Caller,
         script: Script,
         what: RunInput,
-    ) -> Result<ScriptRunResult, RecordError> {
+    ) -> Result<ScriptRunResult> {
         let run = Run {
             what,
             user: caller.user.id,
@@ -109,7 +105,7 @@ impl Scripts {
 
     /// Compiles a source without storing it. If a script with this source would be rejected, the
     /// result contains the reason.
-    pub async fn check(&self, caller: &Caller, source: String) -> Result<ScriptCheck, RecordError> {
+    pub async fn check(&self, caller: &Caller, source: String) -> Result<ScriptCheck> {
         let checked = self
             .runner
             .check_source(caller, format!("{UNNAMED}.py"), source);
@@ -126,18 +122,18 @@ impl Scripts {
         caller: &Caller,
         kind: ScriptKind,
         mut request: RunScript,
-    ) -> Result<RunInput, RecordError> {
+    ) -> Result<RunInput> {
         match request.event_id.take() {
             Some(id) if kind == ScriptKind::Sink => Ok(RunInput::Sink {
                 event: self.past_event(caller, id).await?,
             }),
-            Some(_) => Err(RecordError::invalid("invalid", EVENT_OF_TOOL)),
+            Some(_) => Err(RecordError::new("invalid", EVENT_OF_TOOL)),
             None => run_input(caller, kind, request),
         }
     }
 
     /// A stored event that the caller sees, as a sink script gets it.
-    async fn past_event(&self, caller: &Caller, id: EventId) -> Result<String, RecordError> {
+    async fn past_event(&self, caller: &Caller, id: EventId) -> Result<String> {
         let read = move |tx: &mut Tx<'_>| {
             let event = events::find(tx, id)?;
             let space = event.as_ref().map_or(SpaceId::NIL, |event| event.space_id);
@@ -147,7 +143,7 @@ impl Scripts {
         let Some(event) = event.filter(|event: &Event| caller.sees_events_of(event.owner_id))
         else {
             let message = format!("event `{id}` does not exist, or is not yours");
-            return Err(RecordError::invalid("invalid", message));
+            return Err(RecordError::new("invalid", message));
         };
         let space = match space {
             Some(row) => EventSpace {
@@ -160,7 +156,7 @@ impl Scripts {
         Ok(event_json(&event, &space, &BTreeMap::new()))
     }
 
-    async fn check_runs_for(&self, caller: &Caller, script: &Script) -> Result<(), RecordError> {
+    async fn check_runs_for(&self, caller: &Caller, script: &Script) -> Result<()> {
         let (user, script) = (caller.user.id, script.clone());
         let withheld = self
             .store
@@ -171,7 +167,7 @@ impl Scripts {
 
     /// Checks the permission and the quota as for a script that is stored. A script that the caller
     /// stored would run for the caller, so this check replaces [`Self::check_runs_for`].
-    async fn check_may_store(&self, caller: &Caller, script: &Script) -> Result<(), RecordError> {
+    async fn check_may_store(&self, caller: &Caller, script: &Script) -> Result<()> {
         let (who, script, quotas) = (caller.clone(), script.clone(), self.quotas);
         let check = move |tx: &mut Tx<'_>| {
             let actor = Actor::read(tx, &who)?;
@@ -203,17 +199,13 @@ fn unstored(caller: &Caller, new: RunNewScript) -> (Script, RunScript) {
     (new_script(caller, script), run)
 }
 
-fn run_input(
-    caller: &Caller,
-    kind: ScriptKind,
-    request: RunScript,
-) -> Result<RunInput, RecordError> {
-    let misplaced = |message| Err(RecordError::invalid("invalid", message));
+fn run_input(caller: &Caller, kind: ScriptKind, request: RunScript) -> Result<RunInput> {
+    let misplaced = |message| Err(RecordError::new("invalid", message));
     match kind {
         ScriptKind::Tool => {
             let params = request.params.as_deref().map_or("{}", RawValue::get);
             let params = JsonText::parse(params)
-                .map_err(|error| RecordError::invalid("invalid", format!("`params`: {error}")))?;
+                .map_err(|error| RecordError::new("invalid", format!("`params`: {error}")))?;
             if request.event_type.is_some() {
                 return misplaced("`event_type` is for sink scripts; a tool takes `params`");
             }
@@ -240,7 +232,7 @@ fn run_input(
                 "a {} script does not run on the server; only sink and tool scripts do",
                 kind_name(kind)
             );
-            Err(RecordError::refused("not_runnable", message))
+            Err(RecordError::new("not_runnable", message))
         }
     }
 }

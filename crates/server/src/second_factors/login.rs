@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     identity::{ClientDetails, NewSession, Proof, Secret, hash_of_login, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
     secrets::{SecretKey, SecretOf},
 };
 
@@ -49,11 +49,7 @@ enum Try {
 
 impl SecondFactors {
     /// Checks the password. Opens a session if the user has no second factor.
-    pub async fn log_in(
-        &self,
-        login: api::Login,
-        client: ClientDetails,
-    ) -> Result<LoginOutcome, RecordError> {
+    pub async fn log_in(&self, login: api::Login, client: ClientDetails) -> Result<LoginOutcome> {
         let user = self.identity.check_login(login, &client).await?;
         let id = user.id;
         let methods = self
@@ -80,11 +76,7 @@ impl SecondFactors {
         self.begin(&user, methods).await.map(LoginOutcome::Pending)
     }
 
-    async fn begin(
-        &self,
-        user: &UserRow,
-        methods: Vec<FactorKind>,
-    ) -> Result<api::PendingLogin, RecordError> {
+    async fn begin(&self, user: &UserRow, methods: Vec<FactorKind>) -> Result<api::PendingLogin> {
         let secret = Secret::new(CredentialKind::PendingLogin)?;
         let login = PendingLoginRow {
             hash: secret.hash,
@@ -112,7 +104,7 @@ impl SecondFactors {
         &self,
         login: api::SecondFactorLogin,
         client: ClientDetails,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         if CredentialKind::recognise(&login.token) != Some(CredentialKind::PendingLogin) {
             return Err(ended());
         }
@@ -164,7 +156,7 @@ impl SecondFactors {
         client: ClientDetails,
         pending: Hash,
         factor: Factor,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         let kind = match factor {
             Factor::Totp { .. } => "totp",
             Factor::RecoveryCode { .. } => "recovery_code",
@@ -255,16 +247,16 @@ fn check_digits(totp: &TotpRow, digits: &str, now: Timestamp, secrets: &SecretKe
 }
 
 pub(super) fn ended() -> RecordError {
-    RecordError::Unauthorized {
-        code: "login_ended",
-        message: format!(
+    RecordError::new(
+        "login_ended",
+        format!(
             "this login has expired, or {TRIES_MAX} tries were wrong; enter the password again"
         ),
-    }
+    )
 }
 
 fn locked() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "second_factor_locked",
         format!(
             "{WRONG_CODES_MAX} codes in a row were wrong, so somebody may know your password; sign in with a recovery code and change the password, or ask an administrator to reset your second factor"
@@ -273,7 +265,7 @@ fn locked() -> RecordError {
 }
 
 fn unreadable() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "second_factor_unreadable",
         "the key of this server was replaced, so it cannot read the secret of your authenticator app; sign in with a recovery code and set the app up again, or ask an administrator to reset your second factor",
     )

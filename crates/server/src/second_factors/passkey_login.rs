@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     identity::{ClientDetails, NewSession, Proof, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// An answer with a valid signature. The challenge and the pending login are not used up yet.
@@ -45,7 +45,7 @@ impl SecondFactors {
         asked: api::PasskeyChallenge,
         address: IpAddr,
         origin: Option<String>,
-    ) -> Result<api::PasskeyRequest, RecordError> {
+    ) -> Result<api::PasskeyRequest> {
         self.take_passkey_attempt(address)?;
         let site = site_at(origin)?;
         let now = self.clock.now();
@@ -98,7 +98,7 @@ impl SecondFactors {
         login: api::PasskeyLogin,
         client: ClientDetails,
         origin: Option<String>,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         let site = site_at(origin)?;
         match login.token.clone() {
             Some(token) => {
@@ -121,7 +121,7 @@ impl SecondFactors {
         login: api::PasskeyLogin,
         client: ClientDetails,
         site: &Site,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         if !is_pending_login(&token) {
             return Err(ended());
         }
@@ -161,7 +161,7 @@ impl SecondFactors {
         login: api::PasskeyLogin,
         site: &Site,
         is_alone: bool,
-    ) -> Result<VerifiedAnswer, RecordError> {
+    ) -> Result<VerifiedAnswer> {
         let client = ClientData::read(&login.client_data, Ceremony::Login, site)?;
         let data = AuthenticatorData::read(&login.authenticator_data, site)?;
         if is_alone {
@@ -197,7 +197,7 @@ impl SecondFactors {
         answer: VerifiedAnswer,
         client: ClientDetails,
         token: Option<String>,
-    ) -> Result<NewSession, RecordError> {
+    ) -> Result<NewSession> {
         let (user, address) = (answer.user.clone(), client.address);
         let (purpose, kind) = match &token {
             Some(_) => (Purpose::SecondFactor(user.id), "passkey"),
@@ -230,7 +230,7 @@ impl SecondFactors {
         user: &UserRow,
         action: &'static str,
         address: IpAddr,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         let detail = json!({"address": address.to_string(), "kind": "passkey"});
         let entry = self
             .identity
@@ -242,7 +242,7 @@ impl SecondFactors {
         Ok(writing.await?)
     }
 
-    fn take_passkey_attempt(&self, address: IpAddr) -> Result<(), RecordError> {
+    fn take_passkey_attempt(&self, address: IpAddr) -> Result<()> {
         self.passkey_attempts
             .take(address, Instant::now())
             .map_err(|retry_after| RecordError::TooManyAttempts { retry_after })
@@ -254,7 +254,7 @@ fn redeem_answer(
     answer: &VerifiedAnswer,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     take_challenge(tx, &answer.client, purpose, now)?;
     let id = answer.passkey.id;
     // The passkey may have been removed since it was read.
@@ -263,7 +263,7 @@ fn redeem_answer(
     }
     match rows::passkeys::use_counter(tx, id, answer.counter, now)? {
         true => Ok(()),
-        false => Err(RecordError::forbidden(
+        false => Err(RecordError::new(
             CLONED,
             format!(
                 "the counter of the passkey `{}` went back, so the passkey may have been copied; sign in another way, remove this passkey and add a new one",
@@ -280,7 +280,7 @@ fn is_cloned(error: &RecordError) -> bool {
 }
 
 fn unknown_passkey() -> RecordError {
-    RecordError::forbidden(
+    RecordError::new(
         "unknown_passkey",
         "this passkey does not belong to a user who may sign in here; use another passkey, or the password",
     )

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     host_names::split_port,
     identity::{Caller, Factor, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result, own},
 };
 
 const CHALLENGE_BYTES: usize = 32;
@@ -61,7 +61,7 @@ pub(super) struct Challenge {
 }
 
 impl SecondFactors {
-    pub(super) fn new_challenge(&self, purpose: Purpose) -> Result<Challenge, RecordError> {
+    pub(super) fn new_challenge(&self, purpose: Purpose) -> Result<Challenge> {
         let bytes = random::bytes::<CHALLENGE_BYTES>()?;
         let (purpose, user_id) = purpose.parts();
         Ok(Challenge {
@@ -83,7 +83,7 @@ impl SecondFactors {
         proof: api::PasswordProof,
         address: IpAddr,
         origin: Option<String>,
-    ) -> Result<api::PasskeyCreation, RecordError> {
+    ) -> Result<api::PasskeyCreation> {
         let site = site_at(origin)?;
         let user = caller.user.id;
         let challenge = self.new_challenge(Purpose::Register(user))?;
@@ -114,7 +114,7 @@ impl SecondFactors {
         caller: &Caller,
         new: api::NewPasskey,
         origin: Option<String>,
-    ) -> Result<api::CreatedPasskey, RecordError> {
+    ) -> Result<api::CreatedPasskey> {
         let codes = NewCodes::draw()?;
         let (user, now) = (caller.user.id, self.clock.now());
         let changing = self.identity.change(caller, move |tx, caller| {
@@ -126,7 +126,7 @@ impl SecondFactors {
             take_challenge(tx, &client, Purpose::Register(user), now)?;
             check_count(&records::list_of::<PasskeyRow>(tx, &user)?)?;
             if rows::passkeys::find_credential(tx, &credential.id)?.is_some() {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "passkey_exists",
                     "this passkey was added already",
                 ));
@@ -164,11 +164,11 @@ impl SecondFactors {
         caller: &Caller,
         id: PasskeyId,
         patch: api::PasskeyPatch,
-    ) -> Result<api::Passkey, RecordError> {
+    ) -> Result<api::Passkey> {
         let user = caller.user.id;
         let writer = &self.identity.writer;
         let writing = writer.change(caller, move |tx, caller| {
-            let mut passkey = find_own(tx, user, id)?;
+            let mut passkey: PasskeyRow = own(tx, user, id)?;
             let name = patch.name.as_deref().map(check_name).transpose()?;
             let Some(name) = name.filter(|name| *name != passkey.name) else {
                 return Ok(shown(passkey));
@@ -188,10 +188,10 @@ impl SecondFactors {
         id: PasskeyId,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         let (identity, given) = (&self.identity, (Some(proof.password), address));
         let changing = identity.change_with_proof(caller, given, move |tx, caller| {
-            let passkey = find_own(tx, caller.user.id, id)?;
+            let passkey: PasskeyRow = own(tx, caller.user.id, id)?;
             records::delete::<PasskeyRow>(tx, id)?;
             note_removed(tx, caller, (Factor::Passkey, detail_of(&passkey)))
         });
@@ -201,7 +201,7 @@ impl SecondFactors {
 
 /// The site at an origin of this server. Browsers accept passkeys for host names, not for IP
 /// addresses.
-pub(super) fn site_at(origin: Option<String>) -> Result<Site, RecordError> {
+pub(super) fn site_at(origin: Option<String>) -> Result<Site> {
     let Some(origin) = origin else {
         return Err(unavailable(
             "this server does not know its own address; set `public_url` to its `https` address with a host name"
@@ -226,9 +226,9 @@ impl From<AnswerError> for RecordError {
     fn from(error: AnswerError) -> Self {
         match error {
             AnswerError::Malformed(_) | AnswerError::Key => {
-                Self::invalid("invalid_passkey", error.to_string())
+                Self::new("invalid_passkey", error.to_string())
             }
-            _ => Self::forbidden("passkey_refused", error.to_string()),
+            _ => Self::new("passkey_refused", error.to_string()),
         }
     }
 }
@@ -239,11 +239,11 @@ pub(super) fn take_challenge(
     client: &ClientData,
     purpose: Purpose,
     now: Timestamp,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let hash = hash_of(&client.challenge);
     match rows::passkeys::take_challenge(tx, &hash, purpose.parts(), now)? {
         true => Ok(()),
-        false => Err(RecordError::conflict(
+        false => Err(RecordError::new(
             "challenge_ended",
             "the challenge for the passkey has expired, was already answered, or was for another user; begin again",
         )),
@@ -280,19 +280,13 @@ fn hash_of(challenge: &[u8]) -> Hash {
     hash_secret(&webauthn::encode(challenge))
 }
 
-fn find_own(tx: &mut Tx<'_>, user: UserId, id: PasskeyId) -> Result<PasskeyRow, RecordError> {
-    records::find::<PasskeyRow>(tx, id)?
-        .filter(|passkey| passkey.user_id == user)
-        .ok_or_else(|| RecordError::not_found("passkey", id))
-}
-
-fn check_name(name: &str) -> Result<String, RecordError> {
+fn check_name(name: &str) -> Result<String> {
     let name = name.trim();
     let length = name.chars().count();
     if (1..=NAME_CHARACTERS_MAX).contains(&length) && !name.chars().any(char::is_control) {
         return Ok(name.to_owned());
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid_name",
         format!(
             "the name of a passkey must have 1 to {NAME_CHARACTERS_MAX} characters and no control characters; an example is `Phone`"
@@ -300,11 +294,11 @@ fn check_name(name: &str) -> Result<String, RecordError> {
     ))
 }
 
-fn check_count(held: &[PasskeyRow]) -> Result<(), RecordError> {
+fn check_count(held: &[PasskeyRow]) -> Result<()> {
     if held.len() < PASSKEYS_MAX {
         return Ok(());
     }
-    Err(RecordError::conflict(
+    Err(RecordError::new(
         "too_many_passkeys",
         format!(
             "you have {PASSKEYS_MAX} passkeys, which is the maximum; remove one that you do not use"
@@ -313,5 +307,5 @@ fn check_count(held: &[PasskeyRow]) -> Result<(), RecordError> {
 }
 
 fn unavailable(message: String) -> RecordError {
-    RecordError::conflict("passkeys_unavailable", message)
+    RecordError::new("passkeys_unavailable", message)
 }

@@ -21,14 +21,14 @@ use svc_store::{
 use super::{RECOVERY_CODES, SecondFactors, no_factor};
 use crate::{
     identity::{Actor, Caller, hash_secret},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// New recovery codes. The type has no `Debug`, because the codes are secrets.
 pub(super) struct NewCodes(Vec<String>);
 
 impl NewCodes {
-    pub(super) fn draw() -> Result<Self, RecordError> {
+    pub(super) fn draw() -> Result<Self> {
         let codes = (0..RECOVERY_CODES).map(|_| {
             Ok(format_recovery_code(
                 &random::bytes::<RECOVERY_CODE_BYTES>()?
@@ -57,7 +57,7 @@ impl SecondFactors {
         caller: &Caller,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<api::RecoveryCodes, RecordError> {
+    ) -> Result<api::RecoveryCodes> {
         let codes = NewCodes::draw()?;
         let shown = codes.shown();
         let action = "second_factor.recovery_codes_renewed";
@@ -76,12 +76,12 @@ impl SecondFactors {
     }
 
     /// Removes the second factors of another user.
-    pub async fn reset(&self, caller: &Caller, id: UserId) -> Result<(), RecordError> {
+    pub async fn reset(&self, caller: &Caller, id: UserId) -> Result<()> {
         let changing = self.identity.change(caller, move |tx, caller| {
-            records::find::<UserRow>(tx, id)?.ok_or_else(|| RecordError::not_found("user", id))?;
+            records::get::<UserRow>(tx, id)?;
             Actor::read(tx, caller)?.check_user(tx, id)?;
             if id == caller.user.id {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "own_account",
                     "to remove your own second factors, enter your password on the page “Account”",
                 ));

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Factor},
-    records::RecordError,
+    records::{RecordError, Result},
     secrets::SecretOf,
 };
 
@@ -36,7 +36,7 @@ impl SecondFactors {
         caller: &Caller,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<api::TotpEnrolment, RecordError> {
+    ) -> Result<api::TotpEnrolment> {
         let secret = random::bytes::<TOTP_SECRET_BYTES>()?;
         let user = caller.user.id;
         let expires_at = self.clock.now().plus(ENROLMENT_LIFETIME);
@@ -65,7 +65,7 @@ impl SecondFactors {
         &self,
         caller: &Caller,
         code: api::TotpCode,
-    ) -> Result<api::RecoveryCodes, RecordError> {
+    ) -> Result<api::RecoveryCodes> {
         let Some(TypedCode::Totp(digits)) = TypedCode::parse(&code.code) else {
             return Err(malformed_code());
         };
@@ -102,7 +102,7 @@ impl SecondFactors {
         caller: &Caller,
         proof: api::PasswordProof,
         address: IpAddr,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         let (identity, given) = (&self.identity, (Some(proof.password), address));
         let changing = identity.change_with_proof(caller, given, |tx, caller| {
             let user = caller.user.id;
@@ -116,7 +116,7 @@ impl SecondFactors {
     }
 }
 
-fn draw(uri: &str) -> Result<String, RecordError> {
+fn draw(uri: &str) -> Result<String> {
     let code = QrCode::with_error_correction_level(uri, EcLevel::M)
         .map_err(|error| RecordError::Internal(format!("cannot draw a QR code: {error}")))?;
     Ok(code
@@ -126,12 +126,12 @@ fn draw(uri: &str) -> Result<String, RecordError> {
 }
 
 fn no_enrolment() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "no_enrolment",
         "no authenticator app is being set up, or too much time has passed; begin again",
     )
 }
 
 fn no_totp() -> RecordError {
-    RecordError::conflict("no_second_factor", "you have no authenticator app")
+    RecordError::new("no_second_factor", "you have no authenticator app")
 }

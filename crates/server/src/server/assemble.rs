@@ -1,5 +1,15 @@
 //! Builds the parts of a server and connects them.
 
+/// A struct with clones of parts of [`Base`], and with other fields.
+macro_rules! with_parts {
+    ($type:ident of $base:ident { $($part:ident),* $(; $($field:ident $(: $value:expr)?),* $(,)?)? }) => {
+        $type {
+            $($part: $base.$part.clone(),)*
+            $($($field $(: $value)?,)*)?
+        }
+    };
+}
+
 mod delivery;
 mod sources;
 
@@ -133,7 +143,7 @@ pub fn assemble(
         spaces,
         links,
         local,
-        sources: sources::sources(&base, options, &events, &deliverers, clock.clone()),
+        sources: sources::sources(&base, options, &events, clock.clone()),
         schedules: sources::schedules(&base, options, &events, clock.clone()),
         events,
         history: history(&base),
@@ -242,37 +252,24 @@ fn spaces(
     logs: Arc<SpaceLogs>,
     local: Arc<LocalRuntime>,
 ) -> Spaces {
-    Spaces {
-        store: base.store.clone(),
-        hub: base.hub.clone(),
-        identity: base.identity.clone(),
-        directory: base.directory.clone(),
+    with_parts!(Spaces of base { store, hub, identity, directory;
         links,
         logs,
         logs_elsewhere: LogsElsewhere::new(base.store.clone()),
         local,
         allow_local: options.allow_local_spaces,
         wildcard_domain: options.wildcard_domain.clone(),
-    }
+    })
 }
 
 fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -> Arc<Links> {
-    let lifecycle = Arc::new(Lifecycle {
-        store: base.store.clone(),
-        hub: base.hub.clone(),
-        directory: base.directory.clone(),
-        server_id: base.server_id,
-    });
+    let lifecycle = with_parts!(Lifecycle of base { store, hub, directory; server_id: base.server_id });
     Links::new(
-        Publisher {
-            registry: base.registry.clone(),
-            directory: base.directory.clone(),
-            store: base.store.clone(),
+        with_parts!(Publisher of base { registry, directory, store, compute;
             quotas: options.quotas,
-            compute: base.compute.clone(),
             limits: RegistrationLimits::new(options.limits.registrations_per_minute),
-        },
-        lifecycle,
+        }),
+        Arc::new(lifecycle),
         logs,
         base.metrics.clone(),
         (options.policy.links, base.budgets.clone()),
@@ -288,71 +285,44 @@ fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
         scripts.clone(),
         base.compute.clone(),
     );
-    Arc::new(Mcp {
-        views: Arc::new(views),
-        calls,
-        registry: base.registry.clone(),
-        directory: base.directory.clone(),
-        scripts,
-        metrics: base.metrics.clone(),
-        compute: base.compute.clone(),
-        streams: base.streams.clone(),
-        cancellable: CancellableCalls::default(),
-        shutdown: base.shutdown.clone(),
-    })
+    Arc::new(with_parts!(
+        Mcp of base { registry, directory, metrics, compute, streams, shutdown;
+            views: Arc::new(views),
+            calls,
+            scripts,
+            cancellable: CancellableCalls::default(),
+        }
+    ))
 }
 
 fn discovery(base: &Base) -> Arc<Discovery> {
-    Arc::new(Discovery {
-        registry: base.registry.clone(),
-        directory: base.directory.clone(),
-        compute: base.compute.clone(),
-    })
+    Arc::new(with_parts!(Discovery of base { registry, directory, compute }))
 }
 
 fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
-    Calls {
-        registry: base.registry.clone(),
-        directory: base.directory.clone(),
+    with_parts!(Calls of base { registry, directory, recorder;
         openrpc: openrpc::OpenRpc { discovery },
         rate_limit: Arc::new(RateLimit::new(options.limits.calls_per_second)),
-        recorder: base.recorder.clone(),
         answers: base.budgets.answers.clone(),
-    }
-}
-
-fn call_history(base: &Base) -> Arc<CallHistory> {
-    Arc::new(CallHistory {
-        store: base.store.clone(),
-        directory: base.directory.clone(),
-        journal: base.journal.clone(),
-        streams: base.streams.clone(),
-        shutdown: base.shutdown.clone(),
     })
 }
 
+fn call_history(base: &Base) -> Arc<CallHistory> {
+    Arc::new(with_parts!(CallHistory of base { store, directory, journal, streams, shutdown }))
+}
+
 fn method_stats(base: &Base) -> MethodStatistics {
-    MethodStatistics {
-        store: base.store.clone(),
-        directory: base.directory.clone(),
-        registry: base.registry.clone(),
-        metrics: base.metrics.clone(),
+    with_parts!(MethodStatistics of base { store, directory, registry, metrics;
         calls: base.recorder.stats.clone(),
-    }
+    })
 }
 
 fn overview(base: &Base, spaces: Arc<Spaces>) -> Overview {
-    Overview {
-        store: base.store.clone(),
+    with_parts!(Overview of base { store, registry, directory, metrics, compute, streams;
         spaces,
-        registry: base.registry.clone(),
-        directory: base.directory.clone(),
-        metrics: base.metrics.clone(),
         calls: base.recorder.stats.clone(),
-        compute: base.compute.clone(),
-        streams: base.streams.clone(),
         quotas: base.identity.quotas(),
-    }
+    })
 }
 
 fn emitter(base: &Base, options: &Options) -> Emitter {
@@ -371,13 +341,7 @@ fn emitter(base: &Base, options: &Options) -> Emitter {
 }
 
 fn history(base: &Base) -> History {
-    History {
-        store: base.store.clone(),
-        directory: base.directory.clone(),
-        hub: base.hub.clone(),
-        streams: base.streams.clone(),
-        shutdown: base.shutdown.clone(),
-    }
+    with_parts!(History of base { store, directory, hub, streams, shutdown })
 }
 
 fn oauth(base: &Base, options: &Options, outbound: Arc<Outbound>, clock: Clock) -> Arc<OAuth> {

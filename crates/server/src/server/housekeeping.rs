@@ -44,13 +44,23 @@ pub(super) fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         flushing,
         pruning,
         tokio::spawn(test_sandbox(app.clone())),
-        tokio::spawn(run_schedules(app.clone())),
-        tokio::spawn(write_journal(app.clone())),
-        tokio::spawn(export_traces(app.clone())),
-        tokio::spawn(write_method_stats(app.clone())),
-        tokio::spawn(watch_owners(app.clone())),
+        spawn(app, async |app| app.schedules.run(&app.shutdown).await),
+        spawn(app, async |app| app.journal.run(&app.shutdown).await),
+        spawn(app, async |app| app.traces.run(&app.shutdown).await),
+        spawn(app, async |app| app.method_stats.run(&app.shutdown).await),
+        // Stops local spaces whose owner may no longer run them.
+        spawn(app, async |app| {
+            app.spaces.watch_owners(&app.shutdown).await
+        }),
         tokio::spawn(app.zone.clone().run(zone_handles(app))),
     ]
+}
+
+fn spawn<F>(app: &App, work: impl FnOnce(App) -> F) -> JoinHandle<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    tokio::spawn(work(app.clone()))
 }
 
 fn zone_handles(app: &App) -> ZoneHandles {
@@ -81,27 +91,6 @@ async fn test_sandbox(app: App) {
         _ = app.scripts.runner.test_sandbox() => (),
         () = app.shutdown.cancelled() => (),
     }
-}
-
-async fn run_schedules(app: App) {
-    app.schedules.run(&app.shutdown).await;
-}
-
-async fn write_journal(app: App) {
-    app.journal.run(&app.shutdown).await;
-}
-
-async fn export_traces(app: App) {
-    app.traces.run(&app.shutdown).await;
-}
-
-async fn write_method_stats(app: App) {
-    app.method_stats.run(&app.shutdown).await;
-}
-
-/// Stops local spaces whose owner may no longer run them.
-async fn watch_owners(app: App) {
-    app.spaces.watch_owners(&app.shutdown).await;
 }
 
 async fn repeat(app: App, every: Duration, work: impl AsyncFn(&App)) {

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{Sources, settings};
 use crate::{
     identity::{Caller, Change, Secret, check_one_more, difference},
-    records::{RecordError, check_name_free, overlap_end, own, read_own, settings_of},
+    records::{RecordError, Result, check_name_free, overlap_end, own, read_own, settings_of},
     secrets::{self, SecretOf},
 };
 
@@ -30,11 +30,7 @@ pub struct CreatedSource {
 }
 
 impl Sources {
-    pub async fn list(
-        &self,
-        caller: &Caller,
-        page: PageRequest,
-    ) -> Result<Page<Source>, RecordError> {
+    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Source>> {
         let owner = caller.user.id;
         let rows = self.store.read_list(owner, move |tx| {
             records::list::<SourceRow>(tx, &owner, page)
@@ -42,17 +38,13 @@ impl Sources {
         Ok(rows.await?.map(|row| self.record(row)))
     }
 
-    pub async fn get(&self, caller: &Caller, id: SourceId) -> Result<Source, RecordError> {
+    pub async fn get(&self, caller: &Caller, id: SourceId) -> Result<Source> {
         let row = read_own(&self.store, caller.user.id, id).await?;
         Ok(self.record(row))
     }
 
     /// Creates a source. Only this answer contains the secret and the URL.
-    pub async fn create(
-        &self,
-        caller: &Caller,
-        new: NewSource,
-    ) -> Result<CreatedSource, RecordError> {
+    pub async fn create(&self, caller: &Caller, new: NewSource) -> Result<CreatedSource> {
         let id = SourceId(Uuid::now_v7());
         let mut settings = new;
         let verify = &mut settings.verify;
@@ -92,12 +84,7 @@ impl Sources {
         })
     }
 
-    pub async fn patch(
-        &self,
-        caller: &Caller,
-        id: SourceId,
-        patch: SourcePatch,
-    ) -> Result<Source, RecordError> {
+    pub async fn patch(&self, caller: &Caller, id: SourceId, patch: SourcePatch) -> Result<Source> {
         let row = self
             .writer
             .change(caller, move |tx, caller| {
@@ -118,7 +105,7 @@ impl Sources {
         Ok(self.record(row))
     }
 
-    pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<(), RecordError> {
+    pub async fn delete(&self, caller: &Caller, id: SourceId) -> Result<()> {
         self.writer
             .change(caller, move |tx, caller| {
                 let row: SourceRow = own(tx, caller.user.id, id)?;
@@ -136,7 +123,7 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         request: RotateSource,
-    ) -> Result<SourceRotation, RecordError> {
+    ) -> Result<SourceRotation> {
         match request.url {
             true => self.rotate_url(caller, id, request).await,
             false => self.rotate_secret(caller, id, request).await,
@@ -148,10 +135,10 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         request: RotateSource,
-    ) -> Result<SourceRotation, RecordError> {
+    ) -> Result<SourceRotation> {
         if request.secret.is_some() || request.overlap_hours.is_some() {
             let text = "`url` creates a new URL; leave `secret` and `overlap_hours` out";
-            return Err(RecordError::invalid("invalid", text.to_owned()));
+            return Err(RecordError::new("invalid", text.to_owned()));
         }
         let token = Secret::new(CredentialKind::SourceUrl)?;
         let hash = token.hash;
@@ -178,13 +165,13 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         request: RotateSource,
-    ) -> Result<SourceRotation, RecordError> {
+    ) -> Result<SourceRotation> {
         let previous_until = overlap_end(request.overlap_hours, self.clock.now())?;
         let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
         let verify = row.settings.verify;
         if verify.r#type == VerifyType::None {
             let text = "a source of the type `none` has no secret; to replace its URL, set `url`";
-            return Err(RecordError::conflict("conflict", text.to_owned()));
+            return Err(RecordError::new("conflict", text.to_owned()));
         }
         let generated = match request.secret {
             Some(_) => None,
@@ -210,11 +197,7 @@ impl Sources {
     }
 
     /// The last requests that this server received.
-    pub async fn requests(
-        &self,
-        caller: &Caller,
-        id: SourceId,
-    ) -> Result<SourceRequests, RecordError> {
+    pub async fn requests(&self, caller: &Caller, id: SourceId) -> Result<SourceRequests> {
         let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
         let activity = self.table.activity_of(row.owner_id, row.id);
         Ok(SourceRequests {
@@ -230,7 +213,7 @@ impl Sources {
         id: SourceId,
         verify: &Verification,
         secret: Option<&str>,
-    ) -> Result<Option<Vec<u8>>, RecordError> {
+    ) -> Result<Option<Vec<u8>>> {
         let Some(secret) = secret else {
             return Ok(None);
         };
@@ -266,7 +249,7 @@ impl Sources {
 }
 
 /// A secret in the form that the sender expects.
-fn new_secret(kind: VerifyType) -> Result<String, RecordError> {
+fn new_secret(kind: VerifyType) -> Result<String> {
     if kind == VerifyType::Standard {
         return Ok(secrets::new_webhook_secret());
     }
@@ -286,7 +269,7 @@ fn finish(
     action: &'static str,
     row: &SourceRow,
     detail: Value,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     tx.affects(ZoneChange::Sources(row.owner_id));
     Ok(tx.audit(caller, action, ("source", row.id), detail)?)
 }

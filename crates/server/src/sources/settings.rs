@@ -6,10 +6,10 @@ use svc_core::source::{
 };
 use svc_protocol::api::{NewSource, SourcePatch};
 
-use crate::records::{RecordError, check_description};
+use crate::records::{RecordError, Result, check_description};
 
 /// Checks all settings of a source except its secret.
-pub(super) fn check(settings: &NewSource) -> Result<(), RecordError> {
+pub(super) fn check(settings: &NewSource) -> Result<()> {
     check_event_name(&settings.name)?;
     check_description(&settings.description)?;
     settings.verify.check()?;
@@ -23,16 +23,16 @@ pub(super) fn check(settings: &NewSource) -> Result<(), RecordError> {
 }
 
 /// The settings after a merge patch.
-pub(super) fn patched(before: &NewSource, patch: SourcePatch) -> Result<NewSource, RecordError> {
+pub(super) fn patched(before: &NewSource, patch: SourcePatch) -> Result<NewSource> {
     let mut after = before.clone();
     patch.apply(&mut after)?;
     if after.verify.r#type != before.verify.r#type {
         let text = "the type of the verification cannot be changed; create another source";
-        return Err(RecordError::conflict("conflict", text.to_owned()));
+        return Err(RecordError::new("conflict", text.to_owned()));
     }
     if after.verify.secret.is_some() {
         let text = "`verify.secret` is changed with: svc source rotate <source>";
-        return Err(RecordError::invalid("invalid", text.to_owned()));
+        return Err(RecordError::new("invalid", text.to_owned()));
     }
     check(&after)?;
     Ok(after)

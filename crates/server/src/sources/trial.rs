@@ -23,7 +23,7 @@ use super::{
 use crate::{
     events::emit::EMIT_NEEDS,
     identity::Caller,
-    records::{RecordError, read_own},
+    records::{RecordError, Result, read_own},
     secrets::SecretError,
 };
 
@@ -37,7 +37,7 @@ impl Sources {
         caller: &Caller,
         id: SourceId,
         test: SourceTest,
-    ) -> Result<SourceTestResult, RecordError> {
+    ) -> Result<SourceTestResult> {
         let row: SourceRow = read_own(&self.store, caller.user.id, id).await?;
         let inbound = self.signed_request(&row, &test)?;
         let verified = match self.verify(&row, &inbound) {
@@ -49,7 +49,7 @@ impl Sources {
             Ok(Request::Event(event)) => event,
             Ok(Request::Challenge(_)) => {
                 let text = "the body is a `url_verification` request of Slack, and such a request makes no event; use another body";
-                return Err(RecordError::invalid("invalid", text.to_owned()));
+                return Err(RecordError::new("invalid", text.to_owned()));
             }
             Err(error) => return Ok(rejected(&error.into())),
         };
@@ -78,10 +78,10 @@ impl Sources {
         Ok(result)
     }
 
-    fn signed_request(&self, row: &SourceRow, test: &SourceTest) -> Result<Inbound, RecordError> {
+    fn signed_request(&self, row: &SourceRow, test: &SourceTest) -> Result<Inbound> {
         let body = test.body.as_ref().map_or("{}", |body| body.get());
         if body.len() > BODY_BYTES_MAX {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 format!(
                     "`body` has {} bytes; at most {BODY_BYTES_MAX} are allowed",
@@ -91,7 +91,7 @@ impl Sources {
         }
         if test.headers.len() > HEADERS_MAX {
             let text = format!("`headers` has more than {HEADERS_MAX} members");
-            return Err(RecordError::invalid("invalid", text));
+            return Err(RecordError::new("invalid", text));
         }
         let mut headers = HeaderMap::new();
         let json = ("content-type".to_owned(), "application/json".to_owned());
@@ -113,7 +113,7 @@ impl Sources {
         );
         for (name, value) in std::iter::once(json).chain(given).chain(signed) {
             let invalid =
-                || RecordError::invalid("invalid", format!("`headers`: `{name}` is not valid"));
+                || RecordError::new("invalid", format!("`headers`: `{name}` is not valid"));
             let value = HeaderValue::from_str(&value).map_err(|_| invalid())?;
             headers.insert(
                 HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?,
@@ -141,5 +141,5 @@ fn rejected(error: &ReceiveError) -> SourceTestResult {
 fn unreadable_secret(error: &SecretError) -> RecordError {
     let message =
         format!("{error}; create a new secret: svc source rotate <source> --overlap-hours 0");
-    RecordError::conflict("conflict", message)
+    RecordError::new("conflict", message)
 }

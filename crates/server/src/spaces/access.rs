@@ -10,12 +10,12 @@ use svc_store::{
 
 use crate::{
     identity::{Actor, Caller, Credential, power::check_saved},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// Returns a space that the caller may act on: the caller's own space, or, with `manage_spaces`, a
 /// space whose owner has only permissions that the caller holds too.
-pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, RecordError> {
+pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow> {
     let row = spaces::get(tx, id)?;
     let actor = Actor::read(tx, caller)?;
     if row.owner_id == actor.id {
@@ -46,16 +46,16 @@ pub fn find_foreign_maker(
 }
 
 /// Checks that a space may run on the server. `owner` are the permissions of its owner.
-pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), RecordError> {
+pub fn check_local(allowed: bool, owner: Permissions) -> Result<()> {
     if !owner.contains(Permission::ManageSpaces) {
-        return Err(RecordError::forbidden(
+        return Err(RecordError::new(
             "permission_denied",
             "only a user with the permission `manage_spaces` may own a space that runs on the server",
         ));
     }
     match allowed {
         true => Ok(()),
-        false => Err(RecordError::forbidden(
+        false => Err(RecordError::new(
             "local_disabled",
             "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`",
         )),
@@ -69,7 +69,7 @@ pub fn check_template_power(
     new: &NewSpace,
     template: Option<&Template>,
     owner: Permissions,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let Some(template) = template else {
         return Ok(());
     };

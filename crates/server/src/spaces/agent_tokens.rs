@@ -14,7 +14,7 @@ use super::access::{find_foreign_maker, managed};
 use crate::{
     identity::{Caller, Identity, Secret},
     lifecycle::append,
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// A new token and its record. The transaction that stores the record
@@ -23,7 +23,7 @@ pub fn new_agent_token(
     space_id: SpaceId,
     kind: AgentTokenKind,
     made_by: Option<UserId>,
-) -> Result<(String, AgentTokenRow), RecordError> {
+) -> Result<(String, AgentTokenRow)> {
     let secret = Secret::new(CredentialKind::AgentToken)?;
     let id = Id(Uuid::now_v7());
     let row = AgentTokenRow {
@@ -38,9 +38,9 @@ pub fn new_agent_token(
 }
 
 /// Agent tokens never expire, so a token that expires must not create one.
-pub fn check_may_make(caller: &Caller) -> Result<(), RecordError> {
+pub fn check_may_make(caller: &Caller) -> Result<()> {
     match caller.token() {
-        Some((_, Some(expires_at))) => Err(RecordError::forbidden(
+        Some((_, Some(expires_at))) => Err(RecordError::new(
             "expiring_credential",
             format!(
                 "the token you use expires at {expires_at}, and an agent token never does; use a session or a token without an expiry"
@@ -51,11 +51,7 @@ pub fn check_may_make(caller: &Caller) -> Result<(), RecordError> {
 }
 
 /// Replaces the shown token. The new token acts as the space's owner.
-pub async fn rotate(
-    identity: &Identity,
-    caller: &Caller,
-    space: SpaceId,
-) -> Result<String, RecordError> {
+pub async fn rotate(identity: &Identity, caller: &Caller, space: SpaceId) -> Result<String> {
     check_may_make(caller)?;
     let (token, mut row) = new_agent_token(space, AgentTokenKind::Shown, None)?;
     identity
@@ -79,7 +75,7 @@ pub async fn rotate(
 
 /// Issues a token for one start of an agent that the server runs, and revokes the previous token.
 /// Returns an error if the space's owner may not run code on the server.
-pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, RecordError> {
+pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String> {
     let (token, row) = new_agent_token(space, AgentTokenKind::Local, None)?;
     identity
         .change_as_server(move |tx| {
@@ -89,7 +85,7 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 owner.active && owner.permissions.contains(Permission::ManageSpaces)
             };
             if !owner.as_ref().is_some_and(may_run) {
-                return Err(RecordError::forbidden(
+                return Err(RecordError::new(
                     "permission_denied",
                     "the owner of this space is not active or does not hold `manage_spaces`",
                 ));

@@ -7,18 +7,21 @@ use svc_core::{
 use svc_protocol::api::{NewSpace, ScriptKind, Template};
 use svc_store::{Tx, records, scripts, spaces::SpaceRow};
 
-use crate::{identity::User, records::RecordError};
+use crate::{
+    identity::User,
+    records::{RecordError, Result},
+};
 
 /// Longest URL or command of a health check.
 const PROBE_BYTES_MAX: usize = 4_096;
 
-pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, RecordError> {
+pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>> {
     let Some(id) = new.template_id else {
         return Ok(None);
     };
     let template = records::find::<Template>(tx, id)?;
     let missing = || {
-        RecordError::invalid(
+        RecordError::new(
             "unknown_template",
             format!("template `{id}` does not exist"),
         )
@@ -27,7 +30,7 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
 }
 
 /// Limits the length of the URL or command of a health check, because each space stores it.
-pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), RecordError> {
+pub fn check_health_check(check: Option<&HealthCheck>) -> Result<()> {
     let (what, text) = match check.map(|check| &check.probe) {
         Some(Probe::Http { url }) => ("url", url),
         Some(Probe::Command { command }) => ("command", command),
@@ -36,7 +39,7 @@ pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), RecordError
     if text.len() <= PROBE_BYTES_MAX {
         return Ok(());
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid",
         format!(
             "the {what} of the health check has {} bytes; at most {PROBE_BYTES_MAX} are allowed",
@@ -46,21 +49,17 @@ pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), RecordError
 }
 
 /// Checks that the script is a startup script of the owner or a global one.
-pub fn check_startup_script(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    id: Option<ScriptId>,
-) -> Result<(), RecordError> {
+pub fn check_startup_script(tx: &mut Tx<'_>, owner: UserId, id: Option<ScriptId>) -> Result<()> {
     let Some(id) = id else {
         return Ok(());
     };
     match scripts::find_visible(tx, id, owner)? {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
-        Some(script) => Err(RecordError::invalid(
+        Some(script) => Err(RecordError::new(
             "unknown_script",
             format!("script `{}` is not a startup script", script.name),
         )),
-        None => Err(RecordError::invalid(
+        None => Err(RecordError::new(
             "unknown_script",
             format!("startup script `{id}` does not exist"),
         )),

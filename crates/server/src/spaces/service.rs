@@ -33,7 +33,7 @@ use crate::{
     lifecycle::{self, announce, append},
     links::Links,
     live::SpaceLogs,
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// Records of deleted spaces kept per owner. Without a limit, creating and deleting spaces would
@@ -61,7 +61,7 @@ impl Spaces {
     }
 
     /// Creates a space. Only this answer contains its agent token.
-    pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, RecordError> {
+    pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space> {
         tokens::check_may_make(caller)?;
         let name = SpaceName::parse(&new.name)?;
         check_health_check(new.health_check.as_ref())?;
@@ -117,37 +117,27 @@ impl Spaces {
         })
     }
 
-    pub async fn list(
-        &self,
-        caller: &Caller,
-        page: PageRequest,
-    ) -> Result<Page<Space>, RecordError> {
+    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Space>> {
         let all = caller.user.permissions.contains(Permission::ManageSpaces);
         let owner = (!all).then_some(caller.user.id);
         let page = self
             .store
             .read_list(caller.user.id, move |tx| spaces::list(tx, owner, page))
             .await?;
-        let Page { items, next_cursor } = page;
-        let items = items
-            .into_iter()
-            .filter_map(|row| self.present(row).ok())
-            .collect();
-        Ok(Page { items, next_cursor })
+        let items = page.items.into_iter();
+        Ok(Page {
+            items: items.filter_map(|row| self.present(row).ok()).collect(),
+            next_cursor: page.next_cursor,
+        })
     }
 
-    pub async fn get(&self, caller: &Caller, id: SpaceId) -> Result<Space, RecordError> {
+    pub async fn get(&self, caller: &Caller, id: SpaceId) -> Result<Space> {
         let row = self.store.read(move |tx| spaces::get(tx, id)).await?;
         check_access(caller, &row)?;
         self.present(row)
     }
 
-    pub async fn patch(
-        &self,
-        caller: &Caller,
-        id: SpaceId,
-        patch: SpacePatch,
-    ) -> Result<Space, RecordError> {
+    pub async fn patch(&self, caller: &Caller, id: SpaceId, patch: SpacePatch) -> Result<Space> {
         let SpacePatch {
             health_check,
             startup_script_id: script,
@@ -188,7 +178,7 @@ impl Spaces {
     }
 
     /// Accepts the agent of a stopped space again. If the server runs this agent, starts it.
-    pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, RecordError> {
+    pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space> {
         let allow_local = self.allow_local;
         let row = self
             .identity
@@ -214,7 +204,7 @@ impl Spaces {
     }
 
     /// Stops a space and rejects its agent until the space is started again.
-    pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, RecordError> {
+    pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space> {
         let (row, events) = self
             .identity
             .change(caller, move |tx, caller| {
@@ -233,7 +223,7 @@ impl Spaces {
         self.present(row)
     }
 
-    pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), RecordError> {
+    pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<()> {
         let events = self
             .identity
             .change(caller, move |tx, caller| {
@@ -258,11 +248,7 @@ impl Spaces {
     }
 
     /// Replaces the agent token that was shown to a user, and ends the link of the old token.
-    pub async fn rotate_agent_token(
-        &self,
-        caller: &Caller,
-        id: SpaceId,
-    ) -> Result<String, RecordError> {
+    pub async fn rotate_agent_token(&self, caller: &Caller, id: SpaceId) -> Result<String> {
         tokens::rotate(&self.identity, caller, id).await
     }
 
@@ -272,7 +258,7 @@ impl Spaces {
         id: SpaceId,
         after: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<NumberedLine>, RecordError> {
+    ) -> Result<Vec<NumberedLine>> {
         // A log shows the output of code that runs as the owner, so reading it requires the rights
         // to act on the space.
         let reading = caller.clone();
@@ -292,7 +278,7 @@ impl Spaces {
     }
 
     /// Converts a record for the API. If the owner was just deleted, the error is "not found".
-    pub(super) fn present(&self, row: SpaceRow) -> Result<Space, RecordError> {
+    pub(super) fn present(&self, row: SpaceRow) -> Result<Space> {
         let owner = self
             .directory
             .find_user(row.owner_id)
@@ -349,7 +335,7 @@ fn linked_elsewhere(node: ServerId) -> RecordError {
     let message = format!(
         "the agent of this space is linked to another server of the zone ({node}), which does not answer; try again, or send the request to that server: `svc server list` shows its address"
     );
-    RecordError::conflict("linked_elsewhere", message)
+    RecordError::new("linked_elsewhere", message)
 }
 
 fn append_audit(
@@ -363,7 +349,7 @@ fn append_audit(
 }
 
 /// For a space that the caller may not see, the error is "not found".
-fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), RecordError> {
+fn check_access(caller: &Caller, row: &SpaceRow) -> Result<()> {
     let is_own = row.owner_id == caller.user.id;
     if is_own || caller.user.permissions.contains(Permission::ManageSpaces) {
         Ok(())

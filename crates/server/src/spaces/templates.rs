@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use super::record::check_health_check;
 use crate::{
-    identity::{Actor, Caller, Change, Writer, difference, name_uses},
-    records::{RecordError, check_limit, check_name_free, settings_of},
+    identity::{Actor, Caller, Writer, difference, name_uses},
+    records::{RecordError, Result, check_limit, check_name_free, settings_of},
 };
 
 const FIELDS_MAX: usize = 100;
@@ -33,21 +33,21 @@ pub struct Templates {
 }
 
 impl Templates {
-    pub async fn list(&self, page: PageRequest) -> Result<Page<Template>, RecordError> {
+    pub async fn list(&self, page: PageRequest) -> Result<Page<Template>> {
         Ok(self
             .store
             .read(move |tx| records::list::<Template>(tx, &(), page))
             .await?)
     }
 
-    pub async fn get(&self, id: TemplateId) -> Result<Template, RecordError> {
+    pub async fn get(&self, id: TemplateId) -> Result<Template> {
         Ok(self
             .store
             .read(move |tx| records::get::<Template>(tx, id))
             .await?)
     }
 
-    pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, RecordError> {
+    pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template> {
         let template = Template {
             id: TemplateId(Uuid::now_v7()),
             name: new.name,
@@ -68,7 +68,8 @@ impl Templates {
                 check_limit(has, TEMPLATES_MAX, "templates", "conflict")?;
                 records::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
-                audit(tx, caller, "template.created", &kept, describe(&kept))
+                let target = ("template", kept.id);
+                Ok(tx.audit(caller, "template.created", target, describe(&kept))?)
             })
             .await?;
         Ok(template)
@@ -79,7 +80,7 @@ impl Templates {
         caller: &Caller,
         id: TemplateId,
         patch: TemplatePatch,
-    ) -> Result<Template, RecordError> {
+    ) -> Result<Template> {
         self.writer
             .change(caller, move |tx, caller| {
                 let current = records::get::<Template>(tx, id)?;
@@ -94,14 +95,14 @@ impl Templates {
                 templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if changed != current {
                     let detail = difference(&describe(&current), describe(&changed));
-                    audit(tx, caller, "template.updated", &changed, detail)?;
+                    tx.audit(caller, "template.updated", ("template", id), detail)?;
                 }
                 Ok(changed)
             })
             .await
     }
 
-    pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), RecordError> {
+    pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<()> {
         self.writer
             .change(caller, move |tx, caller| {
                 let template = records::get::<Template>(tx, id)?;
@@ -113,19 +114,19 @@ impl Templates {
                     let (name, by) = (&template.name, name_uses(caller, sees_all, &uses));
                     let message =
                         format!("template `{name}` is used by {by}; delete these spaces first");
-                    return Err(RecordError::conflict("in_use", message));
+                    return Err(RecordError::new("in_use", message));
                 }
                 records::delete::<Template>(tx, id)?;
                 let detail = json!({"name": template.name});
-                audit(tx, caller, "template.deleted", &template, detail)
+                Ok(tx.audit(caller, "template.deleted", ("template", id), detail)?)
             })
             .await
     }
 }
 
-fn check(template: &Template) -> Result<(), RecordError> {
+fn check(template: &Template) -> Result<()> {
     check_free_name("template", &template.name)?;
-    let invalid = |message: String| Err(RecordError::invalid("invalid", message));
+    let invalid = |message: String| Err(RecordError::new("invalid", message));
     if template.ports.len() > PORTS_MAX {
         return invalid(format!(
             "{} ports; at most {PORTS_MAX} are allowed",
@@ -164,7 +165,7 @@ fn check(template: &Template) -> Result<(), RecordError> {
 }
 
 /// The script must be global, because spaces of any owner use it.
-fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), RecordError> {
+fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<()> {
     let Some(id) = id else {
         return Ok(());
     };
@@ -172,21 +173,11 @@ fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), Rec
         records::find::<Script>(tx, id)?.filter(|script| script.owner == ScriptOwner::Global);
     match found {
         Some(script) if script.kind == ScriptKind::Startup => Ok(()),
-        _ => Err(RecordError::invalid(
+        _ => Err(RecordError::new(
             "unknown_script",
             format!("`{id}` is not a global startup script"),
         )),
     }
-}
-
-fn audit(
-    tx: &mut Change<'_, '_>,
-    caller: &Caller,
-    action: &'static str,
-    template: &Template,
-    detail: Value,
-) -> Result<(), RecordError> {
-    Ok(tx.audit(caller, action, ("template", template.id), detail)?)
 }
 
 /// The detail of an audit entry.

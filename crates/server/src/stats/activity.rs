@@ -20,7 +20,7 @@ use svc_protocol::api::{Activity, MethodActivity, PAGE_MAX, SinkActivity};
 use svc_store::{Tx, method_stats, sinks};
 
 use super::methods::MethodStatistics;
-use crate::{events::sinks::owner_keys, identity::Caller, records::RecordError};
+use crate::{events::sinks::owner_keys, identity::Caller, records::Result};
 
 const STEP: Duration = Duration::from_secs(60 * 60);
 const POINTS: usize = 24;
@@ -56,7 +56,7 @@ impl Series {
 }
 
 impl MethodStatistics {
-    pub async fn activity(&self, caller: &Caller) -> Result<Activity, RecordError> {
+    pub async fn activity(&self, caller: &Caller) -> Result<Activity> {
         let now = svc_clock::now();
         let hours_before = u32::try_from(POINTS - 1).unwrap_or(0);
         let first = start_of(now, STEP).minus(STEP * hours_before);

@@ -17,7 +17,7 @@ use super::{
     Overview, Scope,
     methods::{point, show_points},
 };
-use crate::{identity::Caller, records::RecordError};
+use crate::{identity::Caller, records::Result};
 
 impl Overview {
     pub async fn get_calls(
@@ -25,7 +25,7 @@ impl Overview {
         caller: &Caller,
         scope: Scope,
         range: StatsRange,
-    ) -> Result<CallTotals, RecordError> {
+    ) -> Result<CallTotals> {
         let user = scope.user_of(caller)?;
         let now = svc_clock::now();
         let read = move |tx: &mut Tx<'_>| list_calls(tx, user, range.first(now));

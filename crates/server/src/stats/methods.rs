@@ -28,7 +28,7 @@ use crate::{
     identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// The period of a new block.
@@ -136,7 +136,7 @@ impl MethodStatistics {
         caller: &Caller,
         name: String,
         range: StatsRange,
-    ) -> Result<MethodStats, RecordError> {
+    ) -> Result<MethodStats> {
         let find_owner = |name: &str| self.directory.find_active_user(name);
         let found = resolve(caller.user.id, &name, find_owner);
         let Some((owner, method)) = found.filter(|(owner, _)| may_see(caller, *owner)) else {

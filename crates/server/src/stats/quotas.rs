@@ -13,16 +13,15 @@ use svc_store::{
 };
 
 use super::Overview;
-use crate::{identity::Caller, records::RecordError};
+use crate::{
+    identity::Caller,
+    records::{RecordError, Result},
+};
 
 impl Overview {
     /// The use of the quotas of a user; `None` is the caller. Only callers with `manage_users` see
     /// the use of another user's quotas.
-    pub async fn quotas(
-        &self,
-        caller: &Caller,
-        user: Option<UserId>,
-    ) -> Result<QuotaUses, RecordError> {
+    pub async fn quotas(&self, caller: &Caller, user: Option<UserId>) -> Result<QuotaUses> {
         let user = user.unwrap_or(caller.user.id);
         caller.check_credentials_of(user)?;
         let read = move |tx: &mut Tx<'_>| {

@@ -13,8 +13,8 @@ use svc_core::{
 };
 
 use super::{
-    RunningTrace, Traces, nanos,
-    span::{Attribute, Process, Span, SpanKind},
+    RunningTrace, Traces,
+    span::{Attribute, Process, Span, SpanKind, TracedWork},
 };
 use crate::metrics::CallOutcome;
 
@@ -56,24 +56,17 @@ pub(super) fn spans_of(trace: &RunningTrace, call: TracedCall<'_>, end: u64) -> 
         return Vec::new();
     };
     let name = call.method.unwrap_or(UNKNOWN_METHOD).to_owned();
-    let error = error_of(call);
-    let server = Span {
-        trace: trace.id(),
-        id: trace.context.span,
-        parent: ids.parent,
-        has_remote_parent: ids.parent != 0,
-        state: trace.context.tracestate().map(Into::into),
-        process: Process::Server,
-        start: end.saturating_sub(nanos(call.took)),
-        end,
+    let work = TracedWork {
         kind: match call.via {
             CallVia::Event => SpanKind::Consumer,
             CallVia::Api | CallVia::Batch | CallVia::Mcp | CallVia::Script => SpanKind::Server,
         },
         attributes: server_attributes(&name, call),
         name: name.clone().into(),
-        error: error.clone(),
+        took: call.took,
+        error: error_of(call),
     };
+    let server = trace.span_of(ids, work, end);
     let (Some(space), true) = (call.space, call.sent) else {
         return vec![server];
     };

@@ -38,7 +38,7 @@ impl From<RenderError> for RecordError {
     fn from(error: RenderError) -> Self {
         match error {
             RenderError::Template(message) | RenderError::Unreadable(message) => {
-                Self::invalid("invalid_template", message)
+                Self::new("invalid_template", message)
             }
             RenderError::Store(error) => error.into(),
             RenderError::Busy(error) => error.into(),

@@ -20,16 +20,16 @@ use svc_store::sinks::SinkConfig;
 use super::origin;
 use crate::{
     events::{deliver::webhook, sealed_headers::MASK},
-    records::{RecordError, check_description},
+    records::{RecordError, Result, check_description},
 };
 
-pub fn name_and_description(name: &str, description: &str) -> Result<(), RecordError> {
+pub fn name_and_description(name: &str, description: &str) -> Result<()> {
     check_free_name("event sink", name)?;
     check_description(description)
 }
 
 /// Parses patterns from an array, or from a text in which commas separate them.
-pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, RecordError> {
+pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>> {
     let patterns = match input {
         PatternsInput::Text(text) => Pattern::parse_list(text)?,
         PatternsInput::List(list) => list
@@ -39,7 +39,7 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, RecordError> {
             .collect::<Result<_, _>>()?,
     };
     if patterns.is_empty() || patterns.len() > PATTERNS_MAX {
-        return Err(RecordError::invalid(
+        return Err(RecordError::new(
             "invalid_pattern",
             format!(
                 "{} patterns; a sink has between 1 and {PATTERNS_MAX} (`*` matches every event)",
@@ -52,7 +52,7 @@ pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, RecordError> {
 
 /// Checks the configuration of a new sink. It may contain only the part that belongs to the type of
 /// the sink.
-pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
+pub fn new_config(new: &NewSink) -> Result<SinkConfig> {
     let given = [
         ("webhook", new.webhook.is_some(), SinkType::Webhook),
         ("script", new.script.is_some(), SinkType::Script),
@@ -67,14 +67,14 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
     let config = match new.r#type {
         SinkType::Webhook => {
             let given = new.webhook.clone().ok_or_else(|| {
-                RecordError::invalid(
+                RecordError::new(
                     "invalid_config",
                     "a webhook sink needs `webhook` with at least `url`",
                 )
             })?;
             if let Some(secret) = &given.secret {
                 webhook_secret::decode(secret)
-                    .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
+                    .map_err(|error| RecordError::new("invalid_secret", error.to_string()))?;
             }
             reject_masks(&given.headers)?;
             reject_masked_key(&given)?;
@@ -88,7 +88,7 @@ pub fn new_config(new: &NewSink) -> Result<SinkConfig, RecordError> {
 
 /// A sink's configuration after a merge patch. `patch` is the part that belongs to the type of the
 /// sink.
-pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig, RecordError> {
+pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig> {
     let config = match current {
         SinkConfig::Webhook(current) => {
             let mut merged = merge("webhook", current, patch).map_err(invalid_config)?;
@@ -112,13 +112,13 @@ pub fn merged_config(current: &SinkConfig, patch: &Members) -> Result<SinkConfig
 
 /// Checks the delivery policy of a sink, except its filter and its key: see [`super::programs`]. A json-rpc
 /// sink only formats, so it has no policy.
-pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy, RecordError> {
+pub fn policy(policy: DeliveryPolicy, kind: SinkType) -> Result<DeliveryPolicy> {
     if kind == SinkType::JsonRpc && policy != DeliveryPolicy::default() {
         return Err(wrong_part("delivery", kind));
     }
-    policy.check().map_err(|error| {
-        RecordError::invalid("invalid_policy", format!("in `delivery`: {error}"))
-    })?;
+    policy
+        .check()
+        .map_err(|error| RecordError::new("invalid_policy", format!("in `delivery`: {error}")))?;
     Ok(policy)
 }
 
@@ -127,7 +127,7 @@ pub fn merged_policy(
     current: &DeliveryPolicy,
     patch: &Members,
     kind: SinkType,
-) -> Result<DeliveryPolicy, RecordError> {
+) -> Result<DeliveryPolicy> {
     let (mut current, mut patch) = (current.clone(), patch.clone());
     // The two forms of `retry` exclude each other, so a new `retry` replaces the old one as a
     // whole.
@@ -135,7 +135,7 @@ pub fn merged_policy(
         current.retry = match retry {
             Value::Null => None,
             given => document::read_value(given).map_err(|error| {
-                RecordError::invalid("invalid_policy", format!("in `delivery.retry`: {error}"))
+                RecordError::new("invalid_policy", format!("in `delivery.retry`: {error}"))
             })?,
         };
     }
@@ -148,7 +148,7 @@ pub fn merged_policy(
 fn restore_masked(
     headers: &mut BTreeMap<String, String>,
     stored: &BTreeMap<String, String>,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     for (name, value) in headers.iter_mut().filter(|(_, value)| *value == MASK) {
         match stored.get(name) {
             Some(stored) => value.clone_from(stored),
@@ -158,16 +158,16 @@ fn restore_masked(
     Ok(())
 }
 
-fn reject_masks(headers: &BTreeMap<String, String>) -> Result<(), RecordError> {
+fn reject_masks(headers: &BTreeMap<String, String>) -> Result<()> {
     match headers.iter().find(|(_, value)| *value == MASK) {
         Some((name, _)) => Err(mask_without_value(name)),
         None => Ok(()),
     }
 }
 
-fn reject_masked_key(given: &WebhookConfig) -> Result<(), RecordError> {
+fn reject_masked_key(given: &WebhookConfig) -> Result<()> {
     match given.client_key.as_deref() {
-        Some(MASK) => Err(RecordError::invalid(
+        Some(MASK) => Err(RecordError::new(
             "invalid_tls",
             format!("`{MASK}` means the stored key, but no `client_key` is stored; set the key"),
         )),
@@ -176,7 +176,7 @@ fn reject_masked_key(given: &WebhookConfig) -> Result<(), RecordError> {
 }
 
 fn mask_without_value(name: &str) -> RecordError {
-    RecordError::invalid(
+    RecordError::new(
         "invalid_header",
         format!("`{MASK}` means the stored value, but header `{name}` has none; set its value"),
     )
@@ -188,14 +188,14 @@ pub fn wrong_part(part: &str, kind: SinkType) -> RecordError {
         SinkType::Script => "script",
         SinkType::JsonRpc => "json-rpc",
     };
-    RecordError::invalid(
+    RecordError::new(
         "invalid_config",
         format!("`{part}` does not belong to a sink of type `{kind}`"),
     )
 }
 
 fn missing_script() -> RecordError {
-    RecordError::invalid(
+    RecordError::new(
         "invalid_config",
         "a script sink needs `script` with either `script_id` or `source`",
     )
@@ -216,16 +216,16 @@ fn drop_replaced(patch: &Members) -> Members {
 
 /// Checks everything except the template: see [`super::programs`]. Takes out the signing secret of a
 /// webhook, which is stored encrypted, in a column of its own.
-fn check_config(mut config: SinkConfig) -> Result<SinkConfig, RecordError> {
+fn check_config(mut config: SinkConfig) -> Result<SinkConfig> {
     match &mut config {
         SinkConfig::Webhook(given) => {
             given.secret = None;
             check_url(&given.url)
-                .map_err(|error| RecordError::invalid("invalid_url", error.to_string()))?;
+                .map_err(|error| RecordError::new("invalid_url", error.to_string()))?;
             webhook::check_headers(&given.headers, given.format)
-                .map_err(|error| RecordError::invalid("invalid_header", error.to_string()))?;
+                .map_err(|error| RecordError::new("invalid_header", error.to_string()))?;
             webhook::check_tls_options(&given.url, given)
-                .map_err(|error| RecordError::invalid("invalid_tls", error.to_string()))?;
+                .map_err(|error| RecordError::new("invalid_tls", error.to_string()))?;
         }
         SinkConfig::Script(ScriptConfig { script_id, source }) => match (script_id, source) {
             (Some(_), None) | (None, Some(_)) => {}
@@ -237,7 +237,7 @@ fn check_config(mut config: SinkConfig) -> Result<SinkConfig, RecordError> {
 }
 
 fn invalid_config(error: MergeError) -> RecordError {
-    RecordError::invalid("invalid_config", error.to_string())
+    RecordError::new("invalid_config", error.to_string())
 }
 
 #[cfg(test)]

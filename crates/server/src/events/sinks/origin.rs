@@ -17,13 +17,13 @@ pub(super) fn check_secrets(
     patch: &Map<String, Value>,
     new_url: &str,
 ) -> Result<(), RecordError> {
-    let invalid = |error: UrlError| RecordError::invalid("invalid_url", error.to_string());
+    let invalid = |error: UrlError| RecordError::new("invalid_url", error.to_string());
     let (before, after) = (origin_of(&current.url), origin_of(new_url));
     let (before, after) = (before.map_err(invalid)?, after.map_err(invalid)?);
     if before == after {
         return match patch.contains_key("secret") {
             false => Ok(()),
-            true => Err(RecordError::invalid(
+            true => Err(RecordError::new(
                 "invalid_secret",
                 "a patch changes the secret only together with the origin of the URL; POST to `rotate-secret`, which keeps the old secret valid for a while",
             )),
@@ -34,7 +34,7 @@ pub(super) fn check_secrets(
         return Ok(());
     }
     let fields: Vec<_> = missing.iter().map(|field| format!("`{field}`")).collect();
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "secret_required",
         format!(
             "the new URL has another origin (`{after}` in place of `{before}`), and stored secrets stay with the receiver that they were given for; give {} again, or `null` to remove",

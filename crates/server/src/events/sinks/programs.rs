@@ -92,16 +92,14 @@ impl SinksService {
 
 /// Checks an expression over an event.
 pub fn expression(field: &str, source: &str) -> Result<Expression, RecordError> {
-    Expression::parse(source).map_err(|error| {
-        RecordError::invalid("invalid_expression", format!("in `{field}`: {error}"))
-    })
+    Expression::parse(source)
+        .map_err(|error| RecordError::new("invalid_expression", format!("in `{field}`: {error}")))
 }
 
 /// Checks a template by rendering sample events. The template must render JSON, and for a json-rpc
 /// sink a JSON object. Errors that depend on the data of an event appear only at its delivery.
 pub(super) fn body_template(source: &str, kind: SinkType) -> Result<(), RecordError> {
-    let refused =
-        |error: TemplateError| RecordError::invalid("invalid_template", error.to_string());
+    let refused = |error: TemplateError| RecordError::new("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
     if kind == SinkType::JsonRpc {
         let event = sample::event(EventId(Uuid::now_v7()), svc_clock::now());
@@ -120,7 +118,7 @@ pub fn object_body(rendered: &str) -> Result<(), RecordError> {
     if rendered.trim_start().starts_with('{') {
         return Ok(());
     }
-    Err(RecordError::invalid(
+    Err(RecordError::new(
         "invalid_template",
         "the rendered body must be a JSON object: it becomes the params of a method",
     ))

@@ -11,7 +11,10 @@ use svc_store::{
 };
 
 use super::{SinksService, audit, managed, readable};
-use crate::{identity::Caller, records::RecordError};
+use crate::{
+    identity::Caller,
+    records::{RecordError, Result},
+};
 
 impl SinksService {
     /// Newest first. A json-rpc sink has no deliveries, because it only formats.
@@ -21,7 +24,7 @@ impl SinksService {
         id: SinkId,
         state: Option<DeliveryState>,
         page: DeliveryPage,
-    ) -> Result<Page<Delivery>, RecordError> {
+    ) -> Result<Page<Delivery>> {
         let manager = caller.clone();
         let sees_addresses = caller.may(Permission::ViewAudit);
         let found = self.store.read_list(caller.user.id, move |tx| {
@@ -48,12 +51,7 @@ impl SinksService {
     }
 
     /// Appends the event of a finished delivery to the queue. Returns the new delivery.
-    pub async fn resend(
-        &self,
-        caller: &Caller,
-        id: SinkId,
-        n: u64,
-    ) -> Result<Delivery, RecordError> {
+    pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery> {
         let delivery = self
             .writer
             .change(caller, move |tx, caller| {
@@ -61,7 +59,7 @@ impl SinksService {
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or_else(|| no_delivery(n))?;
                 if past.state == DeliveryState::Pending {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         format!("delivery {n} is still in the queue; wait until it ends"),
                     ));
@@ -98,15 +96,15 @@ pub(super) fn no_event(id: EventId) -> RecordError {
 }
 
 fn queue_full() -> RecordError {
-    RecordError::conflict(
+    RecordError::new(
         "queue_full",
         "the sink's queue is full; try again after some deliveries have ended",
     )
 }
 
-pub(super) fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, RecordError> {
+pub(super) fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId> {
     sinks::status(tx, row.id)?.lane.ok_or_else(|| {
-        RecordError::conflict(
+        RecordError::new(
             "conflict",
             format!(
                 "sink `{}` is a json-rpc sink, which formats events and has no queue",

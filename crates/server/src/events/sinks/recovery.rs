@@ -18,7 +18,7 @@ use super::{SinksService, audit, managed, queue::lane_of};
 use crate::{
     events::{dispatch::is_about, lanes::Deliver},
     identity::Caller,
-    records::RecordError,
+    records::{RecordError, Result},
 };
 
 /// How far a replay reaches back if the request has no `since`.
@@ -38,15 +38,12 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Replay,
-    ) -> Result<ReplayResult, RecordError> {
+    ) -> Result<ReplayResult> {
         let now = svc_clock::now();
         let since = request.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = request.until.unwrap_or(now);
         if since > until {
-            return Err(RecordError::invalid(
-                "invalid",
-                "`since` is later than `until`",
-            ));
+            return Err(RecordError::new("invalid", "`since` is later than `until`"));
         }
         let manager = caller.clone();
         let found = self.store.read(move |tx| {
@@ -85,7 +82,7 @@ impl SinksService {
                 let (_, row) = managed(tx, caller, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         format!("sink `{}` is disabled; enable it first", row.name),
                     ));
@@ -129,7 +126,7 @@ impl SinksService {
         sink: &SinkRow,
         filter: events::Filter,
         now: Timestamp,
-    ) -> Result<bool, RecordError> {
+    ) -> Result<bool> {
         let step = Duration::from_millis(1);
         let before = filter
             .since
@@ -155,7 +152,7 @@ impl SinksService {
         caller: &Caller,
         sink: &SinkRow,
         filter: events::Filter,
-    ) -> Result<MatchingEvents, RecordError> {
+    ) -> Result<MatchingEvents> {
         let mut matching = MatchingEvents::default();
         let mut after = EventId::NIL;
         loop {
@@ -200,7 +197,7 @@ impl SinksService {
         sink: &SinkRow,
         filter: &str,
         events: Vec<(EventId, String)>,
-    ) -> Result<Vec<(EventId, String)>, RecordError> {
+    ) -> Result<Vec<(EventId, String)>> {
         let mut kept = Vec::new();
         for part in events.chunks(FILTER_STEP) {
             let ids: Vec<_> = part.iter().map(|(id, _)| *id).collect();
@@ -251,9 +248,9 @@ pub(super) fn add_feed(
     row: &SinkRow,
     lane: LaneId,
     (selection, total): (FeedSelection, u32),
-) -> Result<(), RecordError> {
+) -> Result<()> {
     if lanes::count_feeds(tx, lane)? >= FEEDS_MAX {
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "conflict",
             format!(
                 "sink `{}` has {FEEDS_MAX} resends and replays that have not ended; wait until one ends",

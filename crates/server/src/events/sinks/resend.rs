@@ -121,7 +121,7 @@ enum DeliverySelection {
 }
 
 fn check_selection(request: &Resend) -> Result<DeliverySelection, RecordError> {
-    let invalid = |why: String| Err(RecordError::invalid("invalid", why));
+    let invalid = |why: String| Err(RecordError::new("invalid", why));
     match (&request.deliveries, request.dead_since) {
         (Some(numbers), None) if numbers.is_empty() => {
             invalid("`deliveries` is empty; name at least one delivery".to_owned())

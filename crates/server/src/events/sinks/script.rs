@@ -39,7 +39,7 @@ pub(super) fn check_script_change(
         return Ok(());
     }
     if caller.user.id != before.owner_id {
-        return Err(RecordError::forbidden(
+        return Err(RecordError::new(
             "permission_denied",
             "the script of this sink runs with the permissions of the user who created the sink, and only this user may change it; create your own sink instead",
         ));
@@ -56,7 +56,7 @@ pub(super) fn check_stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(),
     else {
         return Ok(());
     };
-    let unknown = |message| RecordError::invalid("unknown_script", message);
+    let unknown = |message| RecordError::new("unknown_script", message);
     match scripts::find_visible(tx, id, sink.owner_id)? {
         Some(script) if script.kind == ScriptKind::Sink => Ok(()),
         Some(script) => Err(unknown(format!(

@@ -14,7 +14,7 @@ use crate::{
         sealed_headers, sink_secrets,
     },
     identity::Caller,
-    records::{RecordError, overlap_end},
+    records::{RecordError, Result, overlap_end},
     secrets::{self, SinkSecret},
 };
 
@@ -26,7 +26,7 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: RotateSecret,
-    ) -> Result<SecretRotation, RecordError> {
+    ) -> Result<SecretRotation> {
         let previous_until = overlap_end(request.overlap_hours, svc_clock::now())?;
         let secret = secrets::new_webhook_secret();
         let (deliverers, new) = (self.deliverers.clone(), secret.clone());
@@ -34,7 +34,7 @@ impl SinksService {
             .change(caller, move |tx, caller| {
                 let (_, mut row) = managed(tx, caller, id)?;
                 if row.kind != SinkType::Webhook {
-                    return Err(RecordError::conflict(
+                    return Err(RecordError::new(
                         "conflict",
                         format!(
                             "sink `{}` is not a webhook; only webhooks have a secret",
@@ -65,9 +65,9 @@ pub(super) fn seal_signing_secret(
     deliverers: &Deliverers,
     row: &SinkRow,
     text: &str,
-) -> Result<Vec<u8>, RecordError> {
+) -> Result<Vec<u8>> {
     let key = webhook_secret::decode(text)
-        .map_err(|error| RecordError::invalid("invalid_secret", error.to_string()))?;
+        .map_err(|error| RecordError::new("invalid_secret", error.to_string()))?;
     Ok(sink_secrets::seal(
         &deliverers.secrets,
         row,
@@ -83,7 +83,7 @@ pub(super) fn replace_signing_secret(
     deliverers: &Deliverers,
     row: &mut SinkRow,
     given: Option<String>,
-) -> Result<String, RecordError> {
+) -> Result<String> {
     let secret = given.unwrap_or_else(secrets::new_webhook_secret);
     row.secret = Some(seal_signing_secret(deliverers, row, &secret)?);
     (row.previous_secret, row.previous_until) = (None, None);
@@ -92,23 +92,20 @@ pub(super) fn replace_signing_secret(
 
 /// Encrypts the key of a webhook's client certificate, and checks that it belongs to the
 /// certificate.
-pub(super) fn seal_client_key(
-    deliverers: &Deliverers,
-    row: &mut SinkRow,
-) -> Result<(), RecordError> {
+pub(super) fn seal_client_key(deliverers: &Deliverers, row: &mut SinkRow) -> Result<()> {
     client_keys::seal(&deliverers.secrets, row).map_err(|error| match error {
         ClientKeyError::Secret(error) => {
-            RecordError::conflict("conflict", format!("{error}; set `client_key` again"))
+            RecordError::new("conflict", format!("{error}; set `client_key` again"))
         }
-        ClientKeyError::Settings(error) => RecordError::invalid("invalid_tls", error.to_string()),
+        ClientKeyError::Settings(error) => RecordError::new("invalid_tls", error.to_string()),
     })
 }
 
 /// Encrypts the header values of a webhook. Fails if stored values cannot be decrypted, for example
 /// because the key was lost.
-pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<(), RecordError> {
+pub(super) fn seal_headers(deliverers: &Deliverers, row: &mut SinkRow) -> Result<()> {
     sealed_headers::seal(&deliverers.secrets, row).map_err(|error| {
-        RecordError::conflict(
+        RecordError::new(
             "conflict",
             format!("{error}; set the value of every header again"),
         )

@@ -24,17 +24,13 @@ use crate::{
         lanes::{AttemptDetail, AttemptResult},
     },
     identity::{Caller, Credential},
-    records::RecordError,
+    records::{RecordError, Result},
     scripts::sample_event,
 };
 
 impl SinksService {
     /// Renders a template that need not belong to a sink. Sends nothing.
-    pub async fn preview(
-        &self,
-        caller: &Caller,
-        request: Preview,
-    ) -> Result<PreviewResult, RecordError> {
+    pub async fn preview(&self, caller: &Caller, request: Preview) -> Result<PreviewResult> {
         let kind = request.r#type.unwrap_or(SinkType::Webhook);
         let source = request.body_template.clone();
         let event = match request.event_id {
@@ -54,7 +50,7 @@ impl SinksService {
             None => None,
         };
         if request.format.is_some() && kind != SinkType::Webhook {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 "only a webhook has a `format`; leave it out",
             ));
@@ -82,10 +78,10 @@ impl SinksService {
         caller: &Caller,
         id: SinkId,
         request: Preview,
-    ) -> Result<PreviewResult, RecordError> {
+    ) -> Result<PreviewResult> {
         let row = self.read_managed(caller, id).await?;
         if request.r#type.is_some_and(|kind| kind != row.kind) {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 "`type` is not the type of this sink; leave it out",
             ));
@@ -96,7 +92,7 @@ impl SinksService {
             ("key", request.key.is_some()),
         ];
         if let Some((name, _)) = given.iter().find(|(_, is_given)| *is_given) {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 format!("a test uses the `{name}` of the sink; leave it out, or use a preview"),
             ));
@@ -144,7 +140,7 @@ impl SinksService {
         (kind, format): (SinkType, WebhookFormat),
         source: Option<&str>,
         event: &Event,
-    ) -> Result<PreviewResult, RecordError> {
+    ) -> Result<PreviewResult> {
         Ok(PreviewResult {
             body: self.body(caller, (kind, format), source, event).await?,
             event_type: event.r#type.clone(),
@@ -162,7 +158,7 @@ impl SinksService {
         caller: &Caller,
         (kind, policy): (SinkType, DeliveryPolicy),
         event: &Event,
-    ) -> Result<(Option<FilterDecision>, Option<EventKey>), RecordError> {
+    ) -> Result<(Option<FilterDecision>, Option<EventKey>)> {
         let (filter, key) = (policy.filter.clone(), policy.key.clone());
         if filter.is_none() && key.is_none() {
             return Ok((None, None));
@@ -196,11 +192,11 @@ impl SinksService {
         (kind, format): (SinkType, WebhookFormat),
         source: Option<&str>,
         event: &Event,
-    ) -> Result<String, RecordError> {
+    ) -> Result<String> {
         if kind == SinkType::Script {
             return match source {
                 None => Ok(self.deliverers.event_of(event).await?),
-                Some(_) => Err(RecordError::invalid(
+                Some(_) => Err(RecordError::new(
                     "invalid_template",
                     "a script sink has no template; its script receives the event itself",
                 )),
@@ -224,10 +220,10 @@ impl SinksService {
         row: &SinkRow,
         body: &str,
         event: &Event,
-    ) -> Result<Attempt, RecordError> {
+    ) -> Result<Attempt> {
         // The routes that always start a script are closed to scripts. Here the sink decides.
         if row.kind == SinkType::Script && caller.credential == Credential::Script {
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "script_denied",
                 "a script cannot start another script, resend deliveries or replay events",
             ));
@@ -257,7 +253,7 @@ impl SinksService {
             AttemptResult::Withheld(why) => AttemptDetail::error(why),
             AttemptResult::Paused => {
                 let message = "too many scripts are running; try again in a moment";
-                return Err(RecordError::conflict("conflict", message.to_owned()));
+                return Err(RecordError::new("conflict", message.to_owned()));
             }
         };
         let entry_detail = json!({"name": row.name, "delivered": ok, "status": detail.status});
@@ -277,17 +273,13 @@ impl SinksService {
     }
 
     /// Counts a trial, or a replay, against the caller's trials per minute.
-    pub(super) fn count_trial(&self, caller: &Caller) -> Result<(), RecordError> {
+    pub(super) fn count_trial(&self, caller: &Caller) -> Result<()> {
         let taken = self.trials.sinks.take(caller.user.id, Instant::now());
         taken.map_err(|over| RecordError::over_limit("test requests", over))
     }
 
     /// The stored event with this id, if `visible` accepts it.
-    async fn find_event(
-        &self,
-        id: EventId,
-        visible: impl Fn(&Event) -> bool,
-    ) -> Result<Event, RecordError> {
+    async fn find_event(&self, id: EventId, visible: impl Fn(&Event) -> bool) -> Result<Event> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
         found.filter(visible).ok_or_else(|| no_event(id))
     }

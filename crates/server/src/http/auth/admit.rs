@@ -9,7 +9,7 @@ use crate::{
     http::{
         error::ApiError,
         failures,
-        router::{Agents, Needs, Scripts},
+        rule::{Agents, Needs, Scripts},
     },
     identity::{Caller, Credential},
 };

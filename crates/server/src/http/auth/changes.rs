@@ -13,7 +13,7 @@ use super::{Gate, Rule};
 use crate::{
     http::{
         error::ApiError,
-        router::{Needs, Reply},
+        rule::{Needs, Reply},
     },
     identity::Caller,
 };

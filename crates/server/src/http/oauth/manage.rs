@@ -1,114 +1,30 @@
 //! `/api/oauth`: users answer apps and devices, and disconnect apps; administrators manage apps.
 
-use axum::extract::Path;
 use svc_core::{ConsentId, GrantId, OAuthClientId};
 use svc_protocol::api::{
     self, AppPatch, Apps, Consent, CredentialQuery, Decision, DecisionResult, DeviceLogin, Grants,
     NewApp,
 };
-use svc_store::PageRequest;
 
-use crate::{
-    app::App,
-    http::{
-        error::ApiResult,
-        extract::{Created, Json, NoContent, PathId, Query},
-    },
-    identity::Caller,
-};
+use crate::http::handlers::handlers;
 
-pub async fn find_consent(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<ConsentId>,
-) -> ApiResult<Json<Consent>> {
-    Ok(Json(app.oauth.find_consent(&caller, id).await?))
-}
-
-pub async fn decide(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<ConsentId>,
-    Json(decision): Json<Decision>,
-) -> ApiResult<Json<DecisionResult>> {
-    let redirect_to = app.oauth.decide(&caller, id, decision.approve).await?;
-    Ok(Json(DecisionResult { redirect_to }))
-}
-
-pub async fn find_device(
-    app: App,
-    caller: Caller,
-    Path(code): Path<String>,
-) -> ApiResult<Json<DeviceLogin>> {
-    Ok(Json(app.oauth.find_device(&caller, &code).await?))
-}
-
-pub async fn decide_device(
-    app: App,
-    caller: Caller,
-    Path(code): Path<String>,
-    Json(decision): Json<Decision>,
-) -> ApiResult<NoContent> {
-    app.oauth
-        .decide_device(&caller, &code, decision.approve)
-        .await?;
-    Ok(NoContent)
-}
-
-pub async fn list_grants(
-    app: App,
-    caller: Caller,
-    Query(query): Query<CredentialQuery>,
-    page: PageRequest,
-) -> ApiResult<Json<Grants>> {
-    let listing = app.oauth.list_grants(&caller, query.user, page);
-    Ok(Json(listing.await?))
-}
-
-pub async fn delete_grant(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<GrantId>,
-) -> ApiResult<NoContent> {
-    app.oauth.delete_grant(&caller, id).await?;
-    Ok(NoContent)
-}
-
-pub async fn list_clients(app: App, caller: Caller, page: PageRequest) -> ApiResult<Json<Apps>> {
-    let listing = app.oauth.list_clients(caller.user.id, page);
-    Ok(Json(listing.await?))
-}
-
-pub async fn create_client(
-    app: App,
-    caller: Caller,
-    Json(new): Json<NewApp>,
-) -> ApiResult<Created<api::App>> {
-    Ok(Created(app.oauth.create_client(&caller, new).await?))
-}
-
-pub async fn get_client(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<OAuthClientId>,
-) -> ApiResult<Json<api::App>> {
-    Ok(Json(app.oauth.get_client(caller.user.id, id).await?))
-}
-
-pub async fn patch_client(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<OAuthClientId>,
-    Json(patch): Json<AppPatch>,
-) -> ApiResult<Json<api::App>> {
-    Ok(Json(app.oauth.patch_client(&caller, id, patch).await?))
-}
-
-pub async fn delete_client(
-    app: App,
-    caller: Caller,
-    PathId(id): PathId<OAuthClientId>,
-) -> ApiResult<NoContent> {
-    app.oauth.delete_client(&caller, id).await?;
-    Ok(NoContent)
+handlers! {
+    find_consent(app, caller, id: ConsentId) -> Json<Consent> = app.oauth.find_consent(&caller, id).await?;
+    decide(app, caller, id: ConsentId, body: Decision) -> Json<DecisionResult> = DecisionResult {
+        redirect_to: app.oauth.decide(&caller, id, body.approve).await?,
+    };
+    find_device(app, caller, segment) -> Json<DeviceLogin> = app.oauth.find_device(&caller, &segment).await?;
+    decide_device(app, caller, segment, body: Decision) -> NoContent =
+        app.oauth.decide_device(&caller, &segment, body.approve).await?;
+    list_grants(app, caller, query: CredentialQuery, page) -> Json<Grants> =
+        app.oauth.list_grants(&caller, query.user, page).await?;
+    delete_grant(app, caller, id: GrantId) -> NoContent = app.oauth.delete_grant(&caller, id).await?;
+    list_clients(app, caller, page) -> Json<Apps> = app.oauth.list_clients(caller.user.id, page).await?;
+    create_client(app, caller, body: NewApp) -> Created<api::App> =
+        app.oauth.create_client(&caller, body).await?;
+    get_client(app, caller, id: OAuthClientId) -> Json<api::App> =
+        app.oauth.get_client(caller.user.id, id).await?;
+    patch_client(app, caller, id: OAuthClientId, body: AppPatch) -> Json<api::App> =
+        app.oauth.patch_client(&caller, id, body).await?;
+    delete_client(app, caller, id: OAuthClientId) -> NoContent = app.oauth.delete_client(&caller, id).await?;
 }

@@ -7,7 +7,10 @@ use svc_core::{Id, UserId};
 use svc_store::testing;
 
 use super::{
-    super::router::{Needs, Route, routes},
+    super::{
+        router::{Route, routes},
+        rule::Needs,
+    },
     Fixture,
 };
 

@@ -25,7 +25,7 @@ use crate::{
     identity::{
         Change, Factor, Identity, caller::Caller, credentials::find_endable, lapsed::remove_lapsed,
     },
-    records::RecordError,
+    records::{RecordError, Result, own},
 };
 
 /// The maximum number of accounts that one user may link.
@@ -39,9 +39,9 @@ impl Identity {
         caller: &Caller,
         session: SessionId,
         account: ExternalAccount,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         if caller.session_id() != Some(session) {
-            return Err(RecordError::forbidden(
+            return Err(RecordError::new(
                 "session_required",
                 "another session began to link this account; begin again on the page “Account”",
             ));
@@ -57,10 +57,10 @@ impl Identity {
                     true => "you linked this account already",
                     false => "this account is linked to another user of this server",
                 };
-                return Err(RecordError::conflict("identity_linked", whose));
+                return Err(RecordError::new("identity_linked", whose));
             }
             if records::list_of::<IdentityRow>(tx, &user)?.len() >= IDENTITIES_MAX {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "too_many_identities",
                     format!("you have linked {IDENTITIES_MAX} accounts; unlink one first"),
                 ));
@@ -87,7 +87,7 @@ impl Identity {
         &self,
         caller: &Caller,
         user: Option<UserId>,
-    ) -> Result<api::LinkedIdentities, RecordError> {
+    ) -> Result<api::LinkedIdentities> {
         let reading = self.read_credentials(caller, user, |tx, owner| {
             let mut identities = Vec::new();
             for known in records::list_of::<IdentityRow>(tx, &owner.id)? {
@@ -117,13 +117,11 @@ impl Identity {
         id: OidcIdentityId,
         proof: api::IdentityProof,
         address: IpAddr,
-    ) -> Result<(), RecordError> {
+    ) -> Result<()> {
         let given = (proof.password, address);
         let changing = self.change_with_proof(caller, given, move |tx, caller| {
             let user = caller.user.id;
-            let known = records::find::<IdentityRow>(tx, id)?
-                .filter(|known| known.user_id == user)
-                .ok_or_else(|| RecordError::not_found("identity", id))?;
+            let known: IdentityRow = own(tx, user, id)?;
             unlink(tx, caller, &known)?;
             Factor::Identity.check_removed(tx, user)
         });
@@ -132,15 +130,11 @@ impl Identity {
 
     /// Unlinks an account of another user, for callers with `manage_users` who hold every
     /// permission of that user.
-    pub async fn unlink_identity(
-        &self,
-        caller: &Caller,
-        id: OidcIdentityId,
-    ) -> Result<(), RecordError> {
+    pub async fn unlink_identity(&self, caller: &Caller, id: OidcIdentityId) -> Result<()> {
         let changing = self.change(caller, move |tx, caller| {
             let known = find_endable::<IdentityRow>(tx, caller, id, |known| known.user_id)?;
             if known.user_id == caller.user.id {
-                return Err(RecordError::forbidden(
+                return Err(RecordError::new(
                     "proof_required",
                     format!(
                         "your own account is unlinked with POST /api/auth/identities/{id}/remove, which asks for your password"
@@ -159,16 +153,15 @@ impl Identity {
         provider: OidcProviderId,
         subject: LogoutSubject,
         (hash, expires_at): (Hash, svc_core::Timestamp),
-    ) -> Result<usize, RecordError> {
+    ) -> Result<usize> {
         self.change_as_server(move |tx| {
             if !logouts::use_once(tx, &hash, expires_at)? {
-                return Err(RecordError::conflict(
+                return Err(RecordError::new(
                     "logout_token_used",
                     "the token for logout was used already",
                 ));
             }
-            let provider = records::find::<ProviderRow>(tx, provider)?
-                .ok_or_else(|| RecordError::not_found("provider", provider))?;
+            let provider = records::get::<ProviderRow>(tx, provider)?;
             let mut ended = 0;
             let mut users = Vec::new();
             for known in identities_of(tx, &provider.issuer, &subject)? {
@@ -189,11 +182,7 @@ impl Identity {
 
 /// Unlinks an account. The user loses the groups and roles that the provider gave, and the sessions
 /// that were opened with the account end.
-fn unlink(
-    tx: &mut Change<'_, '_>,
-    caller: &Caller,
-    known: &IdentityRow,
-) -> Result<(), RecordError> {
+fn unlink(tx: &mut Change<'_, '_>, caller: &Caller, known: &IdentityRow) -> Result<()> {
     let user = known.user_id;
     remove(tx, known)?;
     let detail = json!({"issuer": known.issuer, "sub": known.sub});
@@ -208,7 +197,7 @@ fn identities_of(
     tx: &mut Tx<'_>,
     issuer: &str,
     subject: &LogoutSubject,
-) -> Result<Vec<IdentityRow>, RecordError> {
+) -> Result<Vec<IdentityRow>> {
     let mut found = Vec::new();
     match (&subject.sub, &subject.sid) {
         (Some(sub), _) => found.extend(identities::find_subject(tx, issuer, sub)?),
@@ -224,7 +213,7 @@ fn identities_of(
 
 /// Removes an identity and its sessions. Also disconnects the apps and machines that were connected
 /// in these sessions, and takes away the groups and roles that the provider gave to the user.
-pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
+pub(super) fn remove(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<()> {
     mapping::withdraw_all(tx, known)?;
     oidc_grants::end(tx, known.id, None)?;
     records::delete::<IdentityRow>(tx, known.id)?;

@@ -24,7 +24,7 @@ use crate::{
         membership::{resolve_groups, resolve_roles},
         power::Actor,
     },
-    records::RecordError,
+    records::Result,
 };
 
 /// Gives a user the groups and roles that the provider's claims select, and takes away those that
@@ -33,7 +33,7 @@ pub(super) fn apply(
     tx: &mut Tx<'_>,
     account: &ExternalAccount,
     known: &IdentityRow,
-) -> Result<Option<Value>, RecordError> {
+) -> Result<Option<Value>> {
     let holder = (known.id, known.user_id);
     let provider = &account.provider;
     let values = match &provider.groups_claim {
@@ -79,7 +79,7 @@ fn sync(
     holder: Holder,
     meant: &[&ClaimMapping],
     change: &mut Change,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let groups = meant.iter().filter_map(|mapping| mapping.group.as_ref());
     sync_kind::<Group>(tx, holder, groups, change, take_group)?;
     let roles = meant.iter().filter_map(|mapping| mapping.role.as_ref());
@@ -91,8 +91,8 @@ fn sync_kind<'a, R>(
     holder: Holder,
     names: impl Iterator<Item = &'a String>,
     change: &mut Change,
-    take: fn(&mut Tx<'_>, Holder, &R, &mut Change) -> Result<(), RecordError>,
-) -> Result<(), RecordError>
+    take: fn(&mut Tx<'_>, Holder, &R, &mut Change) -> Result<()>,
+) -> Result<()>
 where
     R: Named + Owned<Owner = ()>,
     R::Id: Membership + PartialEq,
@@ -119,7 +119,7 @@ where
 
 /// Takes away the roles that the provider gave and that have a permission that the role `user`
 /// lacks.
-fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, RecordError> {
+fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>> {
     let mut change = Change::default();
     for id in memberships::list_given::<RoleId>(tx, holder.0)? {
         if let Some(role) = records::find::<Role>(tx, id)?
@@ -131,24 +131,14 @@ fn withdraw_powerful(tx: &mut Tx<'_>, holder: Holder) -> Result<Option<Value>, R
     Ok(change.into_detail())
 }
 
-fn take_group(
-    tx: &mut Tx<'_>,
-    holder: Holder,
-    group: &Group,
-    change: &mut Change,
-) -> Result<(), RecordError> {
+fn take_group(tx: &mut Tx<'_>, holder: Holder, group: &Group, change: &mut Change) -> Result<()> {
     change.removed.push(format!("group {}", group.name));
     Ok(memberships::take_away(tx, holder, group.id)?)
 }
 
 /// Takes a role away. The last administrator keeps the role `admin`: otherwise a mistake at the
 /// provider could leave the server without an administrator.
-fn take_role(
-    tx: &mut Tx<'_>,
-    holder: Holder,
-    role: &Role,
-    change: &mut Change,
-) -> Result<(), RecordError> {
+fn take_role(tx: &mut Tx<'_>, holder: Holder, role: &Role, change: &mut Change) -> Result<()> {
     let is_last = role.name == ROLE_ADMIN
         && roles::count_other_active_holders(tx, ROLE_ADMIN, holder.1)? == 0;
     if is_last {
@@ -161,7 +151,7 @@ fn take_role(
 
 /// Takes away all groups and roles that the provider gave, before the identity is deleted. The last
 /// administrator keeps the role `admin`.
-pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<(), RecordError> {
+pub(super) fn withdraw_all(tx: &mut Tx<'_>, known: &IdentityRow) -> Result<()> {
     let holder = (known.id, known.user_id);
     let mut change = Change::default();
     sync(tx, holder, &[], &mut change)
@@ -173,7 +163,7 @@ pub(super) fn check_may_give(
     tx: &mut Tx<'_>,
     caller: &Caller,
     provider: &ProviderRow,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let actor = Actor::read(tx, caller)?;
     if provider.create_users {
         resolve_roles(tx, &actor, &[ROLE_USER.to_owned()])?;
@@ -197,7 +187,7 @@ pub(super) fn check_may_take(
     tx: &mut Tx<'_>,
     caller: &Caller,
     provider: &ProviderRow,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let actor = Actor::read(tx, caller)?;
     for mapping in &provider.mappings {
         if let Some(name) = &mapping.role

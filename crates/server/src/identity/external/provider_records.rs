@@ -15,11 +15,11 @@ use svc_store::{
 use super::{linking::remove, mapping};
 use crate::{
     identity::{Change, Identity, caller::Caller, lapsed::remove_lapsed},
-    records::{RecordError, check_limit, check_name_free, settings_of},
+    records::{RecordError, Result, check_limit, check_name_free, settings_of},
 };
 
 /// Removes a provider with its identities. Returns their users.
-fn remove_provider(tx: &mut Tx<'_>, provider: OidcProviderId) -> Result<Vec<UserId>, RecordError> {
+fn remove_provider(tx: &mut Tx<'_>, provider: OidcProviderId) -> Result<Vec<UserId>> {
     let mut users = Vec::new();
     for known in identities::list_of_provider(tx, provider)? {
         remove(tx, &known)?;
@@ -34,7 +34,7 @@ impl Identity {
         &self,
         caller: &Caller,
         provider: ProviderRow,
-    ) -> Result<ProviderRow, RecordError> {
+    ) -> Result<ProviderRow> {
         self.change(caller, move |tx, caller| {
             mapping::check_may_give(tx, caller, &provider)?;
             insert_provider(tx, &provider)?;
@@ -49,8 +49,8 @@ impl Identity {
         &self,
         caller: &Caller,
         id: OidcProviderId,
-        patched: impl FnOnce(&ProviderRow) -> Result<ProviderRow, RecordError> + Send + 'static,
-    ) -> Result<ProviderRow, RecordError> {
+        patched: impl FnOnce(&ProviderRow) -> Result<ProviderRow> + Send + 'static,
+    ) -> Result<ProviderRow> {
         self.change(caller, move |tx, caller| {
             let before = records::get::<ProviderRow>(tx, id)?;
             let after = patched(&before)?;
@@ -67,14 +67,9 @@ impl Identity {
 
     /// Deletes a provider. The sessions that were opened with the provider end, and users lose the
     /// groups and roles that it gave.
-    pub async fn delete_provider(
-        &self,
-        caller: &Caller,
-        id: OidcProviderId,
-    ) -> Result<(), RecordError> {
+    pub async fn delete_provider(&self, caller: &Caller, id: OidcProviderId) -> Result<()> {
         self.change(caller, move |tx, caller| {
-            let provider = records::find::<ProviderRow>(tx, id)?
-                .ok_or_else(|| RecordError::not_found("provider", id))?;
+            let provider = records::get::<ProviderRow>(tx, id)?;
             mapping::check_may_take(tx, caller, &provider)?;
             let users = remove_provider(tx, id)?;
             let detail = json!({"name": provider.name, "users": users.len()});
@@ -100,17 +95,17 @@ fn audit(
     caller: &Caller,
     action: &'static str,
     provider: &ProviderRow,
-) -> Result<(), RecordError> {
+) -> Result<()> {
     let detail = settings_of(provider, NewOidcProvider::MEMBERS, &[]);
     Ok(tx.audit(caller, action, ("oidc_provider", provider.id), detail)?)
 }
 
-fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<(), RecordError> {
+fn insert_provider(tx: &mut Tx<'_>, provider: &ProviderRow) -> Result<()> {
     let has = records::count::<ProviderRow>(tx, &())?;
     check_limit(has, PROVIDERS_MAX, "providers", "too_many_providers")?;
     check_name_free(tx, provider)?;
     if let Some(other) = providers::find_by_issuer(tx, &provider.issuer)? {
-        return Err(RecordError::conflict(
+        return Err(RecordError::new(
             "name_taken",
             format!(
                 "the provider `{}` has the issuer `{}` already; change that provider instead",

@@ -231,7 +231,13 @@ async fn only_sink_and_tool_scripts_run_on_the_server() {
     for body in [json!({"params": [1]}), json!({"event_type": "custom.x"})] {
         let refused = scripts.run(&ann, tool.id, with(body)).await;
         assert!(
-            matches!(refused, Err(RecordError::Invalid { .. })),
+            matches!(
+                refused,
+                Err(RecordError::Refused {
+                    code: "invalid",
+                    ..
+                })
+            ),
             "{refused:?}"
         );
     }

@@ -21,19 +21,15 @@ pub(super) fn event_sinks(
     options: &Options,
     deliverers: Arc<Deliverers>,
 ) -> SinksService {
-    SinksService {
-        store: base.store.clone(),
+    with_parts!(SinksService of base { store, hub, trials;
         writer: base.identity.writer.clone(),
-        hub: base.hub.clone(),
         deliverers,
-        trials: base.trials.clone(),
         quotas: options.quotas,
-    }
+    })
 }
 
 pub(super) fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts {
-    Scripts {
-        store: base.store.clone(),
+    with_parts!(Scripts of base { store, compute, trials;
         writer: base.identity.writer.clone(),
         tools: Arc::new(StoredTools::new(
             base.store.clone(),
@@ -41,10 +37,8 @@ pub(super) fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>)
             base.identity.writer.memory.tools.clone(),
         )),
         runner,
-        compute: base.compute.clone(),
-        trials: base.trials.clone(),
         quotas: options.quotas,
-    }
+    })
 }
 
 pub(super) fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRunner> {
@@ -65,17 +59,13 @@ pub(super) fn deliverers(
     outbound: Arc<Outbound>,
     scripts: Arc<ScriptRunner>,
 ) -> Deliverers {
-    Deliverers {
+    with_parts!(Deliverers of base { secrets, compute, metrics, traces;
         store: base.store.for_delivery(),
-        secrets: base.secrets.clone(),
         webhook: Webhook::new(outbound),
         methods: MethodDelivery::new(base.registry.clone(), base.recorder.clone()),
         scripts,
         withheld: Default::default(),
-        compute: base.compute.clone(),
-        metrics: base.metrics.clone(),
-        traces: base.traces.clone(),
-    }
+    })
 }
 
 pub(super) fn engine(

@@ -19,7 +19,7 @@ fn members(patch: Value) -> Members {
 /// Code and message of a refusal.
 fn refused<T>(result: Result<T, RecordError>) -> (&'static str, String) {
     match result {
-        Err(RecordError::Invalid { code, message }) => (code, message),
+        Err(RecordError::Refused { code, message }) => (code, message),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was accepted"),
     }

@@ -60,7 +60,13 @@ async fn a_resend_selection_is_limited_and_counted_by_a_dry_run() {
     ] {
         let refused = service.resend_many(&ann, id, refused).await;
         assert!(
-            matches!(refused, Err(RecordError::Invalid { .. })),
+            matches!(
+                refused,
+                Err(RecordError::Refused {
+                    code: "invalid",
+                    ..
+                })
+            ),
             "{refused:?}"
         );
     }
@@ -206,7 +212,13 @@ async fn a_backtest_counts_failures_and_refuses_scripts() {
     };
     let refused = service.backtest(&ann, id, invalid).await;
     assert!(
-        matches!(refused, Err(RecordError::Invalid { .. })),
+        matches!(
+            refused,
+            Err(RecordError::Refused {
+                code: "invalid_expression",
+                ..
+            })
+        ),
         "{refused:?}"
     );
     let script = Backtest {

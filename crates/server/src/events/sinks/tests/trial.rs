@@ -214,7 +214,7 @@ async fn a_preview_uses_the_format_the_filter_and_the_key() {
     assert!(
         matches!(
             refused,
-            Err(RecordError::Invalid {
+            Err(RecordError::Refused {
                 code: "invalid_expression",
                 ..
             })

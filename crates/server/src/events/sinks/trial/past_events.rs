@@ -67,7 +67,7 @@ impl SinksService {
         request: Backtest,
     ) -> Result<BacktestResult, RecordError> {
         if request.script.is_some() {
-            return Err(RecordError::invalid(
+            return Err(RecordError::new(
                 "invalid",
                 "a script cannot be tried on past events: it calls methods and the API, and these effects cannot be undone; try it on one event with `svc sink test`, and the patterns and the filter with a backtest",
             ));
@@ -77,10 +77,7 @@ impl SinksService {
         let since = request.since.unwrap_or_else(|| now.minus(SINCE));
         let until = request.until.unwrap_or(now);
         if since > until {
-            return Err(RecordError::invalid(
-                "invalid",
-                "`since` is later than `until`",
-            ));
+            return Err(RecordError::new("invalid", "`since` is later than `until`"));
         }
         let before = Version {
             patterns: row.patterns.clone(),
@@ -122,7 +119,7 @@ impl SinksService {
         }
         if let Some(source) = &request.body_template {
             if row.kind == SinkType::Script {
-                return Err(RecordError::invalid(
+                return Err(RecordError::new(
                     "invalid_template",
                     "a script sink has no template; its script receives the event itself",
                 ));
@@ -218,7 +215,7 @@ impl Version {
                 .transpose()?,
             template: template
                 .transpose()
-                .map_err(|error| RecordError::invalid("invalid_template", error.to_string()))?,
+                .map_err(|error| RecordError::new("invalid_template", error.to_string()))?,
         })
     }
 }
