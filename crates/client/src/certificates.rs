@@ -15,7 +15,9 @@ use tokio_rustls::rustls::{
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         verify_server_name,
     },
-    crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
+    crypto::{
+        CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+    },
     pki_types::{CertificateDer, ServerName, UnixTime},
     server::ParsedCertificate,
 };
@@ -28,12 +30,24 @@ pub fn end(certificate: &CertificateDer<'_>) -> Option<Timestamp> {
     Some(time(UnixTime::since_unix_epoch(end.to_unix_duration())))
 }
 
-/// Accepts certificates that a trusted authority has signed, and server certificates that the CA
-/// file itself contains.
+/// Decides about the certificates of servers. In each case the server must have the private key of
+/// its certificate.
 #[derive(Debug)]
 pub struct Verifier {
-    webpki: Arc<WebPkiServerVerifier>,
-    named: Vec<CertificateDer<'static>>,
+    accepted: Accepted,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+#[derive(Debug)]
+enum Accepted {
+    /// Certificates that a trusted authority has signed, and server certificates that the CA file
+    /// itself contains (`named`).
+    Trusted {
+        webpki: Arc<WebPkiServerVerifier>,
+        named: Vec<CertificateDer<'static>>,
+    },
+    /// Any certificate. Only for requests without a credential to an address of this machine.
+    Any,
 }
 
 impl Verifier {
@@ -43,10 +57,19 @@ impl Verifier {
         named: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Self {
+        let algorithms = provider.signature_verification_algorithms;
         let webpki = WebPkiServerVerifier::builder_with_provider(roots, provider);
+        let webpki = webpki.build().expect("there are roots, and no CRLs");
         Self {
-            webpki: webpki.build().expect("there are roots, and no CRLs"),
-            named,
+            accepted: Accepted::Trusted { webpki, named },
+            algorithms,
+        }
+    }
+
+    pub fn of_any_certificate(provider: &CryptoProvider) -> Self {
+        Self {
+            accepted: Accepted::Any,
+            algorithms: provider.signature_verification_algorithms,
         }
     }
 }
@@ -60,22 +83,17 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let checked = self.webpki.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
+        let Accepted::Trusted { webpki, named } = &self.accepted else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let checked =
+            webpki.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match checked {
             // The dates are valid: webpki checks them before it checks whether the certificate is
             // an authority.
             Err(rustls::Error::InvalidCertificate(error))
                 if is_own_authority(&error)
-                    && self
-                        .named
-                        .iter()
-                        .any(|named| named.as_ref() == end_entity.as_ref()) =>
+                    && named.iter().any(|one| one.as_ref() == end_entity.as_ref()) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -90,7 +108,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.webpki.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -99,62 +117,11 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.webpki.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.webpki.supported_verify_schemes()
-    }
-}
-
-/// Accepts any certificate, if the server has the private key of the certificate. Only for requests
-/// without a credential to an address of this machine.
-#[derive(Debug)]
-pub struct AnyCertificate {
-    provider: Arc<CryptoProvider>,
-}
-
-impl AnyCertificate {
-    pub fn new(provider: Arc<CryptoProvider>) -> Self {
-        Self { provider }
-    }
-}
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, dss, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, dss, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 

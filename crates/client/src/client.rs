@@ -4,7 +4,6 @@ mod calls;
 mod events;
 pub(crate) mod query;
 mod routes;
-mod scripts;
 mod sinks;
 mod sources;
 
@@ -200,18 +199,16 @@ impl Client {
         path: &str,
         body: Option<Vec<u8>>,
     ) -> Result<Answer, Error> {
-        for _ in 0..CHANGE_RETRIES {
+        let mut retries = 0;
+        loop {
             let sending = self.send_raw(method.clone(), path, HeaderMap::new(), body.clone(), None);
             let answer = sending.await?;
             match wait_for_change(&answer) {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => return self.check_status(answer),
+                Some(wait) if retries < CHANGE_RETRIES => tokio::time::sleep(wait).await,
+                _ => return self.check_status(answer),
             }
+            retries += 1;
         }
-        let answer = self
-            .send_raw(method, path, HeaderMap::new(), body, None)
-            .await?;
-        self.check_status(answer)
     }
 
     fn check_status(&self, answer: Answer) -> Result<Answer, Error> {

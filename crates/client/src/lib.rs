@@ -21,7 +21,7 @@ pub use client::{Client, Credential, LoginStep};
 pub use error::Error;
 pub use proxy::{Proxy, ProxyUrlError};
 pub use receiver_tls::{TlsConfigs, TlsSettings, TlsSettingsError, check_tls_settings};
-pub use resource::Resource;
+pub use resource::{Action, Resource, choose_named, global_name};
 pub use sse::{EventStream, Message, Received};
 pub use target::{Address, Target, TargetError, first_address, tls_config};
 pub use transport::{Answer, Policy, Reply, Stream, certificate_end, connect};

@@ -13,7 +13,7 @@ use crate::{
 
 /// The maximum size of a message, unless the caller allows larger ones. An event with its envelope
 /// is far smaller.
-const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// One message of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -44,12 +44,8 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    pub(crate) fn new(body: Incoming, connection: Connection, target: String) -> Self {
-        Self::with_limit(body, connection, target, MESSAGE_BYTES_MAX)
-    }
-
     /// A stream whose messages have at most `message_bytes_max` bytes.
-    pub(crate) fn with_limit(
+    pub(crate) fn new(
         body: Incoming,
         connection: Connection,
         target: String,

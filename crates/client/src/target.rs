@@ -24,7 +24,7 @@ use tokio_rustls::rustls::{
 };
 
 use crate::{
-    certificates::{AnyCertificate, Verifier},
+    certificates::Verifier,
     proxy::{self, Proxy, ProxyVariableError},
 };
 
@@ -125,7 +125,7 @@ impl Target {
         let scheme = if tls { "https" } else { "http" };
         Self::parse_with(&format!("{scheme}://{address}"), || {
             let provider = svc_crypto::tls::provider();
-            let verifier = Arc::new(AnyCertificate::new(Arc::clone(&provider)));
+            let verifier = Arc::new(Verifier::of_any_certificate(&provider));
             Ok(Arc::new(config_with(provider, verifier)?))
         })
     }

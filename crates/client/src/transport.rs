@@ -20,12 +20,19 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{certificates::TlsFailure, error::Error, sse::EventStream, target::Target};
+use crate::{
+    certificates::TlsFailure,
+    error::Error,
+    sse::{EventStream, MESSAGE_BYTES_MAX},
+    target::Target,
+};
 
 mod connect;
+mod filter;
 mod strict;
 
 pub use connect::{bare_host, certificate_end, connect};
+pub use filter::{FilteredStream, ReadFilter};
 pub use strict::{StrictStream, find_answer_error};
 
 /// A byte stream of any kind: TCP, TLS or Unix socket.
@@ -143,12 +150,8 @@ impl Transport {
             if !response.status().is_success() {
                 return self.read(connection, response).await.map(Err);
             }
-            let target = self.target.to_string();
-            Ok(Ok(EventStream::new(
-                response.into_body(),
-                connection,
-                target,
-            )))
+            let stream = self.stream(connection, response, MESSAGE_BYTES_MAX);
+            Ok(Ok(stream))
         };
         let within = self.policy.answer_timeout;
         self.finish_within(within, opening).await
@@ -167,14 +170,20 @@ impl Transport {
             if !is_event_stream(response.headers()) {
                 return self.read(connection, response).await.map(Reply::Whole);
             }
-            Ok(Reply::Stream(EventStream::with_limit(
-                response.into_body(),
-                connection,
-                self.target.to_string(),
-                self.policy.answer_bytes_max,
-            )))
+            let stream = self.stream(connection, response, self.policy.answer_bytes_max);
+            Ok(Reply::Stream(stream))
         };
         self.finish_within(within, answering).await
+    }
+
+    fn stream(
+        &self,
+        connection: Connection,
+        response: Response<Incoming>,
+        message_bytes_max: usize,
+    ) -> EventStream {
+        let (body, target) = (response.into_body(), self.target.to_string());
+        EventStream::new(body, connection, target, message_bytes_max)
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answer, Error> {

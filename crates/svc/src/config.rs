@@ -19,10 +19,11 @@ use serde::Deserialize;
 use svc_agent::LoopbackAccess;
 use svc_private::read_found;
 use svc_protocol::{document, env, registration_file::place};
+use svc_server::identity::PasswordLogin;
 
 use crate::{
     environment::Environment,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, OrFail},
 };
 pub use addresses::Addresses;
 use hidden::Hidden;
@@ -32,10 +33,9 @@ const DEFAULTS: &str = include_str!("../config.default.toml");
 /// Name of the file in the current folder and in the user's config folder.
 const FILE_NAME: &str = "svc.toml";
 
-/// Minimum of `max_unfinished_body_bytes`. A smaller value would refuse ordinary requests.
-const UNFINISHED_BODY_BYTES_MIN: usize = 1024 * 1024;
-/// Minimum of `max_unread_answer_bytes`. A smaller value would refuse ordinary answers.
-const UNREAD_ANSWER_BYTES_MIN: usize = 1024 * 1024;
+/// Minimum of `max_unfinished_body_bytes` and of `max_unread_answer_bytes`. A smaller value would
+/// refuse ordinary requests and answers.
+const BUFFERED_BYTES_MIN: usize = 1024 * 1024;
 /// The maximum of `payload_bytes`.
 const PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
 
@@ -45,15 +45,6 @@ pub enum LogFormat {
     #[default]
     Human,
     Json,
-}
-
-/// Who may sign in with a password.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PasswordLogin {
-    All,
-    Admins,
-    Off,
 }
 
 /// A further label of the series of methods.
@@ -213,7 +204,7 @@ impl Config {
     }
 
     fn check(&self) -> Result<(), Failure> {
-        let (server, events, scripts) = (&self.server, &self.events, &self.scripts);
+        let (server, scripts, journal) = (&self.server, &self.scripts, &self.journal);
         check_range("`database_readers`", server.database_readers, 1..=100)?;
         check_range("`login_days`", self.oauth.login_days, 1..=3_650)?;
         check_range("`fresh_login_days`", self.oidc.fresh_login_days, 1..=3_650)?;
@@ -228,72 +219,47 @@ impl Config {
         check_range("`drain_seconds`", server.drain_seconds, day.clone())?;
         let delay = server.shutdown_delay_seconds;
         check_range("`shutdown_delay_seconds`", delay, day)?;
+        let is_0 = |key: &str, refused: &str| {
+            let what = format!("`{key}` is 0, which would refuse every {refused}");
+            Err(Failure::usage(what))
+        };
         if server.max_connections == 0 {
-            return Err(Failure::usage(
-                "`max_connections` is 0, which would refuse every connection",
-            ));
+            return is_0("max_connections", "connection");
         }
+        let registrations = server.registrations_per_minute;
+        let bodies = server.max_unfinished_body_bytes;
+        let answers = server.max_unread_answer_bytes;
         for (key, value, min) in [
-            (
-                "max_unfinished_body_bytes",
-                server.max_unfinished_body_bytes,
-                UNFINISHED_BODY_BYTES_MIN,
-            ),
-            (
-                "max_unread_answer_bytes",
-                server.max_unread_answer_bytes,
-                UNREAD_ANSWER_BYTES_MIN,
-            ),
-            (
-                "registrations_per_minute",
-                server.registrations_per_minute,
-                1,
-            ),
+            ("max_unfinished_body_bytes", bodies, BUFFERED_BYTES_MIN),
+            ("max_unread_answer_bytes", answers, BUFFERED_BYTES_MIN),
+            ("registrations_per_minute", registrations, 1),
         ] {
             if value < min {
-                return Err(Failure::usage(format!(
-                    "`{key}` is {value}; it must be at least {min}"
-                )));
+                let what = format!("`{key}` is {value}; it must be at least {min}");
+                return Err(Failure::usage(what));
             }
         }
         if server.calls_per_second == Some(0) {
-            return Err(
-                Failure::usage("`calls_per_second` is 0, which would refuse every call")
-                    .hint("remove it for no limit"),
-            );
+            let failure = is_0("calls_per_second", "call");
+            return failure.map_err(|failure| failure.hint("remove it for no limit"));
         }
-        check_range(
-            "`changes_per_second`",
-            server.changes_per_second,
-            1..=1_000_000,
-        )?;
-        check_range(
-            "`timeout_seconds` of scripts",
-            scripts.timeout_seconds,
-            0.1..=300.0,
-        )?;
+        let changes = server.changes_per_second;
+        check_range("`changes_per_second`", changes, 1..=1_000_000)?;
+        let seconds = scripts.timeout_seconds;
+        check_range("`timeout_seconds` of scripts", seconds, 0.1..=300.0)?;
         check_range("`memory_mb` of scripts", scripts.memory_mb, 16..=65_536)?;
-        check_range(
-            "`rows_per_owner`",
-            self.journal.rows_per_owner,
-            0..=100_000_000,
-        )?;
-        check_range("`keep_days`", self.journal.keep_days, 1..=3_650)?;
-        let bytes = self.journal.payload_bytes;
+        check_range("`rows_per_owner`", journal.rows_per_owner, 0..=100_000_000)?;
+        check_range("`keep_days`", journal.keep_days, 1..=3_650)?;
+        let bytes = journal.payload_bytes;
         check_range("`payload_bytes`", bytes, 0..=PAYLOAD_BYTES_MAX)?;
         check_range("`sample` of traces", self.traces.sample, 0.0..=1.0)?;
-        check_range("`methods` of metrics", self.metrics.methods, 0..=100_000)?;
-        check_range(
-            "`receivers` of metrics",
-            self.metrics.receivers,
-            0..=100_000,
-        )?;
-        if events.emits_per_second == 0 {
-            return Err(Failure::usage(
-                "`emits_per_second` is 0, which would refuse every event",
-            ));
+        let (methods, receivers) = (self.metrics.methods, self.metrics.receivers);
+        check_range("`methods` of metrics", methods, 0..=100_000)?;
+        check_range("`receivers` of metrics", receivers, 0..=100_000)?;
+        match self.events.emits_per_second {
+            0 => is_0("emits_per_second", "event"),
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -323,23 +289,20 @@ fn find_file(flag: Option<&Path>, environment: &Environment) -> Result<Option<Fi
     let named = flag
         .map(Path::to_owned)
         .or_else(|| environment.get(env::CONFIG).map(PathBuf::from));
-    let unreadable = |path: &Path, error: std::io::Error| {
+    let unreadable = |path: &Path| {
         let name = path.display();
-        Failure::usage(format!("cannot read the configuration file `{name}`")).why(error)
+        format!("cannot read the configuration file `{name}`")
     };
     if let Some(path) = named {
         let path = environment.absolute(&path);
-        let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+        let text = std::fs::read_to_string(&path).or_usage(unreadable(&path))?;
         return Ok(Some(File { path, text }));
     }
     let here = environment.working_folder.join(FILE_NAME);
     let home = environment.config_folder().ok();
-    for path in [Some(here), home.map(|folder| folder.join(FILE_NAME))]
-        .into_iter()
-        .flatten()
-        .filter(|path| path.is_file())
-    {
-        match read_found(&path).map_err(|error| unreadable(&path, error))? {
+    let found = [Some(here), home.map(|folder| folder.join(FILE_NAME))];
+    for path in found.into_iter().flatten().filter(|path| path.is_file()) {
+        match read_found(&path).or_usage(unreadable(&path))? {
             Ok(Some(text)) => return Ok(Some(File { path, text })),
             Ok(None) => {}
             Err(untrusted) => {

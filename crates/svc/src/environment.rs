@@ -11,7 +11,7 @@ use std::{
 
 use svc_core::TraceContext;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// Variables and working folder of this process.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +22,8 @@ pub struct Environment {
 
 impl Environment {
     pub fn of_process() -> Result<Self, Failure> {
-        let working_folder = std::env::current_dir()
-            .map_err(|error| Failure::failed("cannot determine the current folder").why(error))?;
+        let working_folder =
+            std::env::current_dir().or_fail("cannot determine the current folder")?;
         let variables = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
             .collect();

@@ -1,6 +1,6 @@
 //! Exit codes, and failures: what happened, why, and what to do.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 use http::StatusCode;
 use svc_client::{Error, TargetError};
@@ -45,6 +45,11 @@ impl Exit {
             Self::Timeout => 8,
             Self::Script(code) => code,
         }
+    }
+
+    /// Success, or another exit code.
+    pub fn ok_if(is_ok: bool, otherwise: Self) -> Self {
+        if is_ok { Self::Ok } else { otherwise }
     }
 
     /// The exit code for the HTTP status of an error.
@@ -104,12 +109,37 @@ impl Failure {
         Self::new(Exit::Failure, what)
     }
 
+    pub fn credentials(what: impl Into<String>) -> Self {
+        Self::new(Exit::Credentials, what)
+    }
+
+    pub fn not_found(what: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, what)
+    }
+
+    pub fn refused(what: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, what)
+    }
+
+    pub fn unreachable(what: impl Into<String>) -> Self {
+        Self::new(Exit::Unreachable, what)
+    }
+
+    pub fn timeout(what: impl Into<String>) -> Self {
+        Self::new(Exit::Timeout, what)
+    }
+
     /// An error, with its source as the reason.
     pub fn of_error(exit: Exit, error: &dyn std::error::Error) -> Self {
         Self {
             why: error.source().map(ToString::to_string),
             ..Self::new(exit, error.to_string())
         }
+    }
+
+    /// An error of a request about one record. `list` is the command that lists the records.
+    pub fn of_record(error: Error, list: impl Into<String>) -> Self {
+        Self::from(error).hint_for(Exit::NotFound, list)
     }
 
     #[must_use]
@@ -156,6 +186,30 @@ impl fmt::Display for Failure {
             write!(f, "\nhint: {hint}")?;
         }
         Ok(())
+    }
+}
+
+/// Makes a failure of an error, which becomes the reason.
+pub trait OrFail<T> {
+    fn or_fail(self, what: impl Into<String>) -> Result<T, Failure>;
+
+    /// As [`or_fail`](Self::or_fail), with a path after the text.
+    fn or_fail_at(self, what: &str, path: &Path) -> Result<T, Failure>;
+
+    fn or_usage(self, what: impl Into<String>) -> Result<T, Failure>;
+}
+
+impl<T, E: fmt::Display> OrFail<T> for Result<T, E> {
+    fn or_fail(self, what: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| Failure::failed(what).why(error))
+    }
+
+    fn or_fail_at(self, what: &str, path: &Path) -> Result<T, Failure> {
+        self.or_fail(format!("{what} `{}`", path.display()))
+    }
+
+    fn or_usage(self, what: impl Into<String>) -> Result<T, Failure> {
+        self.map_err(|error| Failure::usage(what).why(error))
     }
 }
 

@@ -16,7 +16,11 @@ use tracing_subscriber::{
 
 use self::{escaped_fields::EscapedFields, line_limit::LineLimit};
 
-use crate::{config::LogFormat, environment::Environment, exit::Failure};
+use crate::{
+    config::LogFormat,
+    environment::Environment,
+    exit::{Failure, OrFail},
+};
 
 /// Libraries that log whole requests at trace level, credentials included.
 const CAPPED: [&str; 2] = ["tungstenite", "tokio_tungstenite"];
@@ -78,18 +82,16 @@ fn filter(directives: Option<&str>, default: DefaultLevel) -> Result<EnvFilter, 
             DefaultLevel::Warn => "warn",
         }));
     };
-    EnvFilter::try_new(directives).map_err(|error| {
-        Failure::usage(format!(
-            "{} is `{directives}`, which is not a valid filter",
-            env::LOG
+    let variable = env::LOG;
+    EnvFilter::try_new(directives)
+        .or_usage(format!(
+            "{variable} is `{directives}`, which is not a valid filter"
         ))
-        .why(error)
-        .hint(format!(
-            "{}=info, or {}=svc_server=debug,warn",
-            env::LOG,
-            env::LOG
-        ))
-    })
+        .map_err(|failure| {
+            failure.hint(format!(
+                "{variable}=info, or {variable}=svc_server=debug,warn"
+            ))
+        })
 }
 
 /// The filter that stops the libraries of [`CAPPED`] from logging at trace level, whatever the

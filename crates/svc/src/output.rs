@@ -40,32 +40,24 @@ pub struct Output {
     /// line is cut.
     width: Option<usize>,
     /// Lines of the terminal. `None` if stdout is not a terminal, or its size is unknown.
-    height: Option<usize>,
-    terminal: bool,
+    pub height: Option<usize>,
+    pub is_terminal: bool,
 }
 
 impl Output {
     pub fn new(format: Format, environment: &Environment) -> Self {
-        let terminal = io::stdout().is_terminal();
-        let size = terminal
+        let is_terminal = io::stdout().is_terminal();
+        let size = is_terminal
             .then(|| rustix::termios::tcgetwinsize(io::stdout()).ok())
             .flatten();
         let known = |length: u16| Some(usize::from(length)).filter(|&length| length > 0);
         Self {
             format,
-            colour: terminal && environment.get("NO_COLOR").is_none(),
+            colour: is_terminal && environment.get("NO_COLOR").is_none(),
             width: size.and_then(|size| known(size.ws_col)),
             height: size.and_then(|size| known(size.ws_row)),
-            terminal,
+            is_terminal,
         }
-    }
-
-    pub fn is_terminal(&self) -> bool {
-        self.terminal
-    }
-
-    pub fn height(&self) -> Option<usize> {
-        self.height
     }
 
     /// Replaces everything on the terminal with this text.
@@ -84,6 +76,23 @@ impl Output {
             Format::Table => self.table(&table()),
             Format::Json | Format::Yaml => self.data(document),
         }
+    }
+
+    /// Prints the fields of a record, or the record for programs.
+    pub fn record(&self, record: &impl Serialize, fields: impl FnOnce() -> Fields) -> Outcome {
+        self.document(record, || Table::record(fields()))
+    }
+
+    /// Prints a table with a row for each item, or the document for programs. `empty` is printed
+    /// instead of a table without rows.
+    pub fn list<T>(
+        &self,
+        document: &impl Serialize,
+        empty: impl Into<String>,
+        items: &[T],
+        columns: &[Column<T>],
+    ) -> Outcome {
+        self.document(document, || Table::of(columns, empty, items))
     }
 
     /// In the table format, prints only this line, so that a shell can use it in `$(…)`. In the
@@ -136,7 +145,7 @@ impl Output {
 
     /// Prints a text of several lines, and ends the last line. For a terminal, the text is cleaned.
     pub fn text(&self, text: &str) -> Result<(), Failure> {
-        if self.terminal {
+        if self.is_terminal {
             self.raw(clean_text(text).as_bytes())
         } else {
             self.raw(text.as_bytes())
@@ -182,6 +191,9 @@ fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
     }
 }
 
+/// The head of a column, and the cell of an item.
+pub type Column<T> = (&'static str, fn(&T) -> String);
+
 /// Rows under a head, or the fields of one record.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -204,6 +216,13 @@ impl Table {
             rows: items.into_iter().map(row).collect(),
             empty: Some(empty.into()),
         }
+    }
+
+    /// A row for each item, one cell for each column.
+    pub fn of<T>(columns: &[Column<T>], empty: impl Into<String>, items: &[T]) -> Self {
+        let head: Vec<_> = columns.iter().map(|(head, _)| *head).collect();
+        let row = |item| columns.iter().map(|(_, cell)| cell(item)).collect();
+        Self::list(&head, empty, items, row)
     }
 
     /// A record: name and value, one field per line.

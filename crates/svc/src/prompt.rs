@@ -21,16 +21,17 @@ pub fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+fn show(question: &str) -> Result<(), Failure> {
+    eprint!("{question}: ");
+    io::stderr().flush().map_err(unreadable)
+}
+
 /// Asks on stderr and reads a line.
 pub fn ask(question: &str) -> Result<String, Failure> {
-    eprint!("{question}: ");
-    io::stderr().flush().map_err(unreadable)?;
+    show(question)?;
     let mut line = String::new();
-    let read = io::stdin()
-        .lock()
-        .read_line(&mut line)
-        .map_err(unreadable)?;
-    if read == 0 {
+    let mut stdin = io::stdin().lock();
+    if stdin.read_line(&mut line).map_err(unreadable)? == 0 {
         return Err(Failure::usage(format!("no answer to `{question}`")));
     }
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
@@ -38,8 +39,7 @@ pub fn ask(question: &str) -> Result<String, Failure> {
 
 /// Asks for a secret, without echo.
 pub fn ask_secret(question: &str) -> Result<String, Failure> {
-    eprint!("{question}: ");
-    io::stderr().flush().map_err(unreadable)?;
+    show(question)?;
     let no_echo = EchoOff::new()?;
     let typed = read_typed(io::stdin().lock().bytes());
     drop(no_echo);
@@ -135,9 +135,8 @@ fn parse_secrets(bytes: Vec<u8>) -> Result<Vec<String>, Failure> {
     }
     let text = String::from_utf8(bytes).map_err(unreadable)?;
     if text.lines().next().unwrap_or_default().is_empty() {
-        return Err(Failure::usage(
-            "the first line of standard input is empty; a secret was expected there",
-        ));
+        let what = "the first line of standard input is empty; a secret was expected there";
+        return Err(Failure::usage(what));
     }
     Ok(text.lines().map(str::to_owned).collect())
 }
@@ -171,6 +170,17 @@ pub fn parse_object(what: &str, text: &str) -> Result<Box<RawValue>, Failure> {
     } else {
         Err(refuse())
     }
+}
+
+/// Checks that a text is JSON. `what` is its name in messages; `command` reads the text.
+pub fn check_json<'a>(what: &str, text: &'a str, command: &str) -> Result<&'a RawValue, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        Failure::usage(format!("{what} are not JSON"))
+            .why(not_json(text.as_bytes(), &error))
+            .hint(format!(
+                "quote them for the shell: {command} '{{\"key\": \"value\"}}'"
+            ))
+    })
 }
 
 /// Parses a JSON text.

@@ -2,16 +2,18 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
+use svc_crypto::random;
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{SignalKind, signal},
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// Exit code of a process that Ctrl-C ended at once, by the convention of shells.
 pub const INTERRUPTED: i32 = 130;
+const UNSTARTABLE: &str = "cannot start the runtime";
 
 /// On Linux, prevents other processes of the same user from reading the environment and memory of
 /// this process, which contain credentials. The main threat is a program that this process starts
@@ -28,8 +30,13 @@ pub fn hide_environment() {
 
 /// The path of this program.
 pub fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|error| Failure::failed("cannot determine the path of this program").why(error))
+    std::env::current_exe().or_fail("cannot determine the path of this program")
+}
+
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    random::fill(&mut bytes).or_fail("the system provides no random numbers")?;
+    Ok(bytes)
 }
 
 /// A runtime with one thread, for the agent and for short commands.
@@ -37,7 +44,7 @@ pub fn single() -> Result<Runtime, Failure> {
     Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(unstartable)
+        .or_fail(UNSTARTABLE)
 }
 
 /// A runtime for the server. The number of threads depends on the cores, unless it is given.
@@ -50,11 +57,7 @@ pub fn with_workers(workers: Option<NonZeroUsize>) -> Result<Runtime, Failure> {
         .worker_threads(workers)
         .enable_all()
         .build()
-        .map_err(unstartable)
-}
-
-fn unstartable(error: std::io::Error) -> Failure {
-    Failure::failed("cannot start the runtime").why(error)
+        .or_fail(UNSTARTABLE)
 }
 
 /// One thread per core, but only one thread on a machine with at most two cores: there, a second
@@ -71,9 +74,7 @@ fn default_workers() -> usize {
 /// The task that waits for signals runs as long as the runtime. No other task awaits it, because it
 /// owns no data that must be saved.
 pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| Failure::failed("cannot listen for signals").why(error))
-    };
+    let listen = |kind| signal(kind).or_fail("cannot listen for signals");
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let token = CancellationToken::new();

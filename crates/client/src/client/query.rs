@@ -1,10 +1,16 @@
 //! Query strings.
 
-use std::fmt::Write;
-
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde_json::Value;
 use svc_protocol::api::PageQuery;
+
+/// All but the unreserved characters of RFC 3986.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
 
 /// The path of a list with two queries: `page` selects the page, `query` the records.
 pub(super) fn page_path(path: &str, page: &PageQuery, query: &impl Serialize) -> String {
@@ -26,22 +32,9 @@ pub(crate) fn with_query(path: &str, query: &impl Serialize) -> String {
         separator = '&';
         out.push_str(name);
         out.push('=');
-        encode(&mut out, &value);
+        out.extend(utf8_percent_encode(&value, ENCODED));
     }
     out
-}
-
-fn encode(out: &mut String, value: &str) {
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                out.push(byte.into());
-            }
-            _ => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
 }
 
 #[cfg(test)]

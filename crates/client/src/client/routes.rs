@@ -19,7 +19,10 @@ use super::{
     Client, Credential,
     query::{page_path, with_query},
 };
-use crate::{error::Error, resource::Resource};
+use crate::{
+    error::Error,
+    resource::{Action, Resource},
+};
 
 const METHODS: &str = "/api/methods";
 
@@ -84,15 +87,20 @@ impl Client {
         self.send(Method::DELETE, &path, None).await.map(drop)
     }
 
+    /// Acts on a record.
+    pub async fn act<A: Action>(&self, record: &A::Of, action: &A) -> Result<A::Answer, Error> {
+        let path = format!("{}/{}/{}", A::Of::PATH, record.id(), A::NAME);
+        self.send_json(Method::POST, &path, action).await
+    }
+
     /// The record with this id or, if the text is not an id, with this name.
     pub async fn find<R: Resource>(&self, name_or_id: &str) -> Result<R, Error> {
         if let Ok(id) = Uuid::parse_str(name_or_id) {
             return self.read_one(id).await;
         }
-        let all = self.list_all::<R::List>(&()).await?;
-        all.into_iter()
-            .find(|record| record.name() == name_or_id)
-            .ok_or_else(|| not_found_error(R::KIND, name_or_id))
+        let mut all = self.list_all::<R::List>(&()).await?.into_iter();
+        let found = all.find(|record| record.name() == name_or_id);
+        found.ok_or_else(|| not_found_error(R::KIND, name_or_id))
     }
 
     // auth
@@ -186,17 +194,12 @@ impl Client {
             if found.is_empty() {
                 let detail =
                     format!("several spaces have the name `{name}`; use owner/name, or the id");
-                return Err(problem(
-                    StatusCode::CONFLICT,
-                    "ambiguous",
-                    "Conflict",
-                    detail,
-                ));
+                let status = StatusCode::CONFLICT;
+                return Err(problem(status, "ambiguous", "Conflict", detail));
             }
         }
-        found
-            .pop()
-            .ok_or_else(|| not_found_error("space", reference))
+        let space = found.pop();
+        space.ok_or_else(|| not_found_error("space", reference))
     }
 
     pub async fn start_space(&self, id: SpaceId) -> Result<api::Space, Error> {
@@ -239,16 +242,9 @@ impl Client {
         body: Vec<u8>,
         within: Duration,
     ) -> Result<(StatusCode, Bytes), Error> {
-        let headers = HeaderMap::new();
-        let answer = self
-            .send_raw(
-                Method::POST,
-                api::CALL_PATH,
-                headers,
-                Some(body),
-                Some(within),
-            )
-            .await?;
+        let (headers, body) = (HeaderMap::new(), Some(body));
+        let posted = self.send_raw(Method::POST, api::CALL_PATH, headers, body, Some(within));
+        let answer = posted.await?;
         Ok((answer.status, answer.body))
     }
 

@@ -1,6 +1,6 @@
-//! Requests about sources and schedules, other than the operations that all resources share.
+//! Requests about sources and schedules, other than the operations and actions that all
+//! resources share.
 
-use http::Method;
 use svc_core::{ScheduleId, SourceId};
 use svc_protocol::api;
 
@@ -8,25 +8,6 @@ use super::{Client, query::with_query};
 use crate::error::Error;
 
 impl Client {
-    pub async fn rotate_source(
-        &self,
-        id: SourceId,
-        rotate: &api::RotateSource,
-    ) -> Result<api::SourceRotation, Error> {
-        let path = format!("/api/sources/{id}/rotate");
-        self.send_json(Method::POST, &path, rotate).await
-    }
-
-    /// Lets the server sign a request as the sender would, and handle it.
-    pub async fn test_source(
-        &self,
-        id: SourceId,
-        test: &api::SourceTest,
-    ) -> Result<api::SourceTestResult, Error> {
-        let path = format!("/api/sources/{id}/test");
-        self.send_json(Method::POST, &path, test).await
-    }
-
     pub async fn source_requests(&self, id: SourceId) -> Result<api::SourceRequests, Error> {
         self.get(&format!("/api/sources/{id}/requests")).await
     }

@@ -1,19 +1,17 @@
 //! Streams that refuse ambiguous HTTP/1.1 answers, before the HTTP library reads them.
 
-use std::{
-    error::Error,
-    io::{self, IoSlice},
-    pin::Pin,
-    task::{Context, Poll, ready},
-};
+use std::{error::Error, io};
 
 use svc_protocol::http_answer::{AnswerCheck, AnswerError, RequestKind};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
+
+use super::filter::{FilteredStream, ReadFilter};
 
 /// A connection to an HTTP/1.1 server. Reading fails with an [`AnswerError`] if an answer is
 /// ambiguous.
-pub struct StrictStream<S> {
-    stream: S,
+pub type StrictStream<S> = FilteredStream<S, AnswerFilter>;
+
+pub struct AnswerFilter {
     check: AnswerCheck,
     /// Found behind complete answers, which are read first.
     refused: Option<AnswerError>,
@@ -22,11 +20,11 @@ pub struct StrictStream<S> {
 impl<S> StrictStream<S> {
     /// All requests of the connection must be of this kind.
     pub fn new(stream: S, request: RequestKind) -> Self {
-        Self {
-            stream,
+        let filter = AnswerFilter {
             check: AnswerCheck::new(request),
             refused: None,
-        }
+        };
+        Self::with_filter(stream, filter)
     }
 }
 
@@ -40,57 +38,27 @@ pub fn find_answer_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Ans
     })
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for StrictStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let invalid = |error| Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
-        if let Some(error) = &self.refused {
-            return invalid(error.clone());
-        }
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+impl ReadFilter for AnswerFilter {
+    fn before_read(&mut self) -> io::Result<()> {
+        self.refused
+            .clone()
+            .map_or(Ok(()), |error| Err(invalid(error)))
+    }
+
+    fn check(&mut self, buffer: &mut ReadBuf<'_>, before: usize) -> io::Result<()> {
         let Err(refused) = self.check.check(&buffer.filled()[before..]) else {
-            return Poll::Ready(Ok(()));
+            return Ok(());
         };
         if refused.valid == 0 {
-            return invalid(refused.error);
+            return Err(invalid(refused.error));
         }
         // Whether the bytes of two answers arrive together must not matter.
         buffer.set_filled(before + refused.valid);
         self.refused = Some(refused.error);
-        Poll::Ready(Ok(()))
+        Ok(())
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for StrictStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+fn invalid(error: AnswerError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
 }

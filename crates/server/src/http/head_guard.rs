@@ -7,15 +7,11 @@
 //!
 //! Not covered: a pipelined request after a body that is chunked or arrived in several reads.
 
-use std::{
-    io::{self, IoSlice},
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{io, sync::Arc};
 
+use svc_client::transport::{FilteredStream, ReadFilter};
 use svc_protocol::http_head::{Tail, find_in_head, has_bare_lf};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::ReadBuf;
 
 use super::connections::Slot;
 
@@ -24,8 +20,7 @@ const HTTP2_START: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A byte that is not allowed in a head.
 const INVALID: u8 = 0;
 
-pub struct HeadGuard<S> {
-    stream: S,
+pub struct HeadGuard {
     slot: Arc<Slot>,
     /// How many bytes of `HTTP2_START` the connection began with.
     http2_seen: usize,
@@ -51,10 +46,14 @@ enum Protocol {
     Http2,
 }
 
-impl<S> HeadGuard<S> {
-    pub fn new(stream: S, slot: Arc<Slot>) -> Self {
+impl HeadGuard {
+    /// The stream, guarded.
+    pub fn around<S>(stream: S, slot: Arc<Slot>) -> FilteredStream<S, Self> {
+        FilteredStream::with_filter(stream, Self::new(slot))
+    }
+
+    fn new(slot: Arc<Slot>) -> Self {
         Self {
-            stream,
             slot,
             http2_seen: 0,
             protocol: Protocol::Unknown,
@@ -66,7 +65,7 @@ impl<S> HeadGuard<S> {
         }
     }
 
-    fn check(&mut self, bytes: &mut [u8]) {
+    fn check_bytes(&mut self, bytes: &mut [u8]) {
         if self.protocol == Protocol::Unknown {
             self.recognise(bytes);
         }
@@ -123,46 +122,10 @@ impl<S> HeadGuard<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for HeadGuard<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let filled = buffer.filled().len();
-        std::task::ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.check(&mut buffer.filled_mut()[filled..]);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for HeadGuard<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+impl ReadFilter for HeadGuard {
+    fn check(&mut self, buffer: &mut ReadBuf<'_>, before: usize) -> io::Result<()> {
+        self.check_bytes(&mut buffer.filled_mut()[before..]);
+        Ok(())
     }
 }
 
@@ -174,10 +137,10 @@ mod tests {
     /// Whether the guard changes none of these reads. The connection waits for a head.
     async fn is_unchanged(reads: &[&str]) -> bool {
         let registration = admit_one().await;
-        let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));
+        let mut guard = HeadGuard::new(Arc::clone(registration.slot()));
         let check = |read: &&str| {
             let mut bytes = read.as_bytes().to_vec();
-            guard.check(&mut bytes);
+            guard.check_bytes(&mut bytes);
             bytes == read.as_bytes()
         };
         reads
@@ -255,9 +218,9 @@ mod tests {
     async fn bytes_are_not_checked_while_a_request_is_in_progress() {
         let registration = admit_one().await;
         registration.slot().note_busy();
-        let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));
+        let mut guard = HeadGuard::new(Arc::clone(registration.slot()));
         let mut bytes = b"G\n".to_vec();
-        guard.check(&mut bytes);
+        guard.check_bytes(&mut bytes);
         assert_eq!(bytes, b"G\n");
     }
 }

@@ -180,7 +180,7 @@ where
         last_token: LastToken::default(),
     };
     let builder = builder(&slot, settings.head_max);
-    let stream = HeadGuard::new(stream, Arc::clone(&slot));
+    let stream = HeadGuard::around(stream, Arc::clone(&slot));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let mut order_given = std::pin::pin!(slot.wait_for_order());

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use crate::limits::LoginPolicy;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -33,7 +35,8 @@ impl Default for Policy {
 }
 
 /// Who may sign in with a password or a passkey instead of an OpenID Connect provider.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PasswordLogin {
     All,
     /// Users with the role `admin`.

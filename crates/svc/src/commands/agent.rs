@@ -4,15 +4,18 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::Subcommand;
 use svc_agent::{Options, Policy};
-use svc_protocol::{agent_api::Status, env};
+use svc_protocol::{
+    agent_api::{MethodServerStatus, Status},
+    env,
+};
 
 use super::Shell;
 use crate::{
     config::{self, Addresses, Config},
     context,
     environment::Environment,
-    exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, joined, or_dash, yes_no},
+    exit::{Exit, Failure, OrFail, Outcome},
+    output::{Fields, joined, or_dash, present, yes_no},
     runtime,
 };
 
@@ -81,12 +84,11 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
         let shutdown = runtime::shutdown_on_signals()?;
         match svc_agent::run(options, shutdown).await {
             Ok(svc_agent::Exit::Stopped) => Ok(Exit::Ok),
-            Ok(svc_agent::Exit::Replaced) => Err(Failure::new(
-                Exit::Refused,
+            Ok(svc_agent::Exit::Replaced) => Err(Failure::refused(
                 "another agent has linked with this agent token",
             )
             .hint("run only one agent per agent token")),
-            Ok(svc_agent::Exit::Credentials(why)) => Err(Failure::new(Exit::Credentials, why)
+            Ok(svc_agent::Exit::Credentials(why)) => Err(Failure::credentials(why)
                 .hint("svc space agent-token <space> creates a new one for SVC_AGENT_TOKEN")),
             Ok(svc_agent::Exit::NoMethods(why)) => Err(no_methods(&why)),
             Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
@@ -98,11 +100,11 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
 fn no_methods(why: &str) -> Failure {
     let mut lines = why.lines();
     let what = lines.next().unwrap_or_default();
-    let failure = Failure::new(Exit::Refused, what)
+    let failure = Failure::refused(what)
         .hint("without --require-methods, the agent runs and waits for `svc methods register`");
-    match lines.next() {
-        Some(why) => failure.why(why),
-        None => failure,
+    Failure {
+        why: lines.next().map(str::to_owned),
+        ..failure
     }
 }
 
@@ -127,12 +129,8 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
     let token = agent_token(&config.agent, environment)?;
     let methods_file = args.methods_file.or(config.agent.methods_file).map(path);
     if args.require_methods && methods_file.is_none() {
-        return Err(
-            Failure::usage("--require-methods needs a methods file").hint(format!(
-                "add --methods-file FILE, or set {}",
-                env::METHODS_FILE
-            )),
-        );
+        let hint = format!("add --methods-file FILE, or set {}", env::METHODS_FILE);
+        return Err(Failure::usage("--require-methods needs a methods file").hint(hint));
     }
     Ok(Options {
         server_urls: args
@@ -174,10 +172,9 @@ fn agent_token(
         .hint("set only one of them"));
     }
     let file = environment.absolute(file);
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        let file = file.display();
-        Failure::usage(format!("cannot read the agent token from `{file}`")).why(error)
-    })?;
+    let text = std::fs::read_to_string(&file);
+    let file = file.display();
+    let text = text.or_usage(format!("cannot read the agent token from `{file}`"))?;
     Ok(Some(text.trim().to_owned()))
 }
 
@@ -186,9 +183,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Start(_) => unreachable!("`commands::run` handles it"),
         Command::Status => {
             let status = context::find_agent(&shell.environment)?.status().await?;
-            shell
-                .output
-                .document(&status, || Table::record(fields(&status)))
+            shell.output.record(&status, || fields(&status))
         }
         Command::Stop => {
             context::find_agent(&shell.environment)?.stop().await?;
@@ -199,51 +194,53 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 fn fields(status: &Status) -> Fields {
-    let mut fields = vec![
-        ("space", or_dash(status.space.as_ref())),
-        ("owner", or_dash(status.owner.as_ref())),
-        ("server", status.server_url.clone()),
-        ("linked", yes_no(status.linked)),
-    ];
-    if status.server_urls.len() > 1 {
-        fields.push(("servers", joined(&status.server_urls)));
-    }
     let sides = status.links.iter().filter(|link| !link.is_home);
-    let sides: Vec<_> = sides
-        .map(|link| format!("{} since {}", link.url, link.since))
-        .collect();
-    if !sides.is_empty() {
-        fields.push(("side links", joined(&sides)));
+    let mut sides = sides.map(|link| format!("{} since {}", link.url, link.since));
+    let first_side = sides.next();
+    let server = status.method_server.as_ref();
+    let refusal = status.registration_error.as_ref();
+    let servers = (status.server_urls.len() > 1).then(|| joined(&status.server_urls));
+    present([
+        ("space", Some(or_dash(status.space.as_ref()))),
+        ("owner", Some(or_dash(status.owner.as_ref()))),
+        ("server", Some(status.server_url.clone())),
+        ("linked", Some(yes_no(status.linked))),
+        ("servers", servers),
+        (
+            "side links",
+            first_side.map(|first| joined([first].into_iter().chain(sides))),
+        ),
+        ("link error", status.link_error.clone()),
+        ("agent url", Some(or_dash(status.agent_url.as_ref()))),
+        ("socket", Some(status.agent_socket.clone())),
+        ("pid", Some(status.pid.to_string())),
+        ("version", Some(status.version.clone())),
+        ("method server", server.map(state)),
+        ("mode", server.map(mode)),
+        ("restarts", server.map(|server| server.restarts.to_string())),
+        (
+            "in flight",
+            server.map(|server| server.in_flight.to_string()),
+        ),
+        ("queued", server.map(|server| server.queued.to_string())),
+        ("methods", Some(joined(&status.methods))),
+        (
+            "registration",
+            refusal.map(|error| format!("refused: {error}")),
+        ),
+    ])
+}
+
+fn state(server: &MethodServerStatus) -> String {
+    match server.pid {
+        Some(pid) => format!("{} (pid {pid})", server.command),
+        None => format!("{} (restarting)", server.command),
     }
-    if let Some(error) = &status.link_error {
-        fields.push(("link error", error.clone()));
+}
+
+fn mode(server: &MethodServerStatus) -> String {
+    match server.max_in_flight {
+        Some(most) => format!("{}, at most {most} in flight", server.mode),
+        None => server.mode.to_string(),
     }
-    fields.extend([
-        ("agent url", or_dash(status.agent_url.as_ref())),
-        ("socket", status.agent_socket.clone()),
-        ("pid", status.pid.to_string()),
-        ("version", status.version.clone()),
-    ]);
-    if let Some(server) = &status.method_server {
-        let state = match server.pid {
-            Some(pid) => format!("{} (pid {pid})", server.command),
-            None => format!("{} (restarting)", server.command),
-        };
-        let mode = match server.max_in_flight {
-            Some(most) => format!("{}, at most {most} in flight", server.mode),
-            None => server.mode.to_string(),
-        };
-        fields.extend([
-            ("method server", state),
-            ("mode", mode),
-            ("restarts", server.restarts.to_string()),
-            ("in flight", server.in_flight.to_string()),
-            ("queued", server.queued.to_string()),
-        ]);
-    }
-    fields.push(("methods", joined(&status.methods)));
-    if let Some(error) = &status.registration_error {
-        fields.push(("registration", format!("refused: {error}")));
-    }
-    fields
 }

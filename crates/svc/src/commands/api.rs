@@ -47,8 +47,6 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     if answer.status.is_success() {
         return Ok(Exit::Ok);
     }
-    Err(Failure::new(
-        Exit::of_status(answer.status),
-        format!("{} {}: {}", args.method, args.path, answer.status),
-    ))
+    let what = format!("{} {}: {}", args.method, args.path, answer.status);
+    Err(Failure::new(Exit::of_status(answer.status), what))
 }

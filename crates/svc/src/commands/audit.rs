@@ -4,7 +4,7 @@ use clap::Subcommand;
 use svc_protocol::api::{Audit, AuditEntry, AuditQuery};
 
 use super::{Shell, records::ListArgs};
-use crate::{exit::Outcome, output::Table};
+use crate::{exit::Outcome, output::Column};
 
 /// Read the audit log
 #[derive(Subcommand, Debug)]
@@ -49,18 +49,16 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         ..AuditQuery::default()
     };
     let document: Audit = shell.client()?.list(&page.page(), &query).await?;
-    shell.output.document(&document, || {
-        let head = ["AT", "ACTOR", "ACTION", "TARGET", "DETAIL"];
-        Table::list(&head, "no audit entries", &document.audit, |entry| {
-            vec![
-                entry.at.to_string(),
-                entry.actor.clone(),
-                action(entry),
-                format!("{} {}", entry.target_type, entry.target_id),
-                entry.detail.to_string(),
-            ]
-        })
-    })
+    let target = |entry: &AuditEntry| format!("{} {}", entry.target_type, entry.target_id);
+    let columns: [Column<AuditEntry>; 5] = [
+        ("AT", |entry| entry.at.to_string()),
+        ("ACTOR", |entry| entry.actor.clone()),
+        ("ACTION", action),
+        ("TARGET", target),
+        ("DETAIL", |entry| entry.detail.to_string()),
+    ];
+    let output = &shell.output;
+    output.list(&document, "no audit entries", &document.audit, &columns)
 }
 
 /// The action, and how many entries were merged into this one.

@@ -8,7 +8,7 @@ use svc_server::backup::{self, ArchiveError, BackupError, Report};
 use super::{Shell, server};
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, joined},
+    output::{Fields, joined},
 };
 
 /// Back up the embedded database, and restore it
@@ -72,28 +72,25 @@ pub fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Verify { file } => backup::verify(&path(file)),
     };
     let report = report.map_err(failure)?;
-    shell
-        .output
-        .document(&report, || Table::record(fields(&report)))
+    shell.output.record(&report, || fields(&report))
 }
 
 fn failure(error: BackupError) -> Failure {
     let exit = match &error {
-        BackupError::Archive(ArchiveError::Io { .. }) => Exit::Failure,
+        BackupError::Archive(ArchiveError::Io { .. })
+        | BackupError::Io { .. }
+        | BackupError::Folder(_) => Exit::Failure,
         BackupError::OutExists(_) | BackupError::DatabaseExists(_) | BackupError::Archive(_) => {
             Exit::Refused
         }
         BackupError::NoDatabase(_) => Exit::NotFound,
-        BackupError::Io { .. } | BackupError::Folder(_) => Exit::Failure,
     };
     Failure::of_error(exit, &error)
 }
 
 fn fields(report: &Report) -> Fields {
-    let tables = report
-        .tables
-        .iter()
-        .map(|(name, rows)| format!("{name} {rows}"));
+    let tables = report.tables.iter();
+    let tables = tables.map(|(name, rows)| format!("{name} {rows}"));
     vec![
         ("created", report.created_at.to_string()),
         ("bytes", report.bytes.to_string()),

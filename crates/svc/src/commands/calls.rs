@@ -1,24 +1,26 @@
 //! `svc calls`: lists and counts recorded calls, and follows new ones.
 
 mod summary;
-mod tail;
 
 use clap::Subcommand;
 use serde_json::value::RawValue;
+use svc_client::{Client, Error, EventStream};
 use svc_core::{
-    Id, SpaceId, Timestamp,
+    Id, Timestamp,
     journal::{CallEnd, CallGrouping, CallVia, PayloadOmission},
 };
-use svc_protocol::api::{Call, CallCredential, CallDetail, CallQuery, Calls, Space};
+use svc_protocol::api::{Call, CallCredential, CallDetail, CallQuery, Calls};
 
 use super::{
     Shell,
-    records::{self, ListArgs},
+    records::ListArgs,
+    space,
+    tail::{POLICY, Tail, TailSource},
     times::parse_time,
 };
 use crate::{
-    exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, or_dash},
+    exit::{Failure, Outcome},
+    output::{Column, Fields, or_dash, present},
 };
 
 /// List recorded calls, and follow new ones
@@ -140,7 +142,9 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Get { id } => get(shell, id).await,
         Command::Tail { filter } => {
             let query = read_filter(shell, filter, None).await?;
-            tail::run(shell, &query).await
+            let client = shell.client()?;
+            let tail = Tail::open(&client, CallSource(&query), POLICY).await?;
+            tail.print_all(|call| print_line(shell, call)).await
         }
     }
 }
@@ -151,18 +155,11 @@ async fn read_filter(
     times: Option<Times>,
 ) -> Result<CallQuery, Failure> {
     let (since, until) = times.map_or((None, None), |times| (times.since, times.until));
-    let space_id: Option<SpaceId> = match &filter.space {
-        Some(reference) => {
-            let client = shell.client()?;
-            Some(records::find::<Space>(&client, reference).await?.id)
-        }
-        None => None,
-    };
     Ok(CallQuery {
         method: filter.method,
         caller: filter.caller,
         owner: filter.owner,
-        space_id,
+        space_id: space::find_id(shell, filter.space.as_deref()).await?,
         outcome: filter.outcome,
         code: filter.code,
         via: filter.via,
@@ -182,41 +179,27 @@ async fn list(shell: &Shell, query: &CallQuery, args: ListArgs) -> Outcome {
     if document.incomplete {
         eprintln!("some calls were not read; add a filter, such as --owner or --caller");
     }
-    if let Some(cursor) = document
-        .next_cursor
-        .as_ref()
-        .filter(|_| document.calls.is_empty())
-    {
+    if let (true, Some(cursor)) = (document.calls.is_empty(), &document.next_cursor) {
         eprintln!("no calls in this part of the journal; continue with --cursor {cursor}");
     }
-    shell.output.document(&document, || {
-        let head = [
-            "AT", "CALLER", "METHOD", "OWNER", "VIA", "OUTCOME", "MS", "ID",
-        ];
-        Table::list(&head, "no calls", &document.calls, |call| {
-            vec![
-                call.at.to_string(),
-                or_dash(call.caller.as_ref()),
-                call.method.clone(),
-                or_dash(call.owner.as_ref()),
-                call.via.to_string(),
-                outcome(call),
-                call.duration_ms.to_string(),
-                call.id.to_string(),
-            ]
-        })
-    })
+    let columns: [Column<Call>; 8] = [
+        ("AT", |call| call.at.to_string()),
+        ("CALLER", |call| or_dash(call.caller.as_ref())),
+        ("METHOD", |call| call.method.clone()),
+        ("OWNER", |call| or_dash(call.owner.as_ref())),
+        ("VIA", |call| call.via.to_string()),
+        ("OUTCOME", outcome),
+        ("MS", |call| call.duration_ms.to_string()),
+        ("ID", |call| call.id.to_string()),
+    ];
+    let output = &shell.output;
+    output.list(&document, "no calls", &document.calls, &columns)
 }
 
 async fn get(shell: &Shell, id: Id) -> Outcome {
-    let call = shell
-        .client()?
-        .recorded_call(id)
-        .await
-        .map_err(|error| Failure::from(error).hint_for(Exit::NotFound, "svc calls list"))?;
-    shell
-        .output
-        .document(&call, || Table::record(fields(&call)))
+    let found = shell.client()?.recorded_call(id).await;
+    let call = found.map_err(|error| Failure::of_record(error, "svc calls list"))?;
+    shell.output.record(&call, || fields(&call))
 }
 
 fn fields(detail: &CallDetail) -> Fields {
@@ -239,12 +222,18 @@ fn fields(detail: &CallDetail) -> Fields {
         ("result", format!("{} bytes", call.result_bytes)),
         ("trace", or_dash(call.trace_id.as_ref())),
     ];
-    let params = ("recorded params", &detail.params, detail.params_omitted);
-    let result = ("recorded result", &detail.result, detail.result_omitted);
-    let error = ("recorded error", &detail.error, None);
-    for (name, json, omitted) in [params, result, error] {
-        fields.extend(payload(json.as_deref(), omitted).map(|text| (name, text)));
-    }
+    let [params, result, error] = [&detail.params, &detail.result, &detail.error];
+    fields.extend(present([
+        (
+            "recorded params",
+            payload(params.as_deref(), detail.params_omitted),
+        ),
+        (
+            "recorded result",
+            payload(result.as_deref(), detail.result_omitted),
+        ),
+        ("recorded error", payload(error.as_deref(), None)),
+    ]));
     fields
 }
 
@@ -277,6 +266,19 @@ fn outcome(call: &Call) -> String {
     match call.code {
         Some(code) => format!("{} {code}", call.outcome),
         None => call.outcome.to_string(),
+    }
+}
+
+/// New calls that match a query.
+struct CallSource<'a>(&'a CallQuery);
+
+impl TailSource for CallSource<'_> {
+    type Record = Call;
+    const NAME: &'static str = "call";
+    const ONE: &'static str = "a call";
+
+    async fn open(&self, client: &Client) -> Result<EventStream, Error> {
+        client.recorded_call_stream(self.0).await
     }
 }
 

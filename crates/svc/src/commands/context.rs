@@ -58,10 +58,9 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Add { name, url, ca_file } => {
             let ca_file = ca_file.map(|path| shell.environment.absolute(&path));
             Target::parse(&url, ca_file.as_deref())?;
-            let token = if prompt::can_ask() {
-                prompt::ask_secret("token")?
-            } else {
-                prompt::read_secret()?
+            let token = match prompt::can_ask() {
+                true => prompt::ask_secret("token")?,
+                false => prompt::read_secret()?,
             };
             Contexts::change(&folder, |contexts| {
                 if contexts.current.is_none() {
@@ -71,9 +70,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
                     name: name.clone(),
                     url,
                     token,
-                    token_id: None,
-                    username: None,
                     ca_file,
+                    ..Context::default()
                 });
                 Ok(())
             })?;
@@ -97,18 +95,15 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 
 fn list(shell: &Shell, contexts: &Contexts) -> Outcome {
     let is_current = |context: &Context| contexts.current.as_deref() == Some(context.name.as_str());
-    let shown: Vec<_> = contexts
-        .contexts
-        .iter()
-        .map(|context| {
-            json!({
-                "name": context.name,
-                "url": context.url,
-                "username": context.username,
-                "current": is_current(context),
-            })
+    let shown = |context: &Context| {
+        json!({
+            "name": context.name,
+            "url": context.url,
+            "username": context.username,
+            "current": is_current(context),
         })
-        .collect();
+    };
+    let shown: Vec<_> = contexts.contexts.iter().map(shown).collect();
     shell.output.document(&json!({ "contexts": shown }), || {
         let head = ["CURRENT", "NAME", "URL", "USER"];
         let empty = "no contexts yet; svc login <url> saves one";

@@ -11,7 +11,7 @@ use crate::{
     columns::padded,
     context,
     exit::{Exit, Failure, Outcome},
-    output::{Format, clean},
+    output::{Format, clean, json_name},
 };
 
 /// Check the server and the space of this folder, and say what to do
@@ -38,7 +38,9 @@ struct Group {
 pub async fn run(shell: &Shell) -> Outcome {
     let groups = vec![server::check(shell).await, agent::check(shell).await];
     let report = Report {
-        ok: !groups.iter().any(|group| group.has(CheckStatus::Error)),
+        ok: groups
+            .iter()
+            .all(|group| group.count(CheckStatus::Error) == 0),
         groups,
     };
     if shell.output.format == Format::Table {
@@ -46,14 +48,10 @@ pub async fn run(shell: &Shell) -> Outcome {
     } else {
         shell.output.data(&report)?;
     }
-    Ok(if report.ok { Exit::Ok } else { Exit::Failure })
+    Ok(Exit::ok_if(report.ok, Exit::Failure))
 }
 
 impl Group {
-    fn has(&self, status: CheckStatus) -> bool {
-        self.count(status) > 0
-    }
-
     fn count(&self, status: CheckStatus) -> usize {
         let checks = self.checks.iter();
         checks.filter(|check| check.status == status).count()
@@ -61,48 +59,36 @@ impl Group {
 }
 
 fn print(shell: &Shell, report: &Report) -> Result<(), Failure> {
+    let output = &shell.output;
     for group in &report.groups {
-        shell.output.line(clean(&group.name))?;
+        output.line(clean(&group.name))?;
         for check in &group.checks {
-            let status = word(check.status);
+            let status = json_name(check.status);
             let (name, detail) = (clean(&check.name), clean(&check.detail));
-            shell
-                .output
-                .line(format!("  {status:<7}  {}  {detail}", padded(&name, 14)))?;
+            output.line(format!("  {status:<7}  {}  {detail}", padded(&name, 14)))?;
             if let Some(advice) = &check.advice {
-                shell
-                    .output
-                    .line(format!("           -> {}", clean(advice)))?;
+                output.line(format!("           -> {}", clean(advice)))?;
             }
         }
-        shell.output.line("")?;
+        output.line("")?;
     }
-    shell.output.line(summary(report))
-}
-
-fn word(status: CheckStatus) -> &'static str {
-    match status {
-        CheckStatus::Ok => "ok",
-        CheckStatus::Skipped => "skipped",
-        CheckStatus::Warning => "warning",
-        CheckStatus::Error => "error",
-    }
+    output.line(summary(report))
 }
 
 fn summary(report: &Report) -> String {
-    let count = |status| report.groups.iter().map(|group| group.count(status)).sum();
-    let (errors, warnings): (usize, usize) =
-        (count(CheckStatus::Error), count(CheckStatus::Warning));
-    match (errors, warnings) {
+    let count = |status| -> usize {
+        let groups = report.groups.iter();
+        groups.map(|group| group.count(status)).sum()
+    };
+    let counted = |number: usize, word: &str| match number {
+        1 => format!("1 {word}"),
+        _ => format!("{number} {word}s"),
+    };
+    match (count(CheckStatus::Error), count(CheckStatus::Warning)) {
         (0, 0) => "everything that was checked is all right".to_owned(),
-        _ => format!(
-            "{errors} error{}, {warnings} warning{}",
-            plural(errors),
-            plural(warnings)
-        ),
+        (errors, warnings) => {
+            let errors = counted(errors, "error");
+            format!("{errors}, {}", counted(warnings, "warning"))
+        }
     }
-}
-
-fn plural(number: usize) -> &'static str {
-    if number == 1 { "" } else { "s" }
 }

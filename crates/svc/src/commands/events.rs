@@ -1,23 +1,22 @@
 //! `svc events`: lists past events and follows new ones.
 
 mod listen;
-mod tail;
-
-#[cfg(test)]
-pub use self::tail::EventSource;
 
 use clap::Subcommand;
+use svc_client::{Client, Error, EventStream};
 use svc_core::{EventId, SpaceId, Timestamp, pattern::Pattern};
-use svc_protocol::api::{EventQuery, EventRecord, Events, SEARCH_TEXT_MAX, Space};
+use svc_protocol::api::{EventQuery, EventRecord, Events, SEARCH_TEXT_MAX};
 
 use super::{
     Shell,
-    records::{self, ListArgs},
+    records::ListArgs,
+    space,
+    tail::{POLICY, Tail, TailSource},
     times::parse_time,
 };
 use crate::{
-    exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, joined, or_dash},
+    exit::{Failure, Outcome},
+    output::{Column, Fields, joined, or_dash},
 };
 
 /// List past events, and follow new ones
@@ -40,7 +39,15 @@ pub enum Command {
         /// Id of the event
         id: EventId,
     },
-    Tail(tail::Args),
+    /// Show new events as they arrive, until stopped
+    #[command(
+        before_help = "  svc events tail\n  svc events tail --pattern 'custom.build.*' -o json | jq .data"
+    )]
+    Tail {
+        /// Only types that match one of these patterns, separated by commas
+        #[arg(long, visible_alias = "type", value_name = "PATTERNS", value_parser = parse_patterns)]
+        pattern: Option<String>,
+    },
     Listen(listen::Args),
 }
 
@@ -95,20 +102,21 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List { filter, page } => list(shell, filter, page).await,
         Command::Get { id } => get(shell, id).await,
-        Command::Tail(args) => tail::run(shell, &args).await,
+        Command::Tail { pattern } => {
+            let client = shell.client()?;
+            let source = EventSource(pattern.as_deref());
+            let tail = Tail::open(&client, source, POLICY).await?;
+            tail.print_all(|event| print_line(shell, event)).await
+        }
         Command::Listen(args) => listen::run(shell, &args).await,
     }
 }
 
 async fn list(shell: &Shell, filter: Filter, args: ListArgs) -> Outcome {
     let client = shell.client()?;
-    let space_id: Option<SpaceId> = match &filter.space {
-        Some(reference) => Some(records::find::<Space>(&client, reference).await?.id),
-        None => None,
-    };
     let query = EventQuery {
         r#type: filter.pattern,
-        space_id,
+        space_id: space::find_id(shell, filter.space.as_deref()).await?,
         since: filter.since,
         until: filter.until,
         actor: filter.actor,
@@ -117,37 +125,25 @@ async fn list(shell: &Shell, filter: Filter, args: ListArgs) -> Outcome {
     let document: Events = client.events(&args.page(), &query).await?;
     // The server limits how many events it reads for a page, so a page may be empty although later
     // pages have matching events.
-    if let Some(cursor) = document
-        .next_cursor
-        .as_ref()
-        .filter(|_| document.events.is_empty())
-    {
+    if let (true, Some(cursor)) = (document.events.is_empty(), &document.next_cursor) {
         eprintln!("no matching events so far; continue with --cursor {cursor}");
     }
-    shell.output.document(&document, || {
-        let head = ["AT", "TYPE", "ACTOR", "ID", "DATA"];
-        let empty = "no events; emit one with: svc event <type> '{\"key\": \"value\"}'";
-        Table::list(&head, empty, &document.events, |event| {
-            vec![
-                event.event_ts.to_string(),
-                event.event_type.clone(),
-                event.actor.username.clone(),
-                event.event_id.to_string(),
-                event.data.to_string(),
-            ]
-        })
-    })
+    let empty = "no events; emit one with: svc event <type> '{\"key\": \"value\"}'";
+    let columns: [Column<EventRecord>; 5] = [
+        ("AT", |event| event.event_ts.to_string()),
+        ("TYPE", |event| event.event_type.clone()),
+        ("ACTOR", |event| event.actor.username.clone()),
+        ("ID", |event| event.event_id.to_string()),
+        ("DATA", |event| event.data.to_string()),
+    ];
+    let output = &shell.output;
+    output.list(&document, empty, &document.events, &columns)
 }
 
 async fn get(shell: &Shell, id: EventId) -> Outcome {
-    let event = shell
-        .client()?
-        .event(id)
-        .await
-        .map_err(|error| Failure::from(error).hint_for(Exit::NotFound, "svc events list"))?;
-    shell
-        .output
-        .document(&event, || Table::record(fields(&event)))
+    let found = shell.client()?.event(id).await;
+    let event = found.map_err(|error| Failure::of_record(error, "svc events list"))?;
+    shell.output.record(&event, || fields(&event))
 }
 
 fn fields(event: &EventRecord) -> Fields {
@@ -161,6 +157,19 @@ fn fields(event: &EventRecord) -> Fields {
         ("actor", event.actor.username.clone()),
         ("data", event.data.to_string()),
     ]
+}
+
+/// New events that match a list of patterns.
+pub struct EventSource<'a>(pub Option<&'a str>);
+
+impl TailSource for EventSource<'_> {
+    type Record = EventRecord;
+    const NAME: &'static str = "event";
+    const ONE: &'static str = "an event";
+
+    async fn open(&self, client: &Client) -> Result<EventStream, Error> {
+        client.event_stream(self.0).await
+    }
 }
 
 /// Prints an event on one line, in every format. `false` if stdout is closed.

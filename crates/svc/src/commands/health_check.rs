@@ -24,10 +24,9 @@ pub fn parse(text: &str) -> Result<Option<HealthCheck>, Failure> {
             document::read_json(trimmed.as_bytes()).map_err(|error| refuse(error.to_string()))?
         }
         None if trimmed == "none" => json!({"type": "none"}),
-        Some(("tcp", port)) => {
-            let port: u16 = port
-                .parse()
-                .map_err(|_| refuse(format!("`{port}` is not a port number")))?;
+        Some(("tcp", text)) => {
+            let port = text.parse::<u16>();
+            let port = port.map_err(|_| refuse(format!("`{text}` is not a port number")))?;
             json!({"type": "tcp", "port": port})
         }
         Some(("http" | "https", _)) => json!({"type": "http", "url": trimmed}),

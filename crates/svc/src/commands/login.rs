@@ -59,10 +59,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let link = SetupLink::parse(&args.url);
     let url = link.as_ref().map_or(args.url.as_str(), |link| &link.url);
     let url = url.trim_end_matches('/').to_owned();
-    let ca_file = args
-        .ca_file
-        .as_deref()
-        .map(|path| shell.environment.absolute(path));
+    let ca_file = args.ca_file.as_deref();
+    let ca_file = ca_file.map(|path| shell.environment.absolute(path));
     let target = Target::parse(&url, ca_file.as_deref())?;
     let name = args.name.clone().unwrap_or_else(|| target.host_header());
     let (token, token_id, username) = if args.token_stdin {
@@ -76,11 +74,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         let (login, code) = ask_login(&args, link.is_some())?;
         let username = login.username.clone();
         let token = make_token(target, link, login, code).await?;
-        (
-            secret_of(&token)?,
-            Some(token.id.to_string()),
-            Some(username),
-        )
+        let id = token.id.to_string();
+        (secret_of(&token)?, Some(id), Some(username))
     };
     let folder = shell.environment.config_folder()?;
     let whom = username.as_deref().unwrap_or("the user of the token");
@@ -171,10 +166,8 @@ fn ask_login(args: &Args, is_setup: bool) -> Result<(Login, Option<String>), Fai
         None if is_setup && !can_ask => "admin".to_owned(),
         None if can_ask => prompt::ask("user name")?,
         None => {
-            return Err(Failure::usage(
-                "a user name is required, and there is no terminal to ask on",
-            )
-            .hint("give it with --username"));
+            let what = "a user name is required, and there is no terminal to ask on";
+            return Err(Failure::usage(what).hint("give it with --username"));
         }
     };
     let mut code = args.code.clone();
@@ -239,14 +232,10 @@ async fn make_token(
 
 fn login_failure(error: Error) -> Failure {
     let is_wrong_code = error.problem_code() == Some("wrong_code");
-    match error {
-        Error::Problem { status, .. }
-            if status == http::StatusCode::UNAUTHORIZED || is_wrong_code =>
-        {
-            Failure::new(Exit::Credentials, error.to_string())
-        }
-        other => other.into(),
+    if is_wrong_code || error.status() == Some(http::StatusCode::UNAUTHORIZED) {
+        return Failure::credentials(error.to_string());
     }
+    error.into()
 }
 
 fn ask_code() -> Result<String, Failure> {
@@ -264,32 +253,26 @@ fn ask_code() -> Result<String, Failure> {
 /// its scopes. Then the result is `None`.
 async fn check_token(target: Target, token: &str) -> Result<Option<String>, Failure> {
     let client = Client::new(target).with_token(token);
+    let is_denied = |error: &Error| error.problem_code() == Some("scope_denied");
     match client.me().await {
-        Ok(me) => Ok(Some(me.username.to_string())),
-        Err(error) if error.problem_code() == Some("scope_denied") => {
-            match client.methods(&MethodQuery::default()).await {
-                Ok(_) => Ok(None),
-                Err(error) if error.problem_code() == Some("scope_denied") => Ok(None),
-                Err(error) => Err(error.into()),
-            }
-        }
-        Err(error) => Err(error.into()),
+        Ok(me) => return Ok(Some(me.username.to_string())),
+        Err(error) if is_denied(&error) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match client.methods(&MethodQuery::default()).await {
+        Err(error) if !is_denied(&error) => Err(error.into()),
+        _ => Ok(None),
     }
 }
 
 fn host_name() -> String {
     let system = rustix::system::uname();
-    let name: String = system
-        .nodename()
-        .to_string_lossy()
-        .chars()
-        .filter(|character| character.is_ascii_alphanumeric() || "-._".contains(*character))
-        .take(40)
-        .collect();
-    if name.is_empty() {
-        "unknown".to_owned()
-    } else {
-        name
+    let mut name = system.nodename().to_string_lossy().into_owned();
+    name.retain(|character| character.is_ascii_alphanumeric() || "-._".contains(character));
+    name.truncate(40);
+    match name.is_empty() {
+        true => "unknown".to_owned(),
+        false => name,
     }
 }
 

@@ -23,13 +23,11 @@ pub async fn run(shell: &Shell) -> Outcome {
         .clone()
         .or_else(|| contexts.current.clone())
         .ok_or_else(|| {
-            Failure::new(Exit::NotFound, "there is no current context").hint("svc context list")
+            Failure::not_found("there is no current context").hint("svc context list")
         })?;
     let context = contexts.get(&name)?.clone();
-    let id = context
-        .token_id
-        .as_deref()
-        .and_then(|id| Uuid::parse_str(id).ok());
+    let id = context.token_id.as_deref();
+    let id = id.and_then(|id| Uuid::parse_str(id).ok());
     // The context is removed even if the server cannot be reached.
     if let Some(id) = id {
         let client = context.client()?;

@@ -12,7 +12,7 @@ use clap_mangen::{
 use super::Shell;
 use crate::{
     cli::Cli,
-    exit::{Exit, Failure, Outcome},
+    exit::{Exit, OrFail, Outcome},
 };
 
 /// Write the manual pages into a folder
@@ -25,9 +25,7 @@ pub struct Args {
 
 pub fn run(shell: &Shell, args: &Args) -> Outcome {
     let folder = shell.environment.absolute(&args.folder);
-    write(&folder).map_err(|error| {
-        Failure::failed(format!("cannot write to `{}`", folder.display())).why(error)
-    })?;
+    write(&folder).or_fail_at("cannot write to", &folder)?;
     Ok(Exit::Ok)
 }
 

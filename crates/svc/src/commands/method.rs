@@ -9,14 +9,14 @@ use serde_json::Value;
 use svc_core::{delivery_policy::Overflow, journal::JournalLevel};
 use svc_protocol::{
     api::{Method, MethodQuery, Methods},
-    document::{self, ReadError},
+    document,
 };
 
 use super::{Shell, records::ListArgs};
 use crate::{
     context,
-    exit::{Exit, Failure, Outcome},
-    output::{Fields, Format, Table, joined, or_dash, yes_no},
+    exit::{Exit, Failure, OrFail, Outcome},
+    output::{Column, Fields, Format, Table, joined, or_dash, present, yes_no},
 };
 
 /// Find methods and call them
@@ -61,21 +61,17 @@ async fn list(
         ..MethodQuery::default()
     };
     let bytes = connection.client.methods_raw(&query).await?;
-    let unreadable =
-        |error: ReadError| Failure::failed("the list of methods cannot be read").why(error);
-    let document: Methods = document::read_json(&bytes).map_err(unreadable)?;
+    let unreadable = "the list of methods cannot be read";
+    let document: Methods = document::read_json(&bytes).or_fail(unreadable)?;
     if let (Some(name), 0) = (&name, document.count) {
-        return Err(Failure::new(
-            Exit::NotFound,
-            format!("method `{name}` does not exist, or you may not see it"),
-        )
-        .hint("svc method list"));
+        let what = format!("method `{name}` does not exist, or you may not see it");
+        return Err(Failure::not_found(what).hint("svc method list"));
     }
     match shell.output.format {
         // The unchanged document of the API.
         Format::Json => shell.output.raw(&bytes)?,
         Format::Yaml => {
-            let value: Value = document::read_json(&bytes).map_err(unreadable)?;
+            let value: Value = document::read_json(&bytes).or_fail(unreadable)?;
             shell.output.data(&value)?;
         }
         Format::Table if name.is_some() => {
@@ -85,63 +81,54 @@ async fn list(
                 print_schema(shell, "result_schema", method.result_schema.as_ref())?;
             }
         }
-        Format::Table => return shell.output.table(&table(&document)),
+        Format::Table => {
+            let empty = "no methods yet; a space publishes some with: svc methods register <file>";
+            let table = Table::of(&COLUMNS, empty, &document.methods);
+            shell.output.table(&table)?;
+        }
     }
     Ok(Exit::Ok)
 }
 
-fn table(document: &Methods) -> Table {
-    let head = ["NAME", "SCOPE", "OWNER", "PROVIDERS", "DESCRIPTION"];
-    let empty = "no methods yet; a space publishes some with: svc methods register <file>";
-    Table::list(&head, empty, &document.methods, |method| {
-        vec![
-            method.name.clone(),
-            method.scope.clone(),
-            method.owner.to_string(),
-            method.provider_count.to_string(),
-            method.description.clone(),
-        ]
-    })
-}
+const COLUMNS: [Column<Method>; 5] = [
+    ("NAME", |method| method.name.clone()),
+    ("SCOPE", |method| method.scope.clone()),
+    ("OWNER", |method| method.owner.to_string()),
+    ("PROVIDERS", |method| method.provider_count.to_string()),
+    ("DESCRIPTION", |method| method.description.clone()),
+];
 
 fn fields(method: &Method) -> Fields {
-    let mut fields = vec![("name", method.name.clone())];
-    fields.extend(method.title.clone().map(|title| ("title", title)));
-    fields.extend([
-        ("description", method.description.clone()),
-        ("keywords", joined(&method.keywords)),
-        ("owner", method.owner.to_string()),
-        ("scope", method.scope.clone()),
-        ("provider_count", method.provider_count.to_string()),
-        ("mcp_tool", yes_no(method.mcp_tool)),
-    ]);
-    if let Some(tool) = &method.mcp_tool_name {
-        fields.push(("mcp_tool_name", tool.clone()));
-    }
-    if !method.annotations.is_empty() {
-        fields.push(("annotations", method.annotations.to_string()));
-    }
-    fields.push(("journal", journal(method)));
-    // Only the owner gets these fields.
-    if method.local_name.is_some() {
-        let providers = method.providers.iter().map(|provider| {
-            format!(
-                "{} ({}, {} in flight)",
-                provider.space, provider.state, provider.in_flight
-            )
-        });
-        fields.extend([
-            ("local_name", or_dash(method.local_name.as_ref())),
-            ("groups", groups(method)),
-            ("events", joined(&method.events)),
-            ("event_sinks", joined(&method.event_sinks)),
-        ]);
-        if method.event_overflow == Overflow::Hold {
-            fields.push(("event_overflow", "hold".to_owned()));
-        }
-        fields.push(("providers", joined(providers)));
-    }
-    fields
+    let annotations = Some(&method.annotations).filter(|annotations| !annotations.is_empty());
+    let is_held = method.event_overflow == Overflow::Hold;
+    // Only the owner gets the fields from `local_name` on.
+    let own = |text: String| method.local_name.as_ref().map(|_| text);
+    present([
+        ("name", Some(method.name.clone())),
+        ("title", method.title.clone()),
+        ("description", Some(method.description.clone())),
+        ("keywords", Some(joined(&method.keywords))),
+        ("owner", Some(method.owner.to_string())),
+        ("scope", Some(method.scope.clone())),
+        ("provider_count", Some(method.provider_count.to_string())),
+        ("mcp_tool", Some(yes_no(method.mcp_tool))),
+        ("mcp_tool_name", method.mcp_tool_name.clone()),
+        ("annotations", annotations.map(ToString::to_string)),
+        ("journal", Some(journal(method))),
+        ("local_name", method.local_name.clone()),
+        ("groups", own(groups(method))),
+        ("events", own(joined(&method.events))),
+        ("event_sinks", own(joined(&method.event_sinks))),
+        ("event_overflow", own("hold".to_owned()).filter(|_| is_held)),
+        ("providers", own(providers(method))),
+    ])
+}
+
+fn providers(method: &Method) -> String {
+    let providers = method.providers.iter();
+    joined(
+        providers.map(|one| format!("{} ({}, {} in flight)", one.space, one.state, one.in_flight)),
+    )
 }
 
 /// What is recorded of the method's calls.

@@ -30,8 +30,8 @@ use super::{
 };
 use crate::{
     context,
-    exit::{Exit, Failure, Outcome},
-    output::Table,
+    exit::{Failure, Outcome},
+    output::Column,
     prompt,
 };
 
@@ -47,26 +47,7 @@ const ANY_OWNER: &str = "owner";
     before_help = "  svc methods validate methods.toml\n  svc methods register methods.toml\n  svc methods logs -f"
 )]
 pub enum Command {
-    /// Register a file; it replaces all methods of the space
-    #[command(
-        before_help = "  svc methods register methods.toml\n  svc methods register methods.py\n  \
-                       generate-methods | svc methods register -"
-    )]
-    Register {
-        /// Registration file in TOML, or a script (.py) that calls `server.register()`; `-` reads
-        /// TOML from stdin
-        file: PathBuf,
-        /// Remove conflicting methods of your other spaces, instead of failing
-        #[arg(long)]
-        replace_conflicting: bool,
-        /// Register nothing if a change breaks callers: a removed method, a new required param, a
-        /// removed member of the result. A script is run twice, first to compare its methods
-        #[arg(long)]
-        strict: bool,
-        /// Do not list the methods
-        #[arg(long, hide = true)]
-        quiet: bool,
-    },
+    Register(register::Args),
     /// Remove the space's methods and stop its method server
     #[command(before_help = "  svc methods unregister\n  svc methods unregister search")]
     Unregister {
@@ -98,20 +79,7 @@ pub enum Command {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::Register {
-            file,
-            replace_conflicting,
-            strict,
-            quiet,
-        } => {
-            let args = register::Args {
-                file,
-                replace_conflicting,
-                is_strict: strict,
-                is_quiet: quiet,
-            };
-            register::run(shell, &args).await
-        }
+        Command::Register(args) => register::run(shell, &args).await,
         Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
         Command::Validate { file, space, owner } => validate::run(shell, &file, &space, &owner),
         Command::Schema => shell.output.data(&file_schema()),
@@ -119,8 +87,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             let agent = context::find_agent(&shell.environment)?;
             let Status { space_id, .. } = agent.status().await?;
             let space_id = space_id.ok_or_else(|| {
-                Failure::new(Exit::Unreachable, "the agent has not been linked yet")
-                    .hint("svc agent status")
+                Failure::unreachable("the agent has not been linked yet").hint("svc agent status")
             })?;
             // If the agent cannot do it, the newest lines may be missing.
             let _ = agent.flush_log().await;
@@ -147,9 +114,8 @@ impl Source {
             });
         }
         let name = file.display().to_string();
-        let unreadable = |why: &dyn Display| {
-            Failure::new(Exit::Refused, format!("cannot read `{name}`")).why(why)
-        };
+        let unreadable =
+            |why: &dyn Display| Failure::refused(format!("cannot read `{name}`")).why(why);
         let found = std::fs::metadata(file).map_err(|error| unreadable(&error))?;
         let size = found.len();
         if size > FILE_BYTES_MAX as u64 {
@@ -178,7 +144,7 @@ fn report_file_errors(name: &str, error: &FileError) -> Failure {
     warn(&error.warnings);
     let count = error.faults.len();
     let errors = if count == 1 { "error" } else { "errors" };
-    Failure::new(Exit::Refused, format!("`{name}` has {count} {errors}"))
+    Failure::refused(format!("`{name}` has {count} {errors}"))
 }
 
 /// The space and the owner of a registration.
@@ -214,10 +180,9 @@ pub fn check_file(
 async fn unregister(shell: &Shell, local_name: Option<&str>) -> Outcome {
     let agent: AgentClient = context::find_agent(&shell.environment)?;
     let unregistered = agent.unregister(local_name).await?;
-    shell.output.document(&unregistered, || {
-        let (empty, row) = ("nothing was registered", |name: &String| vec![name.clone()]);
-        Table::list(&["REMOVED"], empty, &unregistered.removed, row)
-    })
+    let columns: [Column<String>; 1] = [("REMOVED", String::clone)];
+    let (empty, removed) = ("nothing was registered", &unregistered.removed);
+    shell.output.list(&unregistered, empty, removed, &columns)
 }
 
 pub fn warn(warnings: &[String]) {

@@ -7,13 +7,13 @@ use std::{
 
 use svc_store::{DatabaseUrl, OpenError, StoreError};
 
-use svc_server::migrate::{self, MigrateError, Progress, Report, Step, TransferError};
+use svc_server::migrate::{self, MigrateError, MovedTable, Progress, Report, Step, TransferError};
 
 use super::{Shell, server};
 use crate::{
     config::Config,
-    exit::{Exit, Failure, Outcome},
-    output::{Table, quote},
+    exit::{Exit, Failure, OrFail, Outcome},
+    output::{Column, quote},
 };
 
 /// Optional prefix of the path of an embedded database.
@@ -43,9 +43,15 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     let from = source(shell, &config, args.from)?;
     let to = target(args.to.or(config.server.database_url))?;
     let mut printer = ProgressPrinter::default();
-    let report =
-        migrate::run(&from, to, &mut |progress| printer.print(progress)).map_err(failure)?;
-    shell.output.document(&report, || table(&report))?;
+    let mut print = |progress| printer.print(progress);
+    let report = migrate::run(&from, to, &mut print).map_err(failure)?;
+    let columns: [Column<MovedTable>; 3] = [
+        ("TABLE", |moved| moved.name.to_owned()),
+        ("ROWS", |moved| moved.rows.to_string()),
+        ("SHA-256", |moved| moved.sha256.clone()),
+    ];
+    let output = &shell.output;
+    output.list(&report, "no tables", &report.tables, &columns)?;
     print_next_steps(&report);
     Ok(Exit::Ok)
 }
@@ -59,13 +65,9 @@ fn source(shell: &Shell, config: &Config, from: Option<PathBuf>) -> Result<PathB
             .hint("--from sqlite:<data folder> --to postgres://…"));
     }
     // A path that is not UTF-8 has no prefix.
-    let path = match from
-        .to_str()
-        .and_then(|text| text.strip_prefix(EMBEDDED_PREFIX))
-    {
-        Some(path) => Path::new(path),
-        None => &from,
-    };
+    let text = from.to_str();
+    let path = text.and_then(|text| text.strip_prefix(EMBEDDED_PREFIX));
+    let path = path.map_or(from.as_path(), Path::new);
     Ok(shell.environment.absolute(path))
 }
 
@@ -77,20 +79,15 @@ fn target(to: Option<String>) -> Result<DatabaseUrl, Failure> {
         )));
     };
     if !is_postgres(&to) {
-        return Err(
-            Failure::usage("--to takes a PostgreSQL database").hint(format!(
-                "--to {form}; `svc backup create` copies an embedded database"
-            )),
-        );
+        let hint = format!("--to {form}; `svc backup create` copies an embedded database");
+        return Err(Failure::usage("--to takes a PostgreSQL database").hint(hint));
     }
-    DatabaseUrl::parse(&to)
-        .map_err(|error| Failure::usage("--to is not a valid database URL").why(error))
+    DatabaseUrl::parse(&to).or_usage("--to is not a valid database URL")
 }
 
 fn is_postgres(text: &str) -> bool {
-    POSTGRES_PREFIXES
-        .iter()
-        .any(|prefix| text.starts_with(prefix))
+    let mut prefixes = POSTGRES_PREFIXES.iter();
+    prefixes.any(|prefix| text.starts_with(prefix))
 }
 
 /// Prints progress on stderr: once when a table begins, and repeatedly for a long table.
@@ -113,10 +110,8 @@ impl ProgressPrinter {
             Step::Copy => "copying",
             Step::Check => "checking",
         };
-        let Progress {
-            table, rows, of, ..
-        } = progress;
-        match rows {
+        let (table, of) = (progress.table, progress.of);
+        match progress.rows {
             0 => eprintln!("{doing} {table}: {of} rows"),
             rows => eprintln!("{doing} {table}: {rows} of {of} rows"),
         }
@@ -162,24 +157,10 @@ fn exit_of(error: &TransferError) -> Exit {
     }
 }
 
-fn table(report: &Report) -> Table {
-    let head = ["TABLE", "ROWS", "SHA-256"];
-    Table::list(&head, "no tables", &report.tables, |moved| {
-        vec![
-            moved.name.to_owned(),
-            moved.rows.to_string(),
-            moved.sha256.clone(),
-        ]
-    })
-}
-
 fn print_next_steps(report: &Report) {
     let folder = report.from.parent().unwrap_or(&report.from);
-    eprintln!(
-        "all data was copied to {} and verified; the data in `{}` is unchanged",
-        report.to,
-        report.from.display()
-    );
+    let (from, to) = (report.from.display(), &report.to);
+    eprintln!("all data was copied to {to} and verified; the data in `{from}` is unchanged");
     eprintln!("next, set in the environment of every server of the zone:");
     match &report.secret_key_file {
         Some(file) => eprintln!(
@@ -187,9 +168,7 @@ fn print_next_steps(report: &Report) {
             quote(&file.display().to_string())
         ),
         None => {
-            eprintln!(
-                "  SVC_SECRET_KEY, unchanged: the stored secrets are encrypted with this key"
-            );
+            eprintln!("  SVC_SECRET_KEY, unchanged: the stored secrets are encrypted with this key")
         }
     }
     eprintln!("  SVC_DATABASE_URL, the URL of the new database");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Subcommand;
 use serde_json::json;
-use svc_protocol::api::{ClaimMapping, OidcProvider, OidcProviderPatch};
+use svc_protocol::api::{ClaimMapping, OidcCheckStep, OidcProvider, OidcProviderPatch};
 
 use super::{
     Shell,
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, fields, joined, or_dash, yes_no},
+    output::{Column, Fields, fields, joined, joined_pairs, or_dash, yes_no},
     prompt,
 };
 
@@ -145,11 +145,8 @@ impl Settings {
         let Some(given) = records::words_if_given(self.map.clone()) else {
             return Ok(None);
         };
-        given
-            .iter()
-            .map(|text| mapping(text))
-            .collect::<Result<_, _>>()
-            .map(Some)
+        let mappings: Result<_, Failure> = given.iter().map(|text| mapping(text)).collect();
+        mappings.map(Some)
     }
 }
 
@@ -169,10 +166,8 @@ fn mapping(text: &str) -> Result<ClaimMapping, Failure> {
         Some(("group", name)) => (Some(name.to_owned()), None),
         Some(("role", name)) => (None, Some(name.to_owned())),
         _ => {
-            return Err(Failure::usage(format!(
-                "`{target}` is neither `group:NAME` nor `role:NAME`"
-            ))
-            .hint(format!("write it like {example}")));
+            let what = format!("`{target}` is neither `group:NAME` nor `role:NAME`");
+            return Err(Failure::usage(what).hint(format!("write it like {example}")));
         }
     };
     Ok(ClaimMapping { value, group, role })
@@ -204,26 +199,23 @@ async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
 async fn check(shell: &Shell, name: &str) -> Outcome {
     let (client, provider) = records::open::<OidcProvider>(shell, name).await?;
     let report = client.check_oidc_provider(provider.id).await?;
-    shell.output.document(&report, || {
-        let head = ["STEP", "RESULT", "DETAIL", "WHAT TO DO"];
-        Table::list(&head, "no steps", &report.steps, |step| {
-            let result = match (step.ok, &step.advice) {
-                (false, _) => "failed",
-                (true, Some(_)) => "note",
-                (true, None) => "ok",
-            };
-            vec![
-                step.step.clone(),
-                result.to_owned(),
-                step.detail.clone(),
-                step.advice.clone().unwrap_or_default(),
-            ]
-        })
-    })?;
-    Ok(match report.ok {
-        true => Exit::Ok,
-        false => Exit::Refused,
-    })
+    let columns: [Column<OidcCheckStep>; 4] = [
+        ("STEP", |step| step.step.clone()),
+        ("RESULT", |step| result(step).to_owned()),
+        ("DETAIL", |step| step.detail.clone()),
+        ("WHAT TO DO", |step| step.advice.clone().unwrap_or_default()),
+    ];
+    let output = &shell.output;
+    output.list(&report, "no steps", &report.steps, &columns)?;
+    Ok(Exit::ok_if(report.ok, Exit::Refused))
+}
+
+fn result(step: &OidcCheckStep) -> &'static str {
+    match (step.ok, &step.advice) {
+        (false, _) => "failed",
+        (true, Some(_)) => "note",
+        (true, None) => "ok",
+    }
 }
 
 impl Record for OidcProvider {
@@ -250,10 +242,8 @@ impl Record for OidcProvider {
 }
 
 fn claims_text(required: &BTreeMap<String, Vec<String>>) -> String {
-    let pairs = required
-        .iter()
-        .flat_map(|(claim, values)| values.iter().map(move |value| format!("{claim}={value}")));
-    joined(pairs)
+    let claims = required.iter();
+    joined_pairs(claims.flat_map(|(claim, values)| values.iter().map(move |value| (claim, value))))
 }
 
 fn mapping_text(mapping: &ClaimMapping) -> String {

@@ -30,21 +30,15 @@ pub struct OwnScript {
 impl OwnScript {
     /// Reads a file, or stdin for `-`.
     pub fn read(environment: &Environment, file: &Path) -> Result<Self, Failure> {
-        if file == Path::new("-") {
-            return Ok(Self {
-                source: Source {
-                    file: "<stdin>".to_owned(),
-                    text: prompt::read_stdin()?,
-                },
-                path: environment.absolute(Path::new("<stdin>")),
-            });
-        }
+        let (file, text) = match file == Path::new("-") {
+            true => (Path::new("<stdin>"), prompt::read_stdin()?),
+            false => (file, read_bounded(environment, file)?),
+        };
+        let path = environment.absolute(file);
+        let file = file.display().to_string();
         Ok(Self {
-            source: Source {
-                file: file.display().to_string(),
-                text: read_bounded(environment, file)?,
-            },
-            path: environment.absolute(file),
+            source: Source { file, text },
+            path,
         })
     }
 
@@ -54,16 +48,12 @@ impl OwnScript {
             "<stdin>" => "-",
             file => file,
         };
+        let folder = environment.working_folder.clone();
         Setting {
             flavour: Flavour::Space,
-            abilities: Abilities::Full {
-                folder: environment.working_folder.clone(),
-            },
+            abilities: Abilities::Full { folder },
             limits,
-            args: [name.to_owned()]
-                .into_iter()
-                .chain(args.iter().cloned())
-                .collect(),
+            args: [&[name.to_owned()], args].concat(),
         }
     }
 
@@ -105,11 +95,9 @@ pub fn read_bounded(environment: &Environment, file: &Path) -> Result<String, Fa
     };
     let mut text = String::new();
     let file = File::open(environment.absolute(file)).map_err(|e| unreadable(e.to_string()))?;
-    let read = file
-        .take(SOURCE_BYTES_MAX as u64 + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| unreadable(error.to_string()))?;
-    if read > SOURCE_BYTES_MAX {
+    let mut bounded = file.take(SOURCE_BYTES_MAX as u64 + 1);
+    let read = bounded.read_to_string(&mut text);
+    if read.map_err(|error| unreadable(error.to_string()))? > SOURCE_BYTES_MAX {
         let why = format!("it is larger than {} KiB", SOURCE_BYTES_MAX / 1024);
         return Err(unreadable(why).hint("split it into libraries"));
     }

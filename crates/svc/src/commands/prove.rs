@@ -26,7 +26,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::ValueEnum;
-use svc_crypto::{RandomError, random};
+use svc_crypto::random;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +45,7 @@ use self::{
 use super::Shell;
 use crate::{
     config::hidden,
-    exit::{Failure, Outcome},
+    exit::{Failure, OrFail, Outcome},
     runtime,
 };
 
@@ -122,16 +122,14 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let plan = Plan::of(shell, args)?;
     let shutdown = runtime::shutdown_on_signals()?;
     let folder = Folder::create(plan.folder.clone())?;
-    let schema = match &plan.database {
-        None => None,
-        Some((url, name)) => match Schema::create(url, name).await {
-            Ok(schema) => Some(schema),
-            Err(failure) => {
-                folder.remove()?;
-                return Err(failure);
-            }
-        },
-    };
+    let mut schema = None;
+    if let Some((url, name)) = &plan.database {
+        let created = Schema::create(url, name).await;
+        if created.is_err() {
+            folder.remove()?;
+        }
+        schema = Some(created?);
+    }
     let (report, schema) = prove(&plan, schema, shutdown).await;
     let is_removed = match &report {
         Ok(report) => report.kept_promises && !plan.keep,
@@ -150,10 +148,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             report
         }
         Err(failure) => {
-            eprintln!(
-                "kept: `{}`, with the logs of the servers",
-                plan.folder.display()
-            );
+            let folder = plan.folder.display();
+            eprintln!("kept: `{folder}`, with the logs of the servers");
             if let Some((_, schema)) = &plan.database {
                 eprintln!("kept: {}", report::how_to_remove(schema));
             }
@@ -222,36 +218,30 @@ fn settings(plan: &Plan, schema: Option<&Schema>) -> Result<ServerSettings, Fail
         },
     };
     let file = settings.config_file();
-    fs::write(&file, SETTINGS).map_err(|error| {
-        Failure::failed(format!("cannot write to `{}`", file.display())).why(error)
-    })?;
+    fs::write(&file, SETTINGS).or_fail_at("cannot write to", &file)?;
     Ok(settings)
 }
 
 /// 32 random bytes. Secrets never depend on the seed.
 fn random_key() -> Result<String, Failure> {
     let mut bytes = [0; 32];
-    random::fill(&mut bytes).map_err(no_random_numbers)?;
+    random::fill(&mut bytes).or_fail(NO_RANDOM_NUMBERS)?;
     Ok(BASE64_STANDARD.encode(bytes))
 }
 
-fn no_random_numbers(error: RandomError) -> Failure {
-    Failure::failed("the system has no random numbers").why(error)
-}
+const NO_RANDOM_NUMBERS: &str = "the system has no random numbers";
 
 impl Plan {
     fn of(shell: &Shell, args: Args) -> Result<Self, Failure> {
         let seed = match args.seed {
             Some(seed) => seed,
             // Short enough to be typed.
-            None => u64::from(random::u32().map_err(no_random_numbers)?),
+            None => u64::from(random::u32().or_fail(NO_RANDOM_NUMBERS)?),
         };
-        let folder = args
-            .folder
-            .unwrap_or_else(|| PathBuf::from(format!("svc-prove-{seed}")));
-        let url = args
-            .database_url
-            .or_else(|| shell.environment.get(DATABASE_URL).map(str::to_owned));
+        let folder = args.folder;
+        let folder = folder.unwrap_or_else(|| format!("svc-prove-{seed}").into());
+        let url = shell.environment.get(DATABASE_URL).map(str::to_owned);
+        let url = args.database_url.or(url);
         let schema = args.schema;
         if url.is_none() && schema.is_some() {
             return Err(Failure::usage("--schema needs --database-url"));
@@ -265,21 +255,17 @@ impl Plan {
             None => 1,
         });
         if servers > 1 && database.is_none() {
-            return Err(
-                Failure::usage(format!("{servers} servers need --database-url"))
-                    .why("only one server can use the embedded database"),
-            );
+            let what = format!("{servers} servers need --database-url");
+            let why = "only one server can use the embedded database";
+            return Err(Failure::usage(what).why(why));
         }
         let folder = shell.environment.absolute(&folder);
         let socket = servers::agent_socket(&folder);
         if socket.as_os_str().len() > SOCKET_BYTES_MAX {
-            return Err(Failure::usage(format!(
-                "the path of the folder `{}` is too long",
-                folder.display()
-            ))
-            .why(format!(
-                "the path of the agent's socket in this folder may have at most {SOCKET_BYTES_MAX} \
-                 bytes"
+            let what = format!("the path of the folder `{}` is too long", folder.display());
+            let limit = format!("may have at most {SOCKET_BYTES_MAX} bytes");
+            return Err(Failure::usage(what).why(format!(
+                "the path of the agent's socket in this folder {limit}"
             )));
         }
         Ok(Self {
@@ -315,14 +301,12 @@ fn possible(only: Vec<Harm>, in_zone: bool) -> Result<Vec<Harm>, Failure> {
         Harm::Disk if !cfg!(target_os = "linux") => Some("it needs Linux"),
         _ => None,
     };
-    if let Some((harm, why)) = only
-        .iter()
-        .find_map(|&harm| refusal(harm).map(|why| (harm, why)))
-    {
+    let mut refusals = only.iter().filter_map(|harm| Some((harm, refusal(*harm)?)));
+    if let Some((harm, why)) = refusals.next() {
         return Err(Failure::usage(format!("`{harm}` is not possible here")).why(why));
     }
     let mut harms = match only.is_empty() {
-        true => Harm::ALL.to_vec(),
+        true => Harm::value_variants().to_vec(),
         false => only,
     };
     harms.retain(|&harm| refusal(harm).is_none());
@@ -333,9 +317,8 @@ fn possible(only: Vec<Harm>, in_zone: bool) -> Result<Vec<Harm>, Failure> {
 
 fn fault(name: Option<&str>) -> Result<Option<Fault>, Failure> {
     let Some(name) = name else { return Ok(None) };
-    Fault::from_str(name, false)
-        .map(Some)
-        .map_err(|why| Failure::usage(format!("{FAULT}: `{name}` is not a fault")).why(why))
+    let fault = Fault::from_str(name, false).or_usage(format!("{FAULT}: `{name}` is not a fault"));
+    fault.map(Some)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use svc_protocol::api::{Listing, PageQuery};
 use super::Shell;
 use crate::{
     cli::Cli,
-    exit::{Exit, Failure, Outcome},
+    exit::{Exit, Failure, OrFail, Outcome},
     output::{Fields, Table, joined},
 };
 
@@ -27,14 +27,20 @@ pub trait Record: Resource {
     /// until it is shown or left out on purpose.
     fn fields(&self) -> Fields;
 
+    /// The cell of a column that has no field, or another text than its field.
+    fn cell(&self, _column: &str) -> Option<String> {
+        None
+    }
+
     /// The record in a list, one cell for each column of the head.
     fn row(&self) -> Vec<String> {
         let fields = self.fields();
-        let cell = |column: &&str| {
+        let of_field = |column: &str| {
             let name = column.to_lowercase();
             let field = fields.iter().find(|(field, _)| field.starts_with(&name));
             field.map_or_else(String::new, |(_, text)| text.clone())
         };
+        let cell = |column: &&str| self.cell(column).unwrap_or_else(|| of_field(column));
         Self::HEAD.iter().map(cell).collect()
     }
 
@@ -115,15 +121,12 @@ pub async fn get<R: Record>(shell: &Shell, reference: &str) -> Outcome {
 
 /// Prints one record.
 pub fn show<R: Record>(shell: &Shell, record: &R) -> Outcome {
-    shell
-        .output
-        .document(record, || Table::record(record.fields()))
+    shell.output.record(record, || record.fields())
 }
 
 pub async fn find<R: Record>(client: &Client, reference: &str) -> Result<R, Failure> {
-    R::find(client, reference)
-        .await
-        .map_err(|error| with_list_hint::<R>(error.into()))
+    let found = R::find(client, reference).await;
+    found.map_err(|error| with_list_hint::<R>(error.into()))
 }
 
 /// A client, and the record that the command acts on.
@@ -165,9 +168,8 @@ where
         members.retain(|_, value| value.get() != "null");
         serde_json::from_str(&serde_json::to_string(&members)?)
     };
-    read().map_err(|error: serde_json::Error| {
-        Failure::usage(format!("the new {} is not valid", R::KIND)).why(error)
-    })
+    let new: serde_json::Result<_> = read();
+    new.or_usage(format!("the new {} is not valid", R::KIND))
 }
 
 pub async fn update<R: Record>(shell: &Shell, reference: &str, patch: &R::Patch) -> Outcome {
@@ -212,6 +214,11 @@ pub fn words(given: Vec<String>) -> Vec<String> {
 /// The words of a list option; `None` if the option was not given.
 pub fn words_if_given(given: Vec<String>) -> Option<Vec<String>> {
     (!given.is_empty()).then(|| words(given))
+}
+
+/// `None` for a text without characters, which removes the setting.
+pub fn unless_empty(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 #[cfg(test)]

@@ -109,15 +109,12 @@ fn parse(given: Vec<String>) -> Result<Option<Permissions>, Failure> {
     let Some(names) = records::words_if_given(given) else {
         return Ok(None);
     };
-    names
-        .iter()
-        .map(|name| name.parse::<Permission>())
-        .collect::<Result<Permissions, _>>()
-        .map(Some)
-        .map_err(|error| {
-            Failure::usage(error.to_string())
-                .hint(format!("the permissions are {}", joined(Permission::ALL)))
-        })
+    let parsed = names.iter().map(|name| name.parse::<Permission>());
+    let permissions: Result<Permissions, _> = parsed.collect();
+    permissions.map(Some).map_err(|error| {
+        Failure::usage(error.to_string())
+            .hint(format!("the permissions are {}", joined(Permission::ALL)))
+    })
 }
 
 pub fn permission_names(permissions: Permissions) -> String {

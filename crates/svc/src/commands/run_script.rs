@@ -16,10 +16,12 @@ mod watch;
 
 use std::{
     num::NonZeroUsize,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
 };
 
+use clap::builder::RangedI64ValueParser;
 use svc_script::{Evaluator, Limits};
 
 use super::{
@@ -43,36 +45,30 @@ pub struct Args {
     /// Run as a method server; this setup script assigns a handler to each method
     #[arg(long, value_name = "SETUP", help_heading = METHOD_SERVER_OPTIONS)]
     json_rpc: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// Options that only a method server has.
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = METHOD_SERVER_OPTIONS)]
+struct ServerArgs {
     /// Run the setup script again when a file that it loaded changes
-    #[arg(long, requires = "json_rpc", help_heading = METHOD_SERVER_OPTIONS)]
+    #[arg(long, requires = "json_rpc")]
     watch: bool,
     /// Seconds that a request may take [default: 30]
-    #[arg(
-        long,
-        requires = "json_rpc",
-        help_heading = METHOD_SERVER_OPTIONS,
-        value_name = "SECONDS",
-        value_parser = clap::value_parser!(u32).range(1..=3600)
-    )]
+    #[arg(long, requires = "json_rpc", value_name = "SECONDS", value_parser = in_range(1..=3600))]
     timeout: Option<u32>,
     /// Memory that a request may use, in MiB [default: 256]
-    #[arg(
-        long,
-        requires = "json_rpc",
-        help_heading = METHOD_SERVER_OPTIONS,
-        value_name = "MIB",
-        value_parser = clap::value_parser!(u32).range(16..=65_536)
-    )]
+    #[arg(long, requires = "json_rpc", value_name = "MIB", value_parser = in_range(16..=65_536))]
     memory_mb: Option<u32>,
     /// Requests that run at the same time, each in its own process [default: one per core]
-    #[arg(
-        long,
-        requires = "json_rpc",
-        help_heading = METHOD_SERVER_OPTIONS,
-        value_name = "N",
-        value_parser = clap::value_parser!(u16).range(1..=256)
-    )]
-    workers: Option<u16>,
+    #[arg(long, requires = "json_rpc", value_name = "N", value_parser = in_range(1..=256))]
+    workers: Option<u32>,
+}
+
+fn in_range(range: RangeInclusive<i64>) -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(range)
 }
 
 /// Heading of the options for method servers.
@@ -88,12 +84,12 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(args: &Args) -> Self {
+    fn of(args: &ServerArgs) -> Self {
         let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
             timeout_seconds: args.timeout.unwrap_or(30),
             memory_mb: args.memory_mb.unwrap_or(256),
-            workers: args.workers.map_or_else(cores, usize::from),
+            workers: args.workers.map_or_else(cores, |workers| workers as usize),
         }
     }
 
@@ -108,27 +104,22 @@ impl Bounds {
 
 pub fn run(shell: &Shell, args: Args) -> Outcome {
     shell.start_command_logs()?;
-    let bounds = Bounds::of(&args);
+    let bounds = Bounds::of(&args.server);
     match args.json_rpc {
-        Some(file) => serve::run(shell, file, args.script, bounds, args.watch),
+        Some(file) => serve::run(shell, file, args.script, bounds, args.server.watch),
         None => run_once(shell, &args.script),
     }
 }
 
 fn run_once(shell: &Shell, script_and_args: &[String]) -> Outcome {
-    let (file, args) = script_and_args
-        .split_first()
-        .expect("the parser requires a script");
+    let split = script_and_args.split_first();
+    let (file, args) = split.expect("the parser requires a script");
     let environment = &shell.environment;
     let script = OwnScript::read(environment, Path::new(file))?;
     let mut host = script.host(shell.globals.context.as_deref(), environment)?;
     let setting = script.setting(environment, args, Limits::OWN);
-    Ok(
-        match Evaluator::new(&setting).run(&script.source, &mut host) {
-            Ok(()) => Exit::Ok,
-            Err(error) => own_script::report(&error),
-        },
-    )
+    let ran = Evaluator::new(&setting).run(&script.source, &mut host);
+    Ok(ran.map_or_else(|error| own_script::report(&error), |()| Exit::Ok))
 }
 
 #[cfg(test)]
@@ -150,7 +141,7 @@ mod tests {
     fn arguments_after_the_script_belong_to_the_script() {
         let args = parse(&["a.py", "-o", "--watch", "x"]).expect("accepted");
         assert_eq!(args.script, ["a.py", "-o", "--watch", "x"]);
-        assert!(!args.watch);
+        assert!(!args.server.watch);
         assert_eq!(parse(&["-"]).expect("accepted").script, ["-"]);
     }
 
@@ -158,8 +149,8 @@ mod tests {
     fn options_of_a_method_server_require_json_rpc() {
         let args = parse(&["--json-rpc", "setup.py", "--watch", "--timeout", "5"]);
         let args = args.expect("accepted");
-        assert!(args.watch && args.script.is_empty());
-        let bounds = Bounds::of(&args);
+        assert!(args.server.watch && args.script.is_empty());
+        let bounds = Bounds::of(&args.server);
         assert_eq!((bounds.timeout_seconds, bounds.memory_mb), (5, 256));
         assert!(bounds.workers >= 1);
         for refused in [

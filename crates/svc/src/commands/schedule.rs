@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 use serde_json::json;
-use svc_core::{json_text::JsonText, schedule::MissedPolicy};
-use svc_protocol::api::{NextRuns, NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
+use svc_core::{Timestamp, json_text::JsonText, schedule::MissedPolicy};
+use svc_protocol::api::{NextRunsQuery, PreviewQuery, Schedule, SchedulePatch};
 
 use super::{
     Shell,
@@ -12,8 +12,8 @@ use super::{
     sink::read_text,
 };
 use crate::{
-    exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, fields, or_dash, yes_no},
+    exit::{Failure, Outcome},
+    output::{Column, Fields, fields, or_dash, yes_no},
     prompt,
 };
 
@@ -185,25 +185,16 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
                     client.next_runs(found.id, &NextRunsQuery { count }).await?
                 }
             };
-            print_runs(shell, &runs)
+            let columns: [Column<Timestamp>; 1] = [("NEXT RUNS", Timestamp::to_string)];
+            shell.output.list(&runs, "no runs", &runs.runs, &columns)
         }
         Command::Run(which) => {
             let (client, schedule) = records::open::<Schedule>(shell, &which.name).await?;
             let emitted = client.run_schedule(schedule.id).await?;
-            shell
-                .output
-                .line_or_data(&emitted.event_id.to_string(), &emitted)
+            let id = emitted.event_id.to_string();
+            shell.output.line_or_data(&id, &emitted)
         }
     }
-}
-
-fn print_runs(shell: &Shell, runs: &NextRuns) -> Outcome {
-    shell.output.document(runs, || {
-        Table::list(&["NEXT RUNS"], "no runs".to_owned(), &runs.runs, |run| {
-            vec![run.to_string()]
-        })
-    })?;
-    Ok(Exit::Ok)
 }
 
 impl Record for Schedule {

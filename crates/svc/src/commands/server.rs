@@ -4,14 +4,10 @@ mod health;
 mod options;
 mod reset_second_factor;
 
-use std::{
-    io,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::{io, net::SocketAddr, path::PathBuf};
 
 use clap::Subcommand;
-use svc_protocol::api::Servers;
+use svc_protocol::api::{ServerRecord, Servers};
 use svc_server::{Server, StartError, bootstrap::sign_in_link_of};
 
 pub use self::options::{data_dir, options};
@@ -19,7 +15,7 @@ use super::Shell;
 use crate::{
     config,
     exit::{Exit, Failure, Outcome},
-    output::Table,
+    output::Column,
     runtime,
     service_manager::ServiceManager,
 };
@@ -53,7 +49,7 @@ pub struct StartArgs {
     listen: Option<SocketAddr>,
     /// Folder of the database [default: ~/.local/share/svc] [env: SVC_DATA_DIR]
     #[arg(long, value_name = "FOLDER")]
-    data_dir: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
     /// PostgreSQL database that several servers share, instead of the embedded one [env: SVC_DATABASE_URL]
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
@@ -74,13 +70,6 @@ pub struct StartArgs {
     sign_in_link: Option<String>,
 }
 
-impl StartArgs {
-    /// The data folder, if it is given as an argument.
-    pub fn data_dir(&self) -> Option<&Path> {
-        self.data_dir.as_deref()
-    }
-}
-
 /// Runs every command except `start`, which chooses its own runtime.
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
@@ -94,26 +83,25 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 
 async fn list(shell: &Shell) -> Outcome {
     let document: Servers = shell.client()?.servers().await?;
-    shell.output.document(&document, || {
-        let head = [
-            "ID", "URL", "STATE", "VERSION", "LINKS", "SIDE", "LEASES", "SEEN",
-        ];
-        Table::list(&head, "no servers", &document.servers, |server| {
-            vec![
-                server.id.to_string(),
-                server.url.clone(),
-                match server.is_this {
-                    true => format!("{} (this one)", server.state),
-                    false => server.state.clone(),
-                },
-                server.svc_version.clone(),
-                server.links.to_string(),
-                server.side_links.to_string(),
-                server.leases.to_string(),
-                server.seen_at.to_string(),
-            ]
-        })
-    })
+    let columns: [Column<ServerRecord>; 8] = [
+        ("ID", |server| server.id.to_string()),
+        ("URL", |server| server.url.clone()),
+        ("STATE", state),
+        ("VERSION", |server| server.svc_version.clone()),
+        ("LINKS", |server| server.links.to_string()),
+        ("SIDE", |server| server.side_links.to_string()),
+        ("LEASES", |server| server.leases.to_string()),
+        ("SEEN", |server| server.seen_at.to_string()),
+    ];
+    let output = &shell.output;
+    output.list(&document, "no servers", &document.servers, &columns)
+}
+
+fn state(server: &ServerRecord) -> String {
+    match server.is_this {
+        true => format!("{} (this one)", server.state),
+        false => server.state.clone(),
+    }
 }
 
 pub fn start(shell: &Shell, mut args: StartArgs) -> Outcome {
@@ -192,13 +180,10 @@ pub fn start_failure(error: StartError) -> Failure {
 
 fn routes(shell: &Shell) -> Outcome {
     let rows = svc_server::http::route_table();
-    shell.output.document(&rows, || {
-        Table::list(&["METHOD", "PATH", "NEEDS"], "no routes", &rows, |row| {
-            vec![
-                row.method.to_string(),
-                row.path.to_string(),
-                row.needs.to_string(),
-            ]
-        })
-    })
+    let columns: [Column<svc_server::http::RouteRow>; 3] = [
+        ("METHOD", |row| row.method.to_string()),
+        ("PATH", |row| row.path.to_string()),
+        ("NEEDS", |row| row.needs.to_string()),
+    ];
+    shell.output.list(&rows, "no routes", &rows, &columns)
 }

@@ -115,7 +115,7 @@ async fn switch(shell: &Shell, which: &NameArgs, active: bool) -> Outcome {
 async fn rotate_secret(shell: &Shell, reference: &str, overlap_hours: Option<u32>) -> Outcome {
     let (client, sink) = records::open::<Sink>(shell, reference).await?;
     let rotate = RotateSecret { overlap_hours };
-    let rotated = client.rotate_secret(sink.id, &rotate).await?;
+    let rotated = client.act(&sink, &rotate).await?;
     eprintln!(
         "keep the secret now: it is not shown again. Until {} requests are signed with the old secret too",
         rotated.previous_until
@@ -165,17 +165,8 @@ impl Record for Sink {
         format!("removed sink `{}`{waiting}", self.name)
     }
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            json_name(self.r#type),
-            json_name(self.owner),
-            activity(self),
-            joined(&self.patterns),
-            self.queue_depth.to_string(),
-            self.dropped.to_string(),
-            last_delivery(self),
-        ]
+    fn cell(&self, column: &str) -> Option<String> {
+        (column == "ACTIVE").then(|| activity(self))
     }
 
     fn fields(&self) -> Fields {

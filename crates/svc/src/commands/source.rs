@@ -1,12 +1,11 @@
 //! `svc source`: manages the URLs to which other services send requests.
 
 mod change;
-mod requests;
 
 use clap::Subcommand;
 use serde_json::json;
 use svc_core::{json_text::JsonText, source::settings::TypeRule};
-use svc_protocol::api::{RotateSource, Source, SourceRejection, SourceTest};
+use svc_protocol::api::{RotateSource, Source, SourceRejection, SourceRequest, SourceTest};
 
 use super::{
     Shell,
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Fields, Table, fields, joined, or_dash, yes_no},
+    output::{Column, Fields, fields, joined, json_name, or_dash, yes_no},
     prompt,
 };
 
@@ -96,7 +95,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             rotate(shell, &source, &request).await
         }
         Command::Rm(which) => records::remove::<Source>(shell, &which).await,
-        Command::Requests(which) => requests::run(shell, &which).await,
+        Command::Requests(which) => requests(shell, &which.name).await,
         Command::Test {
             source,
             body,
@@ -119,7 +118,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 
 async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outcome {
     let (client, source) = records::open::<Source>(shell, reference).await?;
-    let rotated = client.rotate_source(source.id, request).await?;
+    let rotated = client.act(&source, request).await?;
     if let Some(until) = rotated.previous_until {
         eprintln!("requests that are signed with the old secret are accepted until {until}");
     }
@@ -132,23 +131,34 @@ async fn rotate(shell: &Shell, reference: &str, request: &RotateSource) -> Outco
     shell.output.line_or_data(shown, &rotated)
 }
 
+async fn requests(shell: &Shell, reference: &str) -> Outcome {
+    let (client, source) = records::open::<Source>(shell, reference).await?;
+    let listed = client.source_requests(source.id).await?;
+    let columns: [Column<SourceRequest>; 6] = [
+        ("AT", |request| request.at.to_string()),
+        ("OUTCOME", |request| json_name(request.outcome)),
+        ("STATUS", |request| request.status.to_string()),
+        ("FROM", |request| request.address.clone()),
+        ("EVENT TYPE", |request| or_dash(request.event_type.as_ref())),
+        ("REASON", |request| or_dash(request.reason.as_ref())),
+    ];
+    let (output, empty) = (&shell.output, "no requests since the server started");
+    output.list(&listed, empty, &listed.requests, &columns)
+}
+
 async fn run_test(shell: &Shell, reference: &str, test: &SourceTest) -> Outcome {
     let (client, source) = records::open::<Source>(shell, reference).await?;
-    let tested = client.test_source(source.id, test).await?;
-    let exit = match tested.accepted {
-        true => Exit::Ok,
-        false => Exit::Failure,
-    };
-    shell.output.document(&tested, || {
-        Table::record(vec![
+    let tested = client.act(&source, test).await?;
+    shell.output.record(&tested, || {
+        vec![
             ("accepted", yes_no(tested.accepted)),
             ("reason", or_dash(tested.reason.as_ref())),
             ("event type", or_dash(tested.event_type.as_ref())),
             ("event id", or_dash(tested.event_id)),
             ("data", or_dash(tested.data.as_ref().map(|data| data.get()))),
-        ])
+        ]
     })?;
-    Ok(exit)
+    Ok(Exit::ok_if(tested.accepted, Exit::Failure))
 }
 
 impl Record for Source {

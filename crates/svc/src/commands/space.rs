@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use clap::Subcommand;
 use serde_json::json;
 use svc_client::{Client, Error, Resource};
-use svc_core::space::{Runtime, State};
+use svc_core::{
+    SpaceId,
+    space::{Runtime, State},
+};
 use svc_protocol::api::{RegistrationStatus, Space};
 
 use super::{
@@ -122,20 +125,23 @@ async fn start(shell: &Shell, which: &SpaceArg, wait: Option<Duration>) -> Outco
         }
         tokio::time::sleep(WAIT_INTERVAL).await;
     }
-    Err(Failure::new(
-        Exit::Timeout,
-        format!(
-            "the agent of `{}` has not linked within {} s",
-            space.name,
-            limit.as_secs_f64()
-        ),
-    )
-    .hint(match space.runtime {
+    let (name, seconds) = (&space.name, limit.as_secs_f64());
+    let what = format!("the agent of `{name}` has not linked within {seconds} s");
+    Err(Failure::timeout(what).hint(match space.runtime {
         Runtime::External => {
             "is it running? svc agent start, with SVC_URL and SVC_AGENT_TOKEN".into()
         }
-        Runtime::Local => format!("svc space logs {}, and the server's own log", space.name),
+        Runtime::Local => format!("svc space logs {name}, and the server's own log"),
     }))
+}
+
+/// The id of the space that an option names, if it was given.
+pub async fn find_id(shell: &Shell, reference: Option<&str>) -> Result<Option<SpaceId>, Failure> {
+    let Some(reference) = reference else {
+        return Ok(None);
+    };
+    let (_, space) = records::open::<Space>(shell, reference).await?;
+    Ok(Some(space.id))
 }
 
 fn methods(status: &RegistrationStatus) -> String {
@@ -160,15 +166,8 @@ impl Record for Space {
         client.find_space(reference).await
     }
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.to_string(),
-            self.owner.to_string(),
-            self.state.to_string(),
-            self.health.to_string(),
-            self.runtime.to_string(),
-            first_line(&methods(&self.registration)),
-        ]
+    fn cell(&self, column: &str) -> Option<String> {
+        (column == "METHODS").then(|| first_line(&methods(&self.registration)))
     }
 
     fn fields(&self) -> Fields {

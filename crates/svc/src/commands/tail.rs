@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use svc_client::{Client, Error, EventStream, Message, Received};
 use tokio::time::{sleep, timeout};
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure, Outcome};
 
 /// When a stream counts as lost, and how often to reconnect.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +27,10 @@ pub const POLICY: TailPolicy = TailPolicy {
 /// A stream of records that a [`Tail`] opens.
 pub trait TailSource {
     type Record: DeserializeOwned;
-    /// The name of a record, such as `event`.
+    /// The name of a record, such as `event`. Its plural is the name of the command.
     const NAME: &'static str;
     /// The name with its article, such as `an event`.
     const ONE: &'static str;
-    /// The plural of the name, such as `events`.
-    const MANY: &'static str;
-    /// The command that lists past records.
-    const LIST: &'static str;
 
     async fn open(&self, client: &Client) -> Result<EventStream, Error>;
 }
@@ -52,13 +48,22 @@ impl<'a, S: TailSource> Tail<'a, S> {
     /// retried.
     pub async fn open(client: &'a Client, source: S, policy: TailPolicy) -> Result<Self, Failure> {
         let stream = source.open(client).await?;
-        eprintln!("waiting for {}; Ctrl-C stops", S::MANY);
+        eprintln!("waiting for {}s; Ctrl-C stops", S::NAME);
         Ok(Self {
             client,
             source,
             policy,
             stream: Some(stream),
         })
+    }
+
+    /// Prints new records with `print`, until that returns `false`: stdout is closed.
+    pub async fn print_all(
+        mut self,
+        print: impl Fn(&S::Record) -> Result<bool, Failure>,
+    ) -> Outcome {
+        while print(&self.next().await?)? {}
+        Ok(Exit::Ok)
     }
 
     pub async fn next(&mut self) -> Result<S::Record, Failure> {
@@ -89,7 +94,8 @@ impl<'a, S: TailSource> Tail<'a, S> {
             sleep(delay).await;
             match self.source.open(self.client).await {
                 Ok(stream) => {
-                    eprintln!("reconnected; {} shows the {} in between", S::LIST, S::MANY);
+                    let name = S::NAME;
+                    eprintln!("reconnected; svc {name}s list shows the {name}s in between");
                     self.stream = Some(stream);
                     return Ok(());
                 }
@@ -106,23 +112,16 @@ impl<'a, S: TailSource> Tail<'a, S> {
 /// has no record.
 fn read<S: TailSource>(message: &Message) -> Option<S::Record> {
     if message.event.as_deref() == Some("lagged") {
-        eprintln!(
-            "some {} came too fast to show; {} has them",
-            S::MANY,
-            S::LIST
-        );
+        let name = S::NAME;
+        eprintln!("some {name}s came too fast to show; svc {name}s list has them");
         return None;
     }
-    match serde_json::from_str(&message.data) {
-        Ok(record) => Some(record),
-        Err(error) => {
-            eprintln!(
-                "this version of svc cannot read {} from the server: {error}",
-                S::ONE
-            );
-            None
-        }
-    }
+    let read = serde_json::from_str(&message.data);
+    read.inspect_err(|error| {
+        let one = S::ONE;
+        eprintln!("this version of svc cannot read {one} from the server: {error}");
+    })
+    .ok()
 }
 
 /// Whether a retry can help.

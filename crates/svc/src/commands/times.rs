@@ -6,21 +6,32 @@ use svc_core::Timestamp;
 
 /// Parses a time such as `2026-01-31T08:00:00Z`, or how long ago it was, such as `2h`.
 pub fn parse_time(text: &str) -> Result<Timestamp, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let seconds = match &text[digits.len()..] {
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3_600),
-        "d" => Some(86_400),
-        _ => None,
-    };
-    let ago = seconds.and_then(|unit| digits.parse::<u32>().ok()?.checked_mul(unit));
+    let (digits, unit) = split_unit(text);
+    let unit = seconds_of(unit).filter(|_| !unit.is_empty());
+    let ago = unit.and_then(|unit| digits.parse::<u32>().ok()?.checked_mul(unit));
     if let Some(ago) = ago {
         return Ok(svc_clock::now().minus(Duration::from_secs(ago.into())));
     }
     Timestamp::parse(text).ok_or_else(|| {
         "a time looks like 2026-01-31T08:00:00Z, or like 2h for 2 hours ago".to_owned()
     })
+}
+
+/// A number and the letters after it.
+pub fn split_unit(text: &str) -> (&str, &str) {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    text.split_at(digits.len())
+}
+
+/// The seconds of a unit; no letters mean seconds.
+pub fn seconds_of(unit: &str) -> Option<u32> {
+    match unit {
+        "" | "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(3_600),
+        "d" => Some(86_400),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -78,14 +78,8 @@ pub fn secret_of(token: &Token) -> Result<String, Failure> {
 impl Record for Token {
     const HEAD: &'static [&'static str] = &["NAME", "SCOPES", "EXPIRES", "LAST USED", "ID"];
 
-    fn row(&self) -> Vec<String> {
-        vec![
-            self.name.clone(),
-            joined(self.scopes.as_slice()),
-            or_dash(self.expires_at),
-            or_dash(self.last_used_at),
-            self.id.to_string(),
-        ]
+    fn cell(&self, column: &str) -> Option<String> {
+        (column == "LAST USED").then(|| or_dash(self.last_used_at))
     }
 
     fn removed(&self) -> String {

@@ -43,21 +43,20 @@ pub struct Args {
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let client = shell.client()?;
     let output = &shell.output;
-    let live = output.is_terminal() && output.format == Format::Table && !args.once;
-    if !live {
+    let for_people = output.format == Format::Table;
+    if !for_people || args.once || !output.is_terminal {
         let view = read(&client).await?;
-        return match output.format {
-            Format::Table => output
-                .raw(view.text(output, ROWS).as_bytes())
-                .map(|()| Exit::Ok),
-            Format::Json | Format::Yaml => output.data(&view),
-        };
+        if !for_people {
+            return output.data(&view);
+        }
+        output.raw(view.text(output, ROWS).as_bytes())?;
+        return Ok(Exit::Ok);
     }
     let mut was_shown = false;
     loop {
         match read(&client).await {
             Ok(view) => {
-                output.screen(&view.text(output, rows_of(output.height())))?;
+                output.screen(&view.text(output, rows_of(output.height)))?;
                 was_shown = true;
             }
             // The server may restart after the first view.
@@ -94,12 +93,12 @@ async fn read(client: &Client) -> Result<View, Error> {
     let stats = client.stats().await?;
     let mut spaces = permitted(list::<Spaces>(client, &page).await)?;
     let mut sinks = permitted(list::<Sinks>(client, &page).await)?;
-    spaces
-        .iter_mut()
-        .for_each(|list| list.sort_by_key(view::space_order));
-    sinks
-        .iter_mut()
-        .for_each(|list| list.sort_by_key(view::sink_order));
+    if let Some(spaces) = &mut spaces {
+        spaces.sort_by_key(view::space_order);
+    }
+    if let Some(sinks) = &mut sinks {
+        sinks.sort_by_key(view::sink_order);
+    }
     let methods = figures::of_methods(me.id, methods, &calls, at, WINDOW);
     Ok(View {
         at,

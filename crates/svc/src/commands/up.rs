@@ -13,14 +13,11 @@ use std::{
     fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use svc_core::SpaceId;
-use svc_crypto::random;
 use svc_outbound::LOOPBACK;
 use svc_private::{FolderKind, OwnFolder, own_folder};
-use svc_protocol::{agent_api::Discovery, env};
+use svc_protocol::env;
 use svc_server::{
     Server,
     bootstrap::{UpRequest, UpState},
@@ -36,7 +33,7 @@ use crate::{
     runtime,
 };
 use banner::Banner;
-use space_agent::SpaceAgent;
+use space_agent::{Registered, SpaceAgent};
 use up_context::UpContext;
 
 const SPACE_NAME: &str = "demo";
@@ -61,24 +58,6 @@ pub struct Args {
     data_dir: Option<PathBuf>,
 }
 
-/// Timeouts and intervals.
-#[derive(Clone, Copy, Debug)]
-struct UpPolicy {
-    /// Time for the agent to link and to register its methods.
-    ready_within: Duration,
-    /// Time between two checks whether the agent is ready.
-    poll_interval: Duration,
-    /// Time between two checks whether the agent was restarted.
-    restart_check_interval: Duration,
-}
-
-const POLICY: UpPolicy = UpPolicy {
-    // Longer than an agent waits for a startup script (60 s).
-    ready_within: Duration::from_secs(90),
-    poll_interval: Duration::from_millis(50),
-    restart_check_interval: Duration::from_secs(1),
-};
-
 pub fn run(shell: &Shell, args: Args) -> Outcome {
     let mut config = shell.config()?;
     config.spaces.allow_local = true;
@@ -98,10 +77,8 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     let format = shell.globals.log_format.unwrap_or(config.server.log_format);
     logging::start(format, logging::DefaultLevel::Warn, &shell.environment)?;
     runtime::hide_environment();
-    let methods_file = args
-        .methods_file
-        .map(|file| check_file(shell, &file, SPACE_NAME, svc_server::bootstrap::USER))
-        .transpose()?;
+    let check = |file: PathBuf| check_file(shell, &file, SPACE_NAME, svc_server::bootstrap::USER);
+    let methods_file = args.methods_file.map(check).transpose()?;
     let mut options = server::options(shell, &config)?;
     // `Up::bootstrap` creates the administrator, with a password that `Up::password` stores.
     options.admin_password = None;
@@ -138,14 +115,10 @@ struct Up<'a> {
 /// What `svc up` announces and saves once calls succeed.
 struct Ready {
     url: String,
-    token: String,
-    username: String,
+    state: UpState,
     /// `None` if the password is not known here.
     password: Option<String>,
-    space_id: SpaceId,
-    space_folder: PathBuf,
-    discovery: Discovery,
-    methods: Vec<String>,
+    registered: Registered,
     data_dir: PathBuf,
     /// A link that signs in once; `None` if no loopback address leads to the server.
     sign_in_link: Option<String>,
@@ -155,29 +128,23 @@ impl Up<'_> {
     async fn run(&self, shutdown: &CancellationToken) -> Outcome {
         let password = self.password()?;
         let state = self.bootstrap(password.clone()).await?;
-        let file = self
-            .methods_file
-            .clone()
-            .unwrap_or_else(|| state.space_folder.join(demo::METHODS_FILE));
-        let mut agent = SpaceAgent::new(&state.space_folder, file, POLICY);
+        let demo = || state.space_folder.join(demo::METHODS_FILE);
+        let file = self.methods_file.clone().unwrap_or_else(demo);
+        let mut agent = SpaceAgent::new(&state.space_folder, file);
         let registered = tokio::select! {
             registered = agent.register() => registered?,
             () = shutdown.cancelled() => return Ok(Exit::Ok),
         };
         let mut ready = Ready {
             url: self.server.url(),
-            token: state.token,
-            username: state.username,
+            state,
             password,
-            space_id: state.space_id,
-            space_folder: state.space_folder,
-            discovery: registered.discovery,
-            methods: registered.methods,
+            registered,
             data_dir: self.data_dir.clone(),
             sign_in_link: None,
         };
         tokio::select! {
-            called = space_agent::wait_for_calls(&ready, POLICY) => called?,
+            called = space_agent::wait_for_calls(&ready) => called?,
             () = shutdown.cancelled() => return Ok(Exit::Ok),
         }
         // Created last, because the link is valid for a short time.
@@ -213,12 +180,9 @@ impl Up<'_> {
             Some(password) => password.to_owned(),
             None => random_password()?,
         };
-        write_private(
-            &self.data_dir,
-            PASSWORD_FILE,
-            format!("{password}\n").as_bytes(),
-        )
-        .map_err(|error| unwritable(&file, error))?;
+        let line = format!("{password}\n");
+        let written = write_private(&self.data_dir, PASSWORD_FILE, line.as_bytes());
+        written.map_err(|error| unwritable(&file, error))?;
         Ok(Some(password))
     }
 
@@ -250,15 +214,16 @@ impl Up<'_> {
 
     fn announce(&self, ready: &Ready, context: &UpContext) -> Result<(), Failure> {
         if self.shell.output.format != Format::Table {
+            let (state, discovery) = (&ready.state, &ready.registered.discovery);
             let line = serde_json::json!({
                 "url": ready.url,
-                "token": ready.token,
-                "username": ready.username,
+                "token": state.token,
+                "username": state.username,
                 "password": ready.password,
                 "space": SPACE_NAME,
-                "space_id": ready.space_id,
-                "agent_url": ready.discovery.agent_url,
-                "agent_socket": ready.discovery.agent_socket,
+                "space_id": state.space_id,
+                "agent_url": discovery.agent_url,
+                "agent_socket": discovery.agent_socket,
                 "data_dir": ready.data_dir,
                 "context": context.name,
                 "sign_in_link": ready.sign_in_link,
@@ -284,13 +249,9 @@ fn unwritable(path: &Path, error: io::Error) -> Failure {
 /// 20 letters and digits without look-alikes: 100 bits.
 fn random_password() -> Result<String, Failure> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-    let mut bytes = [0; 20];
-    random::fill(&mut bytes)
-        .map_err(|error| Failure::failed("the system provides no random numbers").why(error))?;
-    Ok(bytes
-        .iter()
-        .map(|byte| char::from(LETTERS[usize::from(byte % 32)]))
-        .collect())
+    let letter = |byte| char::from(LETTERS[usize::from(byte % 32)]);
+    let bytes: [u8; 20] = runtime::random_bytes()?;
+    Ok(bytes.into_iter().map(letter).collect())
 }
 
 #[cfg(test)]

@@ -172,10 +172,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 async fn reset_second_factor(shell: &Shell, name: &str) -> Outcome {
     let (client, user) = records::open::<User>(shell, name).await?;
     client.reset_second_factor(user.id).await?;
-    eprintln!(
-        "`{}` has no second factor any more, and logs in with the password alone",
-        user.username
-    );
+    let name = user.username;
+    eprintln!("`{name}` has no second factor any more, and logs in with the password alone");
     Ok(Exit::Ok)
 }
 
@@ -195,9 +193,8 @@ async fn change_own_password(shell: &Shell, from_stdin: bool) -> Outcome {
     let change = if from_stdin {
         let mut lines = prompt::read_secrets()?.into_iter();
         let (Some(current_password), Some(new_password)) = (lines.next(), lines.next()) else {
-            return Err(Failure::usage(
-                "stdin must hold the current and the new password on a line each",
-            ));
+            let what = "stdin must hold the current and the new password on a line each";
+            return Err(Failure::usage(what));
         };
         ChangePassword {
             current_password,
@@ -225,13 +222,10 @@ fn new_password(user: &str, from_stdin: bool) -> Result<String, Failure> {
 
 fn must_be_asked() -> Result<(), Failure> {
     if prompt::can_ask() {
-        Ok(())
-    } else {
-        Err(
-            Failure::usage("a password is required, and there is no terminal to ask on")
-                .hint("--password-stdin reads it from stdin"),
-        )
+        return Ok(());
     }
+    let what = "a password is required, and there is no terminal to ask on";
+    Err(Failure::usage(what).hint("--password-stdin reads it from stdin"))
 }
 
 impl Record for User {

@@ -23,13 +23,9 @@ pub fn run(shell: &Shell, args: &Args) -> Outcome {
         return licenses(shell);
     }
     let version = env!("CARGO_PKG_VERSION");
-    let document = json!({
-        "version": version,
-        "link_version": svc_link::VERSION,
-    });
-    shell
-        .output
-        .line_or_data(&format!("svc {version}"), &document)
+    let document = json!({"version": version, "link_version": svc_link::VERSION});
+    let line = format!("svc {version}");
+    shell.output.line_or_data(&line, &document)
 }
 
 fn licenses(shell: &Shell) -> Outcome {

@@ -4,7 +4,7 @@ use super::{Shell, role::permission_names};
 use crate::{
     context::Via,
     exit::Outcome,
-    output::{Table, joined, or_dash},
+    output::{joined, or_dash},
 };
 
 /// Show your user, credential and permissions on the server
@@ -20,8 +20,8 @@ pub async fn run(shell: &Shell) -> Outcome {
         Via::Environment => "SVC_URL and SVC_TOKEN".to_owned(),
         Via::Agent(socket) => format!("agent at {}", socket.display()),
     };
-    shell.output.document(&me, || {
-        Table::record(vec![
+    shell.output.record(&me, || {
+        vec![
             ("user", me.username.to_string()),
             ("id", me.id.to_string()),
             ("server", connection.client.target().to_string()),
@@ -32,6 +32,6 @@ pub async fn run(shell: &Shell) -> Outcome {
             ("roles", joined(&me.roles)),
             ("groups", joined(&me.groups)),
             ("permissions", permission_names(me.permissions)),
-        ])
+        ]
     })
 }

@@ -10,14 +10,14 @@ use svc_client::{Client, Target};
 use svc_private::{FolderKind, own_folder, read_found};
 use svc_protocol::{document, registration_file::place};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Failure, OrFail};
 
 const FILE_NAME: &str = "contexts.toml";
 /// Locked while a command changes the contexts. The file itself is never removed.
 const LOCK_FILE: &str = "contexts.lock";
 
 /// A server and a credential for it, under a name.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Context {
     pub name: String,
@@ -93,18 +93,11 @@ impl Contexts {
         change: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let path = config_folder.join(LOCK_FILE);
-        let lock_error = |error: io::Error| {
-            Failure::failed(format!(
-                "cannot lock the contexts with `{}`",
-                path.display()
-            ))
-            .why(error)
-        };
         let lock = own_folder(config_folder, FolderKind::Chosen)
             .map_err(io::Error::from)
             .and_then(|folder| folder.open_lock(LOCK_FILE))
-            .map_err(lock_error)?;
-        lock.lock().map_err(lock_error)?;
+            .and_then(|lock| lock.lock().map(|()| lock));
+        let _lock = lock.or_fail_at("cannot lock the contexts with", &path)?;
         let mut contexts = Self::load(config_folder)?;
         let changed = change(&mut contexts)?;
         contexts.save(config_folder)?;
@@ -112,12 +105,9 @@ impl Contexts {
     }
 
     pub(super) fn save(&self, config_folder: &Path) -> Result<(), Failure> {
-        let path = Self::path(config_folder);
         let text = toml::to_string_pretty(self).expect("contexts are always TOML");
-        write_private(config_folder, FILE_NAME, text.as_bytes()).map_err(|error| {
-            let path = path.display();
-            Failure::failed(format!("cannot save the contexts in `{path}`")).why(error)
-        })
+        write_private(config_folder, FILE_NAME, text.as_bytes())
+            .or_fail_at("cannot save the contexts in", &Self::path(config_folder))
     }
 
     pub fn find(&self, name: &str) -> Option<&Context> {
@@ -126,8 +116,7 @@ impl Contexts {
 
     pub fn get(&self, name: &str) -> Result<&Context, Failure> {
         self.find(name).ok_or_else(|| {
-            Failure::new(Exit::NotFound, format!("context `{name}` does not exist"))
-                .hint("svc context list")
+            Failure::not_found(format!("context `{name}` does not exist")).hint("svc context list")
         })
     }
 

@@ -21,10 +21,7 @@ use svc_protocol::{
 };
 
 use super::file::{Context, Contexts};
-use crate::{
-    environment::Environment,
-    exit::{Exit, Failure},
-};
+use crate::{environment::Environment, exit::Failure};
 
 /// A client, and how it was chosen.
 pub struct Connection {
@@ -107,7 +104,7 @@ fn chosen(context: Option<&str>, environment: &Environment) -> Result<Option<Con
 }
 
 fn no_server() -> Failure {
-    Failure::new(Exit::Credentials, "no server is configured")
+    Failure::credentials("no server is configured")
         .why("there is no current context, SVC_URL and SVC_TOKEN are not set, and no agent was found")
         .hint("svc up starts a server here, svc login <url> logs in to another, svc context use <name> selects a saved context")
 }
@@ -170,7 +167,7 @@ fn saved(environment: &Environment) -> Result<Option<Connection>, Failure> {
     let chosen = match server_url(environment) {
         Some(url) => Some(same_server(url).ok_or_else(|| {
             let what = format!("there is no credential for `{url}`, which SVC_URL names");
-            Failure::new(Exit::Credentials, what).hint(format!("svc login {url}, or set SVC_TOKEN"))
+            Failure::credentials(what).hint(format!("svc login {url}, or set SVC_TOKEN"))
         })?),
         None => contexts.find_current(),
     };
@@ -225,8 +222,7 @@ fn look_for_agent(environment: &Environment) -> (Option<PathBuf>, Vec<UntrustedF
 pub fn find_agent(environment: &Environment) -> Result<AgentClient, Failure> {
     match find_agent_socket(environment) {
         Some(socket) => Ok(AgentClient::new(socket)),
-        None => Err(Failure::new(
-            Exit::Unreachable,
+        None => Err(Failure::unreachable(
             "no agent found: SVC_AGENT_SOCKET is not set, and no folder from here up has a `.svc/agent.json`",
         )
         .hint("svc agent start, or go to the folder of a space whose agent runs")),

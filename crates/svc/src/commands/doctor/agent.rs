@@ -39,19 +39,17 @@ pub async fn check(shell: &Shell) -> Group {
 }
 
 fn checks(status: &Status) -> Vec<Check> {
-    let mut checks = vec![
-        Check::ok(
-            "agent",
-            format!("version {}, pid {}", status.version, status.pid),
-        ),
-        link(status),
-    ];
-    checks.push(match &status.method_server {
+    let agent = format!("version {}, pid {}", status.version, status.pid);
+    let server = match &status.method_server {
         Some(server) => method_server(server),
         None => Check::skipped("method server", "no methods are registered"),
-    });
-    checks.push(registration(status));
-    checks
+    };
+    vec![
+        Check::ok("agent", agent),
+        link(status),
+        server,
+        registration(status),
+    ]
 }
 
 fn link(status: &Status) -> Check {

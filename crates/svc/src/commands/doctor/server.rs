@@ -21,19 +21,15 @@ const CERTIFICATE_SOON: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(10);
 
 pub async fn check(shell: &Shell) -> Group {
-    let connection = match shell.connect() {
-        Ok(connection) => connection,
-        Err(failure) => {
-            let advice = failure.hint.clone().unwrap_or_default();
-            return Group {
-                name: "server".to_owned(),
-                checks: vec![Check::error("connection", reason(failure), advice)],
-            };
-        }
-    };
-    Group {
-        name: format!("server {}", connection.client.target()),
-        checks: checks(&connection).await,
+    match shell.connect() {
+        Ok(connection) => Group {
+            name: format!("server {}", connection.client.target()),
+            checks: checks(&connection).await,
+        },
+        Err(failure) => Group {
+            name: "server".to_owned(),
+            checks: vec![unconnected(failure, "")],
+        },
     }
 }
 
@@ -50,9 +46,7 @@ async fn checks(connection: &Connection) -> Vec<Check> {
         )),
         Err(failure) => {
             // The other requests would fail for the same reason.
-            let advice = failure.hint.clone();
-            let advice = advice.unwrap_or_else(|| "log in again: svc login <url>".to_owned());
-            checks.push(Check::error("connection", reason(failure), advice));
+            checks.push(unconnected(failure, "log in again: svc login <url>"));
             return checks;
         }
     }
@@ -69,13 +63,19 @@ async fn checks(connection: &Connection) -> Vec<Check> {
     checks
 }
 
+/// `advice` is for a failure without a hint.
+fn unconnected(failure: Failure, advice: &str) -> Check {
+    let advice = failure.hint.clone().unwrap_or_else(|| advice.to_owned());
+    Check::error("connection", reason(failure), advice)
+}
+
 async fn within<T>(request: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
     match tokio::time::timeout(TIMEOUT, request).await {
         Ok(answer) => answer.map_err(Failure::from),
-        Err(_) => Err(Failure::failed(format!(
-            "no answer within {} s",
-            TIMEOUT.as_secs()
-        ))),
+        Err(_) => {
+            let seconds = TIMEOUT.as_secs();
+            Err(Failure::failed(format!("no answer within {seconds} s")))
+        }
     }
 }
 
@@ -130,11 +130,8 @@ fn version(found: &Diagnostics) -> Check {
         return Check::ok("version", own);
     }
     let detail = format!("the server is {server}, this command is {own}");
-    Check::warning(
-        "version",
-        detail,
-        "use the same version of both if a command fails",
-    )
+    let advice = "use the same version of both if a command fails";
+    Check::warning("version", detail, advice)
 }
 
 /// Whether this machine reaches the address that the server gives to users.

@@ -9,7 +9,7 @@ use svc_client::{Client, Policy, Target};
 use svc_core::event::default_body;
 use svc_protocol::api::EventRecord;
 
-use super::{parse_patterns, tail::EventSource};
+use super::{EventSource, parse_patterns};
 use crate::{
     commands::{
         Shell,
@@ -97,28 +97,22 @@ impl Receiver {
             event.event_ts,
             &event.data,
         );
-        let headers = HeaderMap::from_iter(
-            [
-                ("x-service-event-id", event.event_id.to_string()),
-                ("x-service-event-type", event.event_type.clone()),
-                ("x-service-event-ts", event.event_ts.to_string()),
-            ]
-            .into_iter()
-            .filter_map(|(name, value)| {
-                let value = HeaderValue::try_from(value).ok()?;
-                Some((HeaderName::from_static(name), value))
-            }),
-        );
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("x-service-event-id", event.event_id.to_string()),
+            ("x-service-event-type", event.event_type.clone()),
+            ("x-service-event-ts", event.event_ts.to_string()),
+        ] {
+            headers.extend(
+                HeaderValue::try_from(value).map(|value| (HeaderName::from_static(name), value)),
+            );
+        }
         let begun = Instant::now();
-        let body = body.into_bytes();
-        let answer = self
-            .client
-            .send_raw(Method::POST, &self.path, headers, Some(body), None)
-            .await;
+        let (client, body) = (&self.client, Some(body.into_bytes()));
+        let posted = client.send_raw(Method::POST, &self.path, headers, body, None);
+        let answer = posted.await.map(|answer| answer.status.as_u16());
         ForwardResult {
-            answer: answer
-                .map(|answer| answer.status.as_u16())
-                .map_err(|error| error.to_string()),
+            answer: answer.map_err(|error| error.to_string()),
             ms: begun.elapsed().as_millis(),
         }
     }

@@ -9,7 +9,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use svc_client::Client;
-use svc_crypto::{random, sha256};
+use svc_crypto::sha256;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -18,7 +18,10 @@ use tokio::{
 };
 
 use super::oauth::{CLIENT_ID, Metadata, NewToken, post_form};
-use crate::exit::{Exit, Failure};
+use crate::{
+    exit::{Failure, OrFail},
+    runtime::random_bytes,
+};
 
 /// The user must log in within this time.
 const LOGIN_TIME: Duration = Duration::from_secs(5 * 60);
@@ -40,11 +43,9 @@ pub async fn log_in(
             .why(error)
             .hint("svc login --device needs no port")
     })?;
-    let port = listener
-        .local_addr()
-        .map_err(|error| {
-            Failure::failed("cannot determine the port for the answer of the browser").why(error)
-        })?
+    let address = listener.local_addr();
+    let port = address
+        .or_fail("cannot determine the port for the answer of the browser")?
         .port();
     let redirect_uri = format!("http://127.0.0.1:{port}/callback");
     let (verifier, state) = (random_text()?, random_text()?);
@@ -70,11 +71,8 @@ pub async fn log_in(
     let waiting = timeout(LOGIN_TIME, expected.wait(&listener));
     let code = waiting.await.map_err(|_| {
         let minutes = LOGIN_TIME.as_secs() / 60;
-        Failure::new(
-            Exit::Credentials,
-            format!("no login within {minutes} minutes"),
-        )
-        .hint("svc login --device shows a code for a browser on another machine")
+        Failure::credentials(format!("no login within {minutes} minutes"))
+            .hint("svc login --device shows a code for a browser on another machine")
     })??;
     let fields = [
         ("grant_type", "authorization_code"),
@@ -167,7 +165,7 @@ impl Expected {
             "access_denied" => "you declined the login".to_owned(),
             other => format!("the server refused the login: {other}"),
         };
-        Some(Err(Failure::new(Exit::Credentials, text)))
+        Some(Err(Failure::credentials(text)))
     }
 }
 
@@ -219,10 +217,7 @@ fn open_browser(address: &str) {
 }
 
 fn random_text() -> Result<String, Failure> {
-    let mut bytes = [0; 32];
-    random::fill(&mut bytes)
-        .map_err(|error| Failure::failed("the system provides no random numbers").why(error))?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes))
+    random_bytes::<32>().map(|bytes| URL_SAFE_NO_PAD.encode(bytes))
 }
 
 #[cfg(test)]

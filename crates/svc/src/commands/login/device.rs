@@ -7,7 +7,7 @@ use svc_client::Client;
 use tokio::time::{Instant, sleep};
 
 use super::oauth::{CLIENT_ID, NewToken, post_form};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// How much longer to wait between polls if the server asks for it.
@@ -49,5 +49,5 @@ pub async fn log_in(client: &Client, machine: &str) -> Result<NewToken, Failure>
             _ => return Err(refusal.into()),
         }
     }
-    Err(Failure::new(Exit::Credentials, "the code has expired").hint("svc login --device"))
+    Err(Failure::credentials("the code has expired").hint("svc login --device"))
 }

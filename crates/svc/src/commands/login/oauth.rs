@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde::{Deserialize, de::DeserializeOwned};
 use svc_client::Client;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Failure, OrFail};
 
 /// The `client_id` of the command line.
 pub const CLIENT_ID: &str = "svc-cli";
@@ -32,20 +32,19 @@ pub struct Refusal {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        let text = match refusal.error_description.as_str() {
-            "" => format!("the server refused the login: {}", refusal.error),
-            description => format!("the server refused the login: {description}"),
+        let why = match refusal.error_description.as_str() {
+            "" => &refusal.error,
+            description => description,
         };
-        Self::new(Exit::Credentials, text)
+        Self::credentials(format!("the server refused the login: {why}"))
     }
 }
 
 /// `None` if the server does not support OAuth.
 pub async fn find_metadata(client: &Client) -> Result<Option<Metadata>, Failure> {
     let path = "/.well-known/oauth-authorization-server";
-    let answer = client
-        .send_raw(Method::GET, path, HeaderMap::new(), None, None)
-        .await?;
+    let asked = client.send_raw(Method::GET, path, HeaderMap::new(), None, None);
+    let answer = asked.await?;
     match answer.status {
         StatusCode::OK => Ok(serde_json::from_slice(&answer.body).ok()),
         _ => Ok(None),
@@ -63,20 +62,14 @@ pub async fn post_form<T: DeserializeOwned>(
         .finish();
     let form = HeaderValue::from_static("application/x-www-form-urlencoded");
     let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, form)]);
-    let answer = client
-        .send_raw(Method::POST, path, headers, Some(body.into_bytes()), None)
-        .await?;
-    let unreadable = |error: serde_json::Error| {
-        Failure::failed(format!(
-            "the answer of {path} cannot be read (status {})",
-            answer.status.as_u16()
-        ))
-        .why(error)
+    let asked = client.send_raw(Method::POST, path, headers, Some(body.into_bytes()), None);
+    let answer = asked.await?;
+    let read = match answer.status.is_success() {
+        true => serde_json::from_slice(&answer.body).map(Ok),
+        false => serde_json::from_slice(&answer.body).map(Err),
     };
-    if answer.status.is_success() {
-        return Ok(Ok(serde_json::from_slice(&answer.body).map_err(unreadable)?));
-    }
-    Ok(Err(
-        serde_json::from_slice(&answer.body).map_err(unreadable)?
+    let status = answer.status.as_u16();
+    read.or_fail(format!(
+        "the answer of {path} cannot be read (status {status})"
     ))
 }

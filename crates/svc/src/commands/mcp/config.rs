@@ -20,6 +20,7 @@ use crate::{
 const TOKEN_VARIABLE: &str = "SVC_MCP_TOKEN";
 /// Placeholder for a token that the user fills in.
 const PLACEHOLDER: &str = "<token>";
+const CREATE_TOKEN: &str = "svc token create agent --scope mcp";
 const NAME_MAX: usize = 32;
 
 /// Print the configuration of an MCP client
@@ -69,17 +70,12 @@ enum Secret {
     Variable { name: String, chosen: bool },
 }
 
-struct Entry<'a> {
-    name: &'a str,
-    url: &'a str,
-    secret: &'a Secret,
-    bridge: &'a Bridge,
-}
-
-/// How a client without HTTP starts `svc mcp stdio`.
-struct Bridge {
-    /// The path of this program. The name `svc` is not enough, because the `PATH` of graphical
-    /// clients often lacks its folder.
+struct Entry {
+    name: String,
+    url: String,
+    secret: Secret,
+    /// The path of this program, for a client without HTTP, which starts `svc mcp stdio`. The name
+    /// `svc` is not enough, because the `PATH` of graphical clients often lacks its folder.
     program: String,
     /// The address of the server.
     server: String,
@@ -104,9 +100,9 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
                 expires_in_days: None,
             };
             let token = connection.client.create::<Token>(&new).await?;
+            let name = &token.name;
             eprintln!(
-                "created the token `{}` with the scope `mcp`; svc token revoke revokes it",
-                token.name
+                "created the token `{name}` with the scope `mcp`; svc token revoke revokes it"
             );
             Secret::Written(secret_of(&token)?)
         }
@@ -118,20 +114,17 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             chosen: false,
         },
     };
-    let bridge = Bridge {
+    let entry = Entry {
+        name: args.name,
+        url,
+        secret,
         program: own_program()?.to_string_lossy().into_owned(),
         server: connection.client.target().url(""),
         ca_file: ca_file(shell, &connection)?,
         search: args.search,
     };
-    let entry = Entry {
-        name: &args.name,
-        url: &url,
-        secret: &secret,
-        bridge: &bridge,
-    };
     shell.output.line(args.client.write(&entry).trim_end())?;
-    eprintln!("{}", args.client.advice(&secret));
+    eprintln!("{}", args.client.advice(&entry.secret));
     Ok(Exit::Ok)
 }
 
@@ -155,11 +148,10 @@ fn check_name(name: &str) -> Result<(), Failure> {
 
 fn check_variable(name: &str) -> Result<(), Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty() || !name.chars().all(fits) || name.starts_with(|c: char| c.is_ascii_digit())
-    {
-        return Err(Failure::usage(format!(
-            "`{name}` is not a name of an environment variable"
-        )));
+    let begins = |c: char| fits(c) && !c.is_ascii_digit();
+    if !name.starts_with(begins) || !name.chars().all(fits) {
+        let what = format!("`{name}` is not a name of an environment variable");
+        return Err(Failure::usage(what));
     }
     Ok(())
 }
@@ -179,7 +171,7 @@ impl ClientKind {
         }
     }
 
-    fn write(self, entry: &Entry<'_>) -> String {
+    fn write(self, entry: &Entry) -> String {
         match self {
             Self::ClaudeCode => entry.claude_code(),
             Self::ClaudeDesktop | Self::Stdio => pretty(&entry.stdio()),
@@ -219,26 +211,24 @@ impl ClientKind {
             (_, Secret::Written(_)) => "this contains the token: keep it secret".to_owned(),
             (Self::ClaudeDesktop | Self::Stdio, _)
             | (Self::Json, Secret::Variable { chosen: false, .. }) => {
-                format!(
-                    "and replace {PLACEHOLDER} with a token: svc token create agent --scope mcp"
-                )
+                format!("and replace {PLACEHOLDER} with a token: {CREATE_TOKEN}")
             }
             (Self::Vscode, Secret::Variable { chosen: false, .. }) => {
-                "VS Code will ask for a token: svc token create agent --scope mcp".to_owned()
+                format!("VS Code will ask for a token: {CREATE_TOKEN}")
             }
             (_, Secret::Variable { name, .. }) => {
-                format!("and set {name} to a token: svc token create agent --scope mcp")
+                format!("and set {name} to a token: {CREATE_TOKEN}")
             }
         };
         format!("{place}\n{token}")
     }
 }
 
-impl Entry<'_> {
+impl Entry {
     /// The value of the header `Authorization`; `None` if the client logs in by itself. `variable`
     /// writes a variable in the client's own notation.
     fn bearer(&self, variable: impl Fn(&str) -> String) -> Option<String> {
-        match self.secret {
+        match &self.secret {
             Secret::Login => None,
             Secret::Written(token) => Some(format!("Bearer {token}")),
             Secret::Variable { name, .. } => Some(format!("Bearer {}", variable(name))),
@@ -259,31 +249,26 @@ impl Entry<'_> {
 
     fn claude_code(&self) -> String {
         let bearer = self.bearer(|name| format!("${name}"));
-        let header = bearer
-            .map(|bearer| format!(" --header \"Authorization: {bearer}\""))
-            .unwrap_or_default();
-        format!(
-            "claude mcp add --transport http {} '{}'{header}",
-            self.name, self.url
-        )
+        let header = bearer.map(|bearer| format!(" --header \"Authorization: {bearer}\""));
+        let (name, url, header) = (&self.name, &self.url, header.unwrap_or_default());
+        format!("claude mcp add --transport http {name} '{url}'{header}")
     }
 
     /// For clients such as Claude Desktop, which start a command and cannot send a token over HTTP.
     fn stdio(&self) -> Value {
-        let bridge = self.bridge;
         let mut args = vec!["mcp", "stdio"];
-        args.extend(bridge.search.then_some("--search"));
-        let token = match self.secret {
+        args.extend(self.search.then_some("--search"));
+        let token = match &self.secret {
             Secret::Written(token) => token,
             // Such a client has no notation for variables.
             Secret::Login | Secret::Variable { .. } => PLACEHOLDER,
         };
-        let mut variables = json!({env::URL: bridge.server, env::TOKEN: token});
-        if let Some(file) = &bridge.ca_file {
+        let mut variables = json!({env::URL: self.server, env::TOKEN: token});
+        if let Some(file) = &self.ca_file {
             variables[env::CA_FILE] = json!(file);
         }
-        json!({"mcpServers": {self.name: {
-            "command": bridge.program,
+        json!({"mcpServers": {&self.name: {
+            "command": self.program,
             "args": args,
             "env": variables,
         }}})
@@ -291,21 +276,18 @@ impl Entry<'_> {
 
     fn cursor(&self) -> Value {
         let bearer = self.bearer(|name| format!("${{env:{name}}}"));
-        json!({"mcpServers": {self.name: self.server(None, bearer)}})
+        json!({"mcpServers": {&self.name: self.server(None, bearer)}})
     }
 
     fn vscode(&self) -> Value {
         let asks = matches!(self.secret, Secret::Variable { chosen: false, .. });
         let input = format!("{}-token", self.name);
-        let bearer = self.bearer(|name| {
-            if asks {
-                format!("${{input:{input}}}")
-            } else {
-                format!("${{env:{name}}}")
-            }
+        let bearer = self.bearer(|name| match asks {
+            true => format!("${{input:{input}}}"),
+            false => format!("${{env:{name}}}"),
         });
         let server = self.server(Some("http"), bearer);
-        let mut config = json!({"servers": {self.name: server}});
+        let mut config = json!({"servers": {&self.name: server}});
         if asks {
             config["inputs"] = json!([{
                 "type": "promptString",
@@ -319,29 +301,23 @@ impl Entry<'_> {
 
     /// Codex reads tokens from variables only.
     fn codex(&self) -> String {
-        let server = format!(
-            "[mcp_servers.{}]\nurl = {}",
-            self.name,
-            Value::from(self.url)
-        );
-        let variable = match self.secret {
+        let (name, url) = (&self.name, json!(self.url));
+        let server = format!("[mcp_servers.{name}]\nurl = {url}");
+        let variable = match &self.secret {
             Secret::Login => return server,
             Secret::Written(_) => TOKEN_VARIABLE,
             Secret::Variable { name, .. } => name,
         };
-        format!("{server}\nbearer_token_env_var = {}", Value::from(variable))
+        format!("{server}\nbearer_token_env_var = {}", json!(variable))
     }
 
     fn json(&self) -> Value {
         let chosen = matches!(self.secret, Secret::Variable { chosen: true, .. });
-        let bearer = self.bearer(|name| {
-            if chosen {
-                format!("${{{name}}}")
-            } else {
-                PLACEHOLDER.to_owned()
-            }
+        let bearer = self.bearer(|name| match chosen {
+            true => format!("${{{name}}}"),
+            false => PLACEHOLDER.to_owned(),
         });
-        json!({"mcpServers": {self.name: self.server(Some("http"), bearer)}})
+        json!({"mcpServers": {&self.name: self.server(Some("http"), bearer)}})
     }
 }
 

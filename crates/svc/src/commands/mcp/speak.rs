@@ -9,7 +9,7 @@ use serde_json::{Value, value::RawValue};
 use svc_client::Client;
 
 use super::param_headers;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 const VERSION: &str = "2026-07-28";
 /// Error code for headers that do not match the arguments.
@@ -86,11 +86,10 @@ impl McpClient {
                 Some(cursor) => format!(r#""cursor":{},"#, Value::from(cursor.as_str())),
                 None => String::new(),
             };
-            let answer = self
-                .request("tools/list", &members, HeaderMap::new(), None)
-                .await?;
-            let mut page: Value =
-                serde_json::from_str(answer.result()?.get()).map_err(unreadable)?;
+            let asked = self.request("tools/list", &members, HeaderMap::new(), None);
+            let answer = asked.await?;
+            let result = answer.result()?.get();
+            let mut page: Value = serde_json::from_str(result).map_err(unreadable)?;
             if let Some(Value::Array(items)) = page.get_mut("tools").map(Value::take) {
                 list.tools.extend(items);
             }
@@ -116,11 +115,9 @@ impl McpClient {
         let members = format!(r#""name":{},"arguments":{arguments},"#, Value::from(tool));
         let name = HeaderValue::from_str(&param_headers::encode(tool))
             .map_err(|_| Failure::usage(format!("`{tool}` is not a tool name")))?;
-        let mut headers = HeaderMap::new();
-        headers.insert(HeaderName::from_static("mcp-name"), name);
-        let answer = self
-            .request("tools/call", &members, headers.clone(), within)
-            .await?;
+        let mut headers = HeaderMap::from_iter([(HeaderName::from_static("mcp-name"), name)]);
+        let asked = self.request("tools/call", &members, headers.clone(), within);
+        let answer = asked.await?;
         if answer.error_code() != Some(HEADER_MISMATCH) {
             return Ok(answer);
         }
@@ -150,22 +147,14 @@ impl McpClient {
             ("mcp-method", method),
             ("accept", "application/json, text/event-stream"),
         ] {
-            headers.insert(
-                HeaderName::from_static(name),
-                HeaderValue::from_static(value),
-            );
+            headers.insert(name, HeaderValue::from_static(value));
         }
-        let within = within.unwrap_or(self.client.policy().call_timeout);
-        let answer = self
+        let within = Some(within.unwrap_or(self.client.policy().call_timeout));
+        let body = Some(body.into_bytes());
+        let asked = self
             .client
-            .send_raw(
-                Method::POST,
-                "/mcp",
-                headers,
-                Some(body.into_bytes()),
-                Some(within),
-            )
-            .await?;
+            .send_raw(Method::POST, "/mcp", headers, body, within);
+        let answer = asked.await?;
         let is_response = serde_json::from_slice::<Response<'_>>(&answer.body)
             .is_ok_and(|response| response.result.is_some() || response.error.is_some());
         if is_response {
@@ -190,12 +179,11 @@ impl Answer {
         let response: Response<'_> = serde_json::from_slice(&self.body).map_err(unreadable)?;
         match (response.result, response.error) {
             (_, Some(error)) if error.code == INVALID_PARAMS => {
-                Err(Failure::new(Exit::NotFound, error.message).hint("svc mcp tools"))
+                Err(Failure::not_found(error.message).hint("svc mcp tools"))
             }
-            (_, Some(error)) => Err(Failure::failed(format!(
-                "{} ({})",
-                error.message, error.code
-            ))),
+            (_, Some(RpcError { code, message })) => {
+                Err(Failure::failed(format!("{message} ({code})")))
+            }
             (Some(result), None) => Ok(result),
             (None, None) => Err(Failure::failed("the server's answer has no result")),
         }

@@ -31,7 +31,7 @@ use self::{
 use crate::{
     commands::Shell,
     context,
-    exit::{Exit, Failure, Outcome},
+    exit::{Exit, OrFail, Outcome},
     output::clean,
 };
 
@@ -59,22 +59,14 @@ pub struct Args {
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let connection = context::to_server(shell.globals.context.as_deref(), &shell.environment)?;
-    log(&format!(
-        "relays to {}",
-        connection.client.target().url("/mcp")
-    ));
-    let ended = serve(
-        connection.client,
-        args.search,
-        tokio::io::stdin(),
-        tokio::io::stdout(),
-    )
-    .await;
-    match ended {
-        Ok(Ended::Input) => Ok(Exit::Ok),
+    let client = connection.client;
+    log(&format!("relays to {}", client.target().url("/mcp")));
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let ended = serve(client, args.search, input, output).await;
+    match ended.or_fail("cannot read stdin")? {
+        Ended::Input => Ok(Exit::Ok),
         // Exit here: a thread is blocked in a read of stdin and would keep the process alive.
-        Ok(Ended::Output) => std::process::exit(0),
-        Err(error) => Err(Failure::failed("cannot read stdin").why(error)),
+        Ended::Output => std::process::exit(0),
     }
 }
 

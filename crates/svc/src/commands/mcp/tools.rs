@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json, value::RawValue};
-use svc_protocol::document::not_json;
+use serde_json::{Value, json};
 
 use super::speak::{HiddenTool, McpClient, ToolList};
 use crate::{
     commands::Shell,
-    exit::{Exit, Failure, Outcome},
-    output::{Format, Table, clean},
+    exit::{Exit, Failure, OrFail, Outcome},
+    output::{Column, Format, clean},
     prompt,
 };
 
@@ -31,33 +30,33 @@ pub struct Args {
 
 pub async fn list(shell: &Shell) -> Outcome {
     let ToolList { tools, hidden } = McpClient::new(shell.client()?).tools().await?;
-    let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
-    shell.output.document(&json!({ "tools": tools }), || {
-        let empty = "no tools yet; a method becomes a tool with: mcp_tool = true";
-        Table::list(&["NAME", "DESCRIPTION"], empty, &tools, |tool| {
-            vec![text(tool, "name"), text(tool, "description")]
-        })
-    })?;
+    let empty = "no tools yet; a method becomes a tool with: mcp_tool = true";
+    let columns: [Column<Value>; 2] = [
+        ("NAME", |tool| text(tool, "name")),
+        ("DESCRIPTION", |tool| text(tool, "description")),
+    ];
+    let output = &shell.output;
+    output.list(&json!({ "tools": tools }), empty, &tools, &columns)?;
     for hidden in &hidden {
         eprintln!("{}", clean(&describe(hidden)));
     }
     Ok(Exit::Ok)
 }
 
+/// The text in a member, or an empty text.
+fn text(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_default().to_owned()
+}
+
 /// Why a tool is not in the list, and what to do.
-fn describe(
-    HiddenTool {
-        tool,
-        hidden,
-        listed,
-    }: &HiddenTool,
-) -> String {
+fn describe(tool: &HiddenTool) -> String {
+    let (hidden, listed, name) = (&tool.hidden, &tool.listed, &tool.tool);
     let advice = match hidden.kind.as_str() {
         "method" => "call the unlisted method with `svc method call`, or rename it",
         _ => "rename the script",
     };
     format!(
-        "the {} `{}` is not listed: the {} `{}` has the tool name `{tool}`; {advice}",
+        "the {} `{}` is not listed: the {} `{}` has the tool name `{name}`; {advice}",
         hidden.kind, hidden.name, listed.kind, listed.name
     )
 }
@@ -68,8 +67,7 @@ pub async fn call(shell: &Shell, args: Args) -> Outcome {
     let client = McpClient::new(shell.client()?);
     let answer = client.call(&args.tool, arguments, args.timeout).await?;
     let raw = answer.result()?;
-    let result: Value = serde_json::from_str(raw.get())
-        .map_err(|error| Failure::failed("cannot read the result").why(error))?;
+    let result: Value = serde_json::from_str(raw.get()).or_fail("cannot read the result")?;
     match shell.output.format {
         Format::Json => shell.output.raw(raw.get().as_bytes())?,
         Format::Yaml => {
@@ -81,11 +79,7 @@ pub async fn call(shell: &Shell, args: Args) -> Outcome {
             }
         }
     }
-    Ok(if result["isError"] == true {
-        Exit::MethodError
-    } else {
-        Exit::Ok
-    })
+    Ok(Exit::ok_if(result["isError"] != true, Exit::MethodError))
 }
 
 /// Arguments must be a JSON object. An empty text means no arguments.
@@ -94,11 +88,7 @@ fn check(arguments: &str) -> Result<&str, Failure> {
     if arguments.is_empty() {
         return Ok("{}");
     }
-    serde_json::from_str::<&RawValue>(arguments).map_err(|error| {
-        Failure::usage("the arguments are not JSON")
-            .why(not_json(arguments.as_bytes(), &error))
-            .hint("quote them for the shell: svc mcp call <tool> '{\"key\": \"value\"}'")
-    })?;
+    prompt::check_json("the arguments", arguments, "svc mcp call <tool>")?;
     if arguments.starts_with('{') {
         Ok(arguments)
     } else {
@@ -108,18 +98,14 @@ fn check(arguments: &str) -> Result<&str, Failure> {
 
 /// A result for people: texts, and a short description of other content.
 fn lines(result: &Value) -> Vec<String> {
-    let blocks = result["content"].as_array().cloned().unwrap_or_default();
-    let text = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    let blocks = result["content"].as_array().into_iter().flatten();
     blocks
-        .iter()
         .flat_map(|block| match block["type"].as_str() {
             Some("text") => text(block, "text").lines().map(str::to_owned).collect(),
             Some(kind @ ("image" | "audio")) => {
                 let bytes = text(block, "data").len() / 4 * 3;
-                vec![format!(
-                    "[{kind} {}, about {bytes} bytes]",
-                    text(block, "mimeType")
-                )]
+                let format = text(block, "mimeType");
+                vec![format!("[{kind} {format}, about {bytes} bytes]")]
             }
             Some("resource_link") => vec![format!("[link {}]", text(block, "uri"))],
             Some("resource") => match block["resource"]["text"].as_str() {

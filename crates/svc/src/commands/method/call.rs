@@ -61,27 +61,25 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
     if args.curl {
         if let Via::Context(name) = &connection.via {
-            let folder = shell.environment.config_folder()?;
+            let file = Contexts::path(&shell.environment.config_folder()?);
             eprintln!(
                 "set {} first, either to the token of context `{name}` (stored in `{}`) or to a new token: svc token create <name>",
                 env::TOKEN,
-                Contexts::path(&folder).display()
+                file.display()
             );
         }
         for body in &bodies {
-            shell
-                .output
-                .line(curl(&connection.client, &connection.via, &body.bytes))?;
+            let command = curl(&connection.client, &connection.via, &body.bytes);
+            shell.output.line(command)?;
         }
         return Ok(Exit::Ok);
     }
+    let call_timeout = connection.client.policy().call_timeout;
     let calls = Calls {
         shell,
         client: &connection.client,
         name: &args.name,
-        within: args
-            .timeout
-            .unwrap_or(connection.client.policy().call_timeout),
+        within: args.timeout.unwrap_or(call_timeout),
         result_only: args.result,
     };
     if args.batch {
@@ -136,10 +134,9 @@ impl Calls<'_> {
             self.shell.output.raw(result.get().as_bytes())?;
         } else {
             let text = response.error_text().unwrap_or_default();
-            let failure = Failure::new(exit, text);
-            return Err(match unknown {
-                Some(unknown) => failure.hint(unknown),
-                None => failure,
+            return Err(Failure {
+                hint: unknown,
+                ..Failure::new(exit, text)
             });
         }
         Ok(exit)
@@ -157,11 +154,8 @@ impl Calls<'_> {
         };
         let listed = self.client.methods(&query).await.ok()?;
         let name = self.name;
-        (listed.count > 0).then(|| {
-            format!(
-                "the method server of `{name}` does not know this method; is `local_name` right?"
-            )
-        })
+        let why = "does not know this method; is `local_name` right?";
+        (listed.count > 0).then(|| format!("the method server of `{name}` {why}"))
     }
 
     /// Prints the sentence for the publisher after the answers of a batch.
@@ -179,34 +173,23 @@ impl Calls<'_> {
     }
 
     async fn batch(&self, bodies: Vec<CallBody>) -> Outcome {
-        if let [_] = bodies.as_slice()
-            && !self.result_only
-        {
-            let body = bodies.into_iter().next().expect("there is one body");
-            let Some(answer) = self.send(body).await? else {
-                return Ok(Exit::Ok);
-            };
-            let entries = parse_batch(&answer)?;
-            let exit = exit_of(&entries)?;
-            self.shell.output.raw(&answer)?;
-            self.explain_unknown(&entries).await?;
-            return Ok(exit);
-        }
+        // A single answer is printed unchanged.
+        let is_unchanged = bodies.len() == 1 && !self.result_only;
         let (answers, failure) = self.send_all(bodies).await;
         let mut entries = Vec::new();
         for answer in &answers {
             entries.extend(parse_batch(answer)?);
         }
         let exit = exit_of(&entries)?;
-        let notifications_only = answers.is_empty() && failure.is_none();
-        if !notifications_only {
-            self.print_entries(&entries)?;
-            self.explain_unknown(&entries).await?;
+        match (&answers[..], &failure) {
+            // Only notifications.
+            ([], None) => return Ok(exit),
+            ([], Some(_)) if is_unchanged => {}
+            ([answer], None) if is_unchanged => self.shell.output.raw(answer)?,
+            _ => self.print_entries(&entries)?,
         }
-        match failure {
-            Some(failure) => Err(failure),
-            None => Ok(exit),
-        }
+        self.explain_unknown(&entries).await?;
+        failure.map_or(Ok(exit), Err)
     }
 
     /// Sends one body after the other. After a failure, returns the earlier answers too.
@@ -258,7 +241,7 @@ impl Calls<'_> {
 fn timed_out(method: &str, within: Duration, error: &Error) -> Failure {
     let seconds = within.as_secs_f64();
     let what = format!("`{method}` did not answer within {seconds} s; it may still be running");
-    Failure::new(Exit::Timeout, what).why(error)
+    Failure::timeout(what).why(error)
 }
 
 /// Exit code 3 if any entry is an error.
@@ -273,23 +256,15 @@ fn exit_of(entries: &[&RawValue]) -> Result<Exit, Failure> {
 
 /// The same call as a curl command. It never contains the token, because users share such commands.
 fn curl(client: &Client, via: &Via, body: &[u8]) -> String {
-    let mut command = String::from("curl -sS");
-    match via {
-        Via::Agent(socket) => {
-            command.push_str(" --unix-socket ");
-            command.push_str(&quote(&socket.display().to_string()));
-        }
+    let access = match via {
+        Via::Agent(socket) => format!("--unix-socket {}", quote(&socket.display().to_string())),
         Via::Environment | Via::Context(_) => {
-            command.push_str(&format!(" -H \"Authorization: Bearer ${}\"", env::TOKEN));
+            format!("-H \"Authorization: Bearer ${}\"", env::TOKEN)
         }
-    }
-    let url = client.target().url(CALL_PATH);
-    let body = String::from_utf8_lossy(body);
-    format!(
-        "{command} -H 'Content-Type: application/json' --data-binary {} {}",
-        quote(&body),
-        quote(&url)
-    )
+    };
+    let url = quote(&client.target().url(CALL_PATH));
+    let body = quote(&String::from_utf8_lossy(body));
+    format!("curl -sS {access} -H 'Content-Type: application/json' --data-binary {body} {url}")
 }
 
 #[cfg(test)]

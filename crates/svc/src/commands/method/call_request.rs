@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use svc_protocol::{document::not_json, jsonrpc::BATCH_MAX};
 
-use crate::exit::Failure;
+use crate::{exit::Failure, prompt};
 
 /// The size at which a batch is split into several bodies. Servers accept bodies of 8 MiB by
 /// default.
@@ -75,12 +75,7 @@ fn check_params<'a>(text: &'a str, what: &str) -> Result<Cow<'a, str>, Failure> 
     if text.trim().is_empty() {
         return Ok(Cow::Borrowed("{}"));
     }
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-        Failure::usage(format!("{what} are not JSON"))
-            .why(not_json(text.as_bytes(), &error))
-            .hint("quote them for the shell: svc method call <name> '{\"key\": \"value\"}'")
-    })?;
-    match raw.get() {
+    match prompt::check_json(what, text, "svc method call <name>")?.get() {
         "null" => Ok(Cow::Borrowed("null")),
         params if params.starts_with(['{', '[']) => Ok(Cow::Borrowed(params)),
         other => {

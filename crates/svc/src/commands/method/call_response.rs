@@ -38,13 +38,11 @@ pub fn parse(body: &[u8]) -> Result<Response<'_>, Failure> {
 /// The responses to a batch, each as unchanged JSON. A server may answer a whole batch with one
 /// error.
 pub fn parse_batch(body: &[u8]) -> Result<Vec<&RawValue>, Failure> {
-    if body.trim_ascii_start().starts_with(b"[") {
-        serde_json::from_slice(body).map_err(no_response)
-    } else {
-        serde_json::from_slice(body)
-            .map(|one| vec![one])
-            .map_err(no_response)
+    match body.trim_ascii_start().starts_with(b"[") {
+        true => serde_json::from_slice(body),
+        false => serde_json::from_slice(body).map(|one| vec![one]),
     }
+    .map_err(no_response)
 }
 
 fn no_response(_: serde_json::Error) -> Failure {
@@ -54,17 +52,12 @@ fn no_response(_: serde_json::Error) -> Failure {
 
 impl Response<'_> {
     pub fn exit(&self) -> Exit {
-        match self.error {
-            None => Exit::Ok,
-            Some(error) => {
-                let members = read_error(error);
-                let reason = members
-                    .data
-                    .get("reason")
-                    .and_then(|reason| reason.as_str());
-                Exit::of_rpc_error(members.code, reason)
-            }
-        }
+        let Some(error) = self.error else {
+            return Exit::Ok;
+        };
+        let members = read_error(error);
+        let reason = members.data.get("reason");
+        Exit::of_rpc_error(members.code, reason.and_then(|reason| reason.as_str()))
     }
 
     /// The error as one line for people.

@@ -13,7 +13,7 @@ use svc_protocol::{
     api::{CallQuery, Method, MethodQuery},
 };
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// How far back calls are counted.
 const CALLS_SINCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -35,10 +35,7 @@ pub async fn check(
         Err(_) => return Ok(()),
     };
     let mut broken = 0;
-    for old in published
-        .iter()
-        .filter(|method| is_of_space(method, status))
-    {
+    for old in published.iter().filter(|old| is_of_space(old, status)) {
         if will_record_payloads(old, methods) {
             let name = &old.name;
             eprintln!(
@@ -59,22 +56,16 @@ pub async fn check(
         return Ok(());
     }
     let what = if broken == 1 { "method" } else { "methods" };
-    Err(Failure::new(
-        Exit::Refused,
-        format!("nothing was registered: {broken} {what} would break callers"),
-    )
-    .hint("publish the change under a new name, or register without --strict"))
+    let what = format!("nothing was registered: {broken} {what} would break callers");
+    let hint = "publish the change under a new name, or register without --strict";
+    Err(Failure::refused(what).hint(hint))
 }
 
 /// Whether the agent's space is a provider of the method.
 fn is_of_space(method: &Method, status: &Status) -> bool {
-    let is_provider = |id| {
-        method
-            .providers
-            .iter()
-            .any(|provider| provider.space_id == id)
-    };
-    status.space_id.is_some_and(is_provider)
+    let mut providers = method.providers.iter();
+    let is_it = |id| providers.any(|provider| provider.space_id == id);
+    status.space_id.is_some_and(is_it)
 }
 
 /// Whether the new registration begins to record params and results of the method's calls.
@@ -112,10 +103,8 @@ async fn describe_callers(api: &Client, method: &Method) -> String {
         since: Some(svc_clock::now().minus(CALLS_SINCE)),
         ..CallQuery::default()
     };
-    let Ok(summary) = api
-        .recorded_call_summary(CallGrouping::Caller, &query)
-        .await
-    else {
+    let summary = api.recorded_call_summary(CallGrouping::Caller, &query);
+    let Ok(summary) = summary.await else {
         return "cannot read who called it".to_owned();
     };
     if summary.groups.is_empty() && summary.is_complete {

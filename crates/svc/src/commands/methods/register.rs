@@ -18,12 +18,26 @@ use crate::{
     output::Format,
 };
 
+/// Register a file; it replaces all methods of the space
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc methods register methods.toml\n  svc methods register methods.py\n  \
+                   generate-methods | svc methods register -"
+)]
 pub struct Args {
-    pub file: PathBuf,
-    pub replace_conflicting: bool,
-    pub is_strict: bool,
-    /// Whether the methods are not listed.
-    pub is_quiet: bool,
+    /// Registration file in TOML, or a script (.py) that calls `server.register()`; `-` reads
+    /// TOML from stdin
+    file: PathBuf,
+    /// Remove conflicting methods of your other spaces, instead of failing
+    #[arg(long)]
+    replace_conflicting: bool,
+    /// Register nothing if a change breaks callers: a removed method, a new required param, a
+    /// removed member of the result. A script is run twice, first to compare its methods
+    #[arg(long)]
+    strict: bool,
+    /// Do not list the methods
+    #[arg(long, hide = true)]
+    quiet: bool,
 }
 
 /// A registration that the server has accepted.
@@ -36,26 +50,21 @@ struct Accepted {
 }
 
 pub async fn run(shell: &Shell, args: &Args) -> Outcome {
-    let is_reported = !args.is_quiet && shell.output.format == Format::Table;
-    let accepted = if is_script(&args.file) {
-        register_script(shell, args, is_reported).await?
-    } else {
-        register_toml(shell, args, is_reported).await?
+    let is_reported = !args.quiet && shell.output.format == Format::Table;
+    let accepted = match is_script(&args.file) {
+        true => register_script(shell, args, is_reported).await?,
+        false => register_toml(shell, args, is_reported).await?,
     };
-    let Accepted {
-        registered,
-        agent,
-        status,
-        before,
-    } = accepted;
+    let (registered, before) = (accepted.registered, accepted.before);
     warn(&registered.warnings);
-    if args.is_quiet {
+    if args.quiet {
         return Ok(Exit::Ok);
     }
     if !is_reported {
         return shell.output.data(&registered);
     }
-    let after = published(&agent, status.as_ref(), before.is_some()).await;
+    let status = accepted.status.as_ref();
+    let after = published(&accepted.agent, status, before.is_some()).await;
     let report = Report::new(before, after);
     report::print(shell, &registered, report.as_ref())
 }
@@ -70,12 +79,12 @@ async fn register_script(
     let agent = context::find_agent(&shell.environment)?;
     // Without a link, the script's `register()` fails.
     let status = context::wait_for_link(&agent).await;
-    if args.is_strict {
+    if args.strict {
         let status = status.as_ref().ok_or_else(not_linked)?;
         let names = names_of(Some(status))?;
         let recorded = on_plain_thread(|| script::record(shell, &script, &names))?;
         let checked = recorded.check(&script.source.file, &names)?;
-        compatibility::check(agent.api(), status, &checked.methods, args.is_strict).await?;
+        compatibility::check(agent.api(), status, &checked.methods, args.strict).await?;
     }
     let before = published(&agent, status.as_ref(), is_reported).await;
     let replaces = args.replace_conflicting;
@@ -100,9 +109,9 @@ async fn register_toml(shell: &Shell, args: &Args, is_reported: bool) -> Result<
     let agent = agent?;
     match &status {
         Some(status) => {
-            compatibility::check(agent.api(), status, &checked.methods, args.is_strict).await?;
+            compatibility::check(agent.api(), status, &checked.methods, args.strict).await?;
         }
-        None if args.is_strict => return Err(not_linked()),
+        None if args.strict => return Err(not_linked()),
         None => {}
     }
     let body = RegisterFile {
@@ -140,9 +149,6 @@ fn names_of(status: Option<&Status>) -> Result<Names, Failure> {
 }
 
 fn not_linked() -> Failure {
-    Failure::new(
-        Exit::Unreachable,
-        "the agent is not linked, so nothing can be compared",
-    )
-    .hint("svc agent status")
+    let what = "the agent is not linked, so nothing can be compared";
+    Failure::unreachable(what).hint("svc agent status")
 }

@@ -70,8 +70,7 @@ pub fn print(shell: &Shell, registered: &Registered, report: Option<&Report>) ->
         Some(rows) if !registered.methods.is_empty() => ("  METHOD", rows),
         _ => ("METHOD", registered.methods.clone()),
     };
-    let row = |name: &String| vec![name.clone()];
-    let table = Table::list(&[head], ALL_UNREGISTERED, &rows, row);
+    let table = Table::of(&[(head, String::clone)], ALL_UNREGISTERED, &rows);
     let outcome = shell.output.table(&table)?;
     if let Some(report) = report {
         for line in report.describe_providers() {

@@ -128,8 +128,7 @@ pub fn refused(error: Error) -> Failure {
 fn failed(script: &OwnScript, error: &ScriptError) -> Failure {
     let name = &script.source.file;
     if let ErrorKind::Exit(code) = error.kind {
-        let what = format!("`{name}` ended with exit code {code}");
-        return Failure::new(Exit::Refused, what);
+        return Failure::refused(format!("`{name}` ended with exit code {code}"));
     }
     eprintln!("{error}");
     let what = match error.kind {
@@ -138,14 +137,15 @@ fn failed(script: &OwnScript, error: &ScriptError) -> Failure {
     };
     Failure {
         hint: error.hint.clone(),
-        ..Failure::new(Exit::Refused, what)
+        ..Failure::refused(what)
     }
 }
 
 fn nothing(script: &OwnScript) -> Failure {
     let name = &script.source.file;
-    let what = format!("`{name}` did not register anything: call server.register()");
-    Failure::new(Exit::Refused, what)
+    Failure::refused(format!(
+        "`{name}` did not register anything: call server.register()"
+    ))
 }
 
 fn unreadable(_: serde_json::Error) -> Raise {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use serde_json::Value;
-use svc_core::registration::Registration;
+use svc_core::registration::{CheckedMethod, Registration};
 
 use super::{ALL_UNREGISTERED, Names, Source, script, warn};
 use crate::{
     commands::{Shell, own_script::on_plain_thread},
     exit::{Exit, Outcome},
-    output::Table,
+    output::Column,
 };
 
 pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
@@ -28,16 +28,13 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
         (source.name, registration, checked)
     };
     warn(&checked.warnings);
-    shell.output.document(&normal_form(registration), || {
-        let head = ["METHOD", "LOCAL NAME", "SCOPE"];
-        Table::list(&head, ALL_UNREGISTERED, &checked.methods, |method| {
-            vec![
-                method.name.to_string(),
-                method.local_name.clone(),
-                method.scope.to_string(),
-            ]
-        })
-    })?;
+    let columns: [Column<CheckedMethod>; 3] = [
+        ("METHOD", |method| method.name.to_string()),
+        ("LOCAL NAME", |method| method.local_name.clone()),
+        ("SCOPE", |method| method.scope.to_string()),
+    ];
+    let (output, document) = (&shell.output, normal_form(registration));
+    output.list(&document, ALL_UNREGISTERED, &checked.methods, &columns)?;
     eprintln!("`{name}` is valid");
     Ok(Exit::Ok)
 }

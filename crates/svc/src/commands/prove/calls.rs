@@ -30,9 +30,9 @@ use super::{
     emitters::client,
     ledger::FindingKind,
     servers::{ServerSettings, bare_command},
-    shared::Shared,
+    shared::{Shared, lock},
 };
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 const CALLERS: usize = 2;
 const PACE: Duration = Duration::from_millis(10);
@@ -57,15 +57,7 @@ pub struct CallCounts {
 impl CallCounts {
     fn note_success(&self, number: u64) {
         self.all_succeeded.fetch_add(1, Ordering::Relaxed);
-        let succeeded = self.succeeded.lock();
-        succeeded
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .push(number);
-    }
-
-    fn take_succeeded(&self) -> Vec<u64> {
-        let succeeded = self.succeeded.lock();
-        std::mem::take(&mut *succeeded.unwrap_or_else(std::sync::PoisonError::into_inner))
+        lock(&self.succeeded).push(number);
     }
 }
 
@@ -94,13 +86,13 @@ impl Calls {
         shared: &Shared,
         agent_token: &str,
     ) -> Result<Self, Failure> {
-        let failed = |error| Failure::failed("cannot start the agent of the run").why(error);
+        let failed = "cannot start the agent of the run";
         let folder = settings.folder.join("agent");
-        fs::create_dir(&folder).map_err(failed)?;
+        fs::create_dir(&folder).or_fail(failed)?;
         let methods = folder.join("methods.toml");
         let record = settings.folder.join(RECORD);
-        fs::write(&methods, registration(&settings.program, &record)).map_err(failed)?;
-        let log = File::create(settings.folder.join("agent.log")).map_err(failed)?;
+        fs::write(&methods, registration(&settings.program, &record)).or_fail(failed)?;
+        let log = File::create(settings.folder.join("agent.log")).or_fail(failed)?;
         let urls = shared.addresses().into_iter();
         let urls: Vec<String> = urls.map(|address| format!("http://{address}")).collect();
         let mut command = bare_command(&settings.program);
@@ -119,7 +111,7 @@ impl Calls {
             .stderr(log)
             .process_group(0);
         Ok(Self {
-            agent: command.spawn().map_err(failed)?,
+            agent: command.spawn().or_fail(failed)?,
             record,
             read: 0,
             executed: HashSet::new(),
@@ -130,7 +122,7 @@ impl Calls {
     pub fn check(&mut self, counts: &CallCounts) -> Result<Vec<(FindingKind, String)>, Failure> {
         // Taken before the record is read. The method server records a call before it answers, so
         // the record contains all calls that have succeeded until now.
-        let succeeded = counts.take_succeeded();
+        let succeeded = std::mem::take(&mut *lock(&counts.succeeded));
         let mut found = Vec::new();
         for number in self.read_record()? {
             if !self.executed.insert(number) {
@@ -150,16 +142,15 @@ impl Calls {
     /// The numbers that were recorded since the last look. A line that is still being written is
     /// read the next time.
     fn read_record(&mut self) -> Result<Vec<u64>, Failure> {
-        let failed =
-            |error| Failure::failed(format!("cannot read `{}`", self.record.display())).why(error);
         let mut text = String::new();
-        let mut file = match File::open(&self.record) {
-            Ok(file) => file,
+        let read = File::open(&self.record).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.read))?;
+            file.read_to_string(&mut text)
+        });
+        match read {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
+            read => read.or_fail_at("cannot read", &self.record)?,
         };
-        file.seek(SeekFrom::Start(self.read)).map_err(failed)?;
-        file.read_to_string(&mut text).map_err(failed)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         self.read += whole as u64;
         let lines = text[..whole].lines();
@@ -234,14 +225,7 @@ async fn run_caller(shared: Arc<Shared>, token: String, mut dice: Dice) {
         .filter_map(|address| client(address, &token).ok())
         .collect();
     let mut gate = shared.gate.subscribe();
-    loop {
-        if !*gate.borrow_and_update() {
-            shared.busy.fetch_sub(1, Ordering::SeqCst);
-            if gate.wait_for(|open| *open).await.is_err() {
-                return;
-            }
-            shared.busy.fetch_add(1, Ordering::SeqCst);
-        }
+    while shared.pass(&mut gate).await {
         sleep(PACE).await;
         call(&clients[dice.index(clients.len())], &shared.calls).await;
     }

@@ -72,14 +72,7 @@ struct Emitter {
 impl Emitter {
     async fn run(mut self) {
         let mut gate = self.shared.gate.subscribe();
-        loop {
-            if !*gate.borrow_and_update() {
-                self.shared.busy.fetch_sub(1, Ordering::SeqCst);
-                if gate.wait_for(|open| *open).await.is_err() {
-                    return;
-                }
-                self.shared.busy.fetch_add(1, Ordering::SeqCst);
-            }
+        while self.shared.pass(&mut gate).await {
             sleep(PACE).await;
             let under_way = self.shared.ledger().under_way(self.number);
             if under_way >= UNDER_WAY_MAX {

@@ -21,19 +21,7 @@ const FULL_DISK_MAX: Duration = Duration::from_millis(600);
 const CLOCK_MINUTES: (u64, u64) = (5, 360);
 
 /// A disturbance.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    Serialize,
-    serde::Deserialize,
-    ValueEnum,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Harm {
     /// A server is killed and started again
@@ -49,25 +37,11 @@ pub enum Harm {
     Database,
 }
 
-impl Harm {
-    pub const ALL: [Self; 5] = [
-        Self::Kill,
-        Self::Freeze,
-        Self::Disk,
-        Self::Clock,
-        Self::Database,
-    ];
-}
-
+/// The name that `--only` accepts.
 impl fmt::Display for Harm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Kill => "kill",
-            Self::Freeze => "freeze",
-            Self::Disk => "disk",
-            Self::Clock => "clock",
-            Self::Database => "database",
-        })
+        let value = self.to_possible_value().expect("no disturbance is hidden");
+        f.write_str(value.get_name())
     }
 }
 
@@ -99,10 +73,8 @@ impl Run {
         };
         sleep(down).await;
         self.start_again(server).await?;
-        Ok(format!(
-            "server {server} killed after {} ms",
-            moment.as_millis()
-        ))
+        let ms = moment.as_millis();
+        Ok(format!("server {server} killed after {ms} ms"))
     }
 
     async fn freeze(&mut self, server: usize, dice: &mut Dice) -> Result<String, RoundError> {
@@ -114,10 +86,8 @@ impl Run {
         self.servers[server].freeze();
         sleep(time).await;
         self.servers[server].thaw();
-        Ok(format!(
-            "server {server} frozen for {} ms",
-            time.as_millis()
-        ))
+        let ms = time.as_millis();
+        Ok(format!("server {server} frozen for {ms} ms"))
     }
 
     /// Limits the size of the files of a server: a write beyond the limit fails. The disk itself is

@@ -10,7 +10,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, OrFail, Outcome};
 
 /// Record calls; the agent of `svc prove` starts this process
 #[derive(clap::Args, Debug)]
@@ -32,9 +32,8 @@ struct Params {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    serve(args, io::stdin().lock(), io::stdout().lock()).map_err(|error| {
-        Failure::failed(format!("cannot record calls in `{}`", args.file.display())).why(error)
-    })?;
+    let served = serve(args, io::stdin().lock(), io::stdout().lock());
+    served.or_fail_at("cannot record calls in", &args.file)?;
     Ok(Exit::Ok)
 }
 

@@ -9,7 +9,7 @@ use std::{
 use svc_private::{FolderKind, own_folder};
 
 use super::server::MARKER;
-use crate::exit::{Exit, Failure};
+use crate::exit::{Failure, OrFail};
 
 /// The folder of a run.
 pub struct Folder {
@@ -21,28 +21,25 @@ pub struct Folder {
 impl Folder {
     /// Creates the folder, or takes an empty folder.
     pub fn create(path: PathBuf) -> Result<Self, Failure> {
-        let shown = path.display();
-        let failed = |error: io::Error| {
-            Failure::failed(format!("cannot create the folder `{shown}`")).why(error)
-        };
+        let failed = "cannot create the folder";
         let existed = match fs::read_dir(&path) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
-                    return Err(Failure::new(
-                        Exit::Refused,
-                        format!("the folder `{shown}` is not empty"),
-                    )
-                    .hint("name a new folder with --folder; svc prove never uses existing data"));
+                    let what = format!("the folder `{}` is not empty", path.display());
+                    return Err(Failure::refused(what).hint(
+                        "name a new folder with --folder; svc prove never uses existing data",
+                    ));
                 }
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(error).or_fail_at(failed, &path),
         };
-        own_folder(&path, FolderKind::Chosen).map_err(|refusal| failed(refusal.into()))?;
+        let created = own_folder(&path, FolderKind::Chosen).map_err(io::Error::from);
+        created.or_fail_at(failed, &path)?;
         let text =
             "This folder belongs to a run of `svc prove`. It may be removed after the run.\n";
-        fs::write(path.join(MARKER), text).map_err(failed)?;
+        fs::write(path.join(MARKER), text).or_fail_at(failed, &path)?;
         Ok(Self { path, existed })
     }
 
@@ -52,9 +49,7 @@ impl Folder {
             true => remove_contents(&self.path),
             false => fs::remove_dir_all(&self.path),
         };
-        removed.map_err(|error| {
-            Failure::failed(format!("cannot remove `{}`", self.path.display())).why(error)
-        })
+        removed.or_fail_at("cannot remove", &self.path)
     }
 }
 
@@ -72,6 +67,7 @@ fn remove_contents(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Exit;
 
     #[test]
     fn a_folder_with_a_file_is_refused_and_unchanged() {

@@ -30,31 +30,21 @@ impl Progress {
             Some((_, schema)) => format!("{} servers, schema `{schema}`", plan.servers),
             None => "one server, embedded database".to_owned(),
         };
-        eprintln!(
-            "seed {}: {} rounds of {} ({on}), in `{}`",
-            plan.seed,
-            plan.rounds,
-            kinds.join(", "),
-            plan.folder.display()
-        );
+        let (seed, rounds, folder) = (plan.seed, plan.rounds, plan.folder.display());
+        let kinds = kinds.join(", ");
+        eprintln!("seed {seed}: {rounds} rounds of {kinds} ({on}), in `{folder}`");
     }
 
     /// A round has ended.
     pub fn round(&mut self, number: usize, harm: Harm, what: &str, run: &Run) {
-        let events = run.shared.acknowledged();
+        let (events, rounds) = (run.shared.acknowledged(), self.rounds);
         if self.terminal {
-            let bar = bar(number, self.rounds);
-            eprint!(
-                "\r\x1b[2K{bar} {number} of {}  {harm}  {events} events",
-                self.rounds
-            );
+            let bar = bar(number, rounds);
+            eprint!("\r\x1b[2K{bar} {number} of {rounds}  {harm}  {events} events");
             let _ = stderr().flush();
             self.has_bar = true;
-        } else if number.is_multiple_of(self.rounds.div_ceil(LINES_MAX)) {
-            eprintln!(
-                "round {number} of {}: {what}; {events} events so far",
-                self.rounds
-            );
+        } else if number.is_multiple_of(rounds.div_ceil(LINES_MAX)) {
+            eprintln!("round {number} of {rounds}: {what}; {events} events so far");
         }
     }
 

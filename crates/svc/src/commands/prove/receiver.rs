@@ -15,7 +15,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{dice::Dice, ledger::Event, shared::Shared};
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// The maximum size of a request. The events of a run are small.
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
@@ -38,7 +38,7 @@ pub enum Fault {
 }
 
 /// What the receiver does with a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Reply {
     Accept(Duration),
     Refuse,
@@ -53,9 +53,9 @@ pub struct Receiver {
 
 impl Receiver {
     pub async fn start(shared: Arc<Shared>) -> Result<Self, Failure> {
-        let failed = |error| Failure::failed("cannot start the receiver").why(error);
-        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let failed = "cannot start the receiver";
+        let listener = TcpListener::bind("127.0.0.1:0").await.or_fail(failed)?;
+        let address = listener.local_addr().or_fail(failed)?;
         let mut connections = JoinSet::new();
         connections.spawn(accept(listener, shared));
         Ok(Self {
@@ -86,27 +86,22 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let (mut reader, mut writer) = stream.into_split();
     let mut rest = Vec::new();
     while let Some((path, body)) = read_request(&mut reader, &mut rest).await {
-        let Some((sink, event)) = record(&shared, &path, &body) else {
-            if writer.write_all(ACCEPTED).await.is_err() {
-                return;
-            }
-            continue;
-        };
-        let reply = reply(&shared, sink, event.0, event.1);
-        if let Reply::Accept(delay) = reply {
-            let cut = tokio::select! {
-                () = tokio::time::sleep(delay) => false,
-                () = gone(&mut reader) => true,
+        let mut answer = Some(ACCEPTED);
+        if let Some((sink, event, failed)) = record(&shared, &path, &body) {
+            answer = match reply(&shared, sink, event, failed) {
+                Reply::Accept(delay) => tokio::select! {
+                    () = tokio::time::sleep(delay) => Some(ACCEPTED),
+                    () = gone(&mut reader) => None,
+                },
+                Reply::Refuse => Some(REFUSED),
+                Reply::Close => None,
             };
             // Recorded before the answer is sent, because the sender may end the delivery at once.
-            shared.ledger().answer(sink, event.0, !cut);
-            if cut || writer.write_all(ACCEPTED).await.is_err() {
-                return;
-            }
-            continue;
+            let is_accepted = answer == Some(ACCEPTED);
+            shared.ledger().answer(sink, event, is_accepted);
         }
-        shared.ledger().answer(sink, event.0, false);
-        if reply == Reply::Close || writer.write_all(REFUSED).await.is_err() {
+        let Some(answer) = answer else { return };
+        if writer.write_all(answer).await.is_err() {
             return;
         }
     }
@@ -120,7 +115,7 @@ async fn gone(reader: &mut OwnedReadHalf) {
 /// Records a request in the ledger. Returns the sink, the event, and the number of earlier requests
 /// for the event that were not accepted. `None` if the receiver must accept the request at once and
 /// must not record the answer.
-fn record(shared: &Shared, path: &str, body: &[u8]) -> Option<(usize, (Event, u32))> {
+fn record(shared: &Shared, path: &str, body: &[u8]) -> Option<(usize, Event, u32)> {
     let mut ledger = shared.ledger();
     let Some((sink, event)) = read_event(&ledger.sinks(), path, body) else {
         ledger.note_stranger(format!("a request to `{path}` names no event of this run"));
@@ -129,9 +124,8 @@ fn record(shared: &Shared, path: &str, body: &[u8]) -> Option<(usize, (Event, u3
     let known = event.emitter < shared.emitters && event.n <= ledger.next(event.emitter);
     if !known {
         let Event { emitter, n, id } = event;
-        ledger.note_stranger(format!(
-            "event {n} of emitter {emitter} ({id}) was not emitted"
-        ));
+        let what = format!("event {n} of emitter {emitter} ({id}) was not emitted");
+        ledger.note_stranger(what);
         return None;
     }
     let at = (sink, event.emitter, event.n);
@@ -155,7 +149,7 @@ fn record(shared: &Shared, path: &str, body: &[u8]) -> Option<(usize, (Event, u3
         _ => {}
     }
     let failed = ledger.arrive(sink, event);
-    Some((sink, (event, failed)))
+    Some((sink, event, failed))
 }
 
 #[derive(Deserialize)]

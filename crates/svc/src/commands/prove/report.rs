@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Outcome},
-    output::{Output, Table, joined},
+    output::{Fields, Output, joined},
     runtime,
 };
 
@@ -107,12 +107,9 @@ impl Report {
     }
 
     pub fn print(&self, output: &Output) -> Outcome {
-        output.document(self, || self.table())?;
-        for finding in &self.findings {
-            eprintln!(
-                "{}, round {}: {}",
-                finding.kind, finding.round, finding.what
-            );
+        output.record(self, || self.fields())?;
+        for Finding { kind, round, what } in &self.findings {
+            eprintln!("{kind}, round {round}: {what}");
         }
         if let Some(folder) = &self.folder {
             eprintln!("kept: `{}`", folder.display());
@@ -124,11 +121,9 @@ impl Report {
             eprintln!("a promise was broken; to repeat the run: {}", self.repeat);
             return Ok(Exit::Failure);
         }
+        let finished = self.finished_rounds;
         if self.interrupted {
-            eprintln!(
-                "stopped after {} of {} rounds",
-                self.finished_rounds, self.rounds
-            );
+            eprintln!("stopped after {finished} of {} rounds", self.rounds);
             let code = u8::try_from(runtime::INTERRUPTED).unwrap_or(u8::MAX);
             return Ok(Exit::Script(code));
         }
@@ -136,58 +131,44 @@ impl Report {
         Ok(Exit::Ok)
     }
 
-    fn table(&self) -> Table {
-        let Totals {
-            acknowledged,
-            expected,
-            arrived,
-            repeated,
-            dead,
-        } = self.totals;
+    fn fields(&self) -> Fields {
+        let (totals, calls) = (&self.totals, &self.calls);
         let kinds = self.disturbances.iter();
         let kinds = kinds.map(|(harm, count)| format!("{harm} {count}"));
-        Table::record(vec![
-            (
-                "rounds",
-                format!("{} of {}", self.finished_rounds, self.rounds),
-            ),
+        let rounds = format!("{} of {}", self.finished_rounds, self.rounds);
+        let servers = format!("{}, {} database", self.servers, self.database);
+        let acknowledged = format!(
+            "{} events, {} deliveries",
+            totals.acknowledged, totals.expected
+        );
+        let arrived = format!(
+            "{} deliveries, {} repeated",
+            totals.arrived, totals.repeated
+        );
+        let dead = format!("{} deliveries, refused by the receiver", totals.dead);
+        let failed = format!("{}, sent again with the same key", self.failed_emits);
+        let results = format!(
+            "{} succeeded and {} were executed",
+            calls.succeeded, calls.executed
+        );
+        vec![
+            ("rounds", rounds),
             ("disturbances", joined(kinds)),
             ("seed", self.seed.to_string()),
-            (
-                "servers",
-                format!("{}, {} database", self.servers, self.database),
-            ),
+            ("servers", servers),
             ("time", format!("{} s", self.seconds)),
-            (
-                "acknowledged",
-                format!("{acknowledged} events, {expected} deliveries"),
-            ),
-            (
-                "arrived",
-                format!("{arrived} deliveries, {repeated} repeated"),
-            ),
-            (
-                "dead",
-                format!("{dead} deliveries, refused by the receiver"),
-            ),
-            (
-                "failed emits",
-                format!("{}, sent again with the same key", self.failed_emits),
-            ),
+            ("acknowledged", acknowledged),
+            ("arrived", arrived),
+            ("dead", dead),
+            ("failed emits", failed),
             ("longest wait", format!("{} ms", self.longest_wait_ms)),
-            (
-                "calls",
-                format!(
-                    "{}, of which {} succeeded and {} were executed",
-                    self.calls.made, self.calls.succeeded, self.calls.executed
-                ),
-            ),
+            ("calls", format!("{}, of which {results}", calls.made)),
             ("lost", self.lost.to_string()),
             ("out of order", self.inverted.to_string()),
             ("invented", self.invented.to_string()),
             ("called twice", self.twice.to_string()),
             ("stuck", self.stuck.to_string()),
-        ])
+        ]
     }
 }
 

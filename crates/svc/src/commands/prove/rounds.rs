@@ -134,9 +134,8 @@ impl Run {
             ..NewToken::default()
         };
         let token: Token = admin.create(&new).await?;
-        token
-            .token
-            .ok_or_else(|| Failure::failed("the server created a token but did not return it"))
+        let missing = || Failure::failed("the server created a token but did not return it");
+        token.token.ok_or_else(missing)
     }
 
     async fn start_calls(&mut self) -> Result<(), Failure> {
@@ -158,10 +157,8 @@ impl Run {
                 None => "custom.prove.*".to_owned(),
             };
             let url = format!("http://{}/{name}", self.receiver.address);
-            let sink: Sink = self
-                .client(0)?
-                .create(&new_sink(name, pattern, url))
-                .await?;
+            let new = new_sink(name, pattern, url);
+            let sink: Sink = self.client(0)?.create(&new).await?;
             self.sinks.push(sink.id);
         }
         // Each server of a zone must know the token and the sinks.
@@ -173,11 +170,9 @@ impl Run {
                     Ok(sinks) if sinks.len() == names.len() => break,
                     _ if begun.elapsed() < PROGRESS_MAX => sleep(POLL).await,
                     Ok(sinks) => {
-                        return Err(Failure::failed(format!(
-                            "server {server} knows {} sinks of {}",
-                            sinks.len(),
-                            names.len()
-                        )));
+                        let (known, all) = (sinks.len(), names.len());
+                        let what = format!("server {server} knows {known} sinks of {all}");
+                        return Err(Failure::failed(what));
                     }
                     Err(error) => return Err(error.into()),
                 }
@@ -230,11 +225,8 @@ impl Run {
         self.findings.extend(found);
         if let Some(calls) = &mut self.calls {
             let found = calls.check(&self.shared.calls)?.into_iter();
-            let finding = |(kind, what)| Finding {
-                kind,
-                round: number,
-                what,
-            };
+            let round = number;
+            let finding = |(kind, what)| Finding { kind, round, what };
             self.findings.extend(found.map(finding));
         }
         Ok(what)
@@ -323,10 +315,8 @@ impl Run {
     }
 
     pub fn call_totals(&self) -> CallTotals {
-        let calls = self.calls.as_ref();
-        calls.map_or_else(CallTotals::default, |calls| {
-            calls.totals(&self.shared.calls)
-        })
+        let totals = |calls: &Calls| calls.totals(&self.shared.calls);
+        self.calls.as_ref().map(totals).unwrap_or_default()
     }
 
     /// Ends the emitters, the callers and all processes.

@@ -3,7 +3,7 @@
 use form_urlencoded::byte_serialize;
 use svc_store::{DatabaseUrl, ProvingError, ProvingSchema};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, OrFail};
 
 pub struct Schema {
     inner: ProvingSchema,
@@ -14,11 +14,9 @@ pub struct Schema {
 impl Schema {
     /// Creates the schema.
     pub async fn create(url: &str, name: &str) -> Result<Self, Failure> {
-        let database = DatabaseUrl::parse(url)
-            .map_err(|error| Failure::usage("--database-url is not valid").why(error))?;
-        let schema = ProvingSchema::create(database, name)
-            .await
-            .map_err(failure)?;
+        let database = DatabaseUrl::parse(url).or_usage("--database-url is not valid")?;
+        let created = ProvingSchema::create(database, name).await;
+        let schema = created.map_err(failure)?;
         Ok(Self {
             url: with_schema(url, name, &schema.application_name()),
             inner: schema,

@@ -15,7 +15,7 @@ use crate::{
         Shell,
         server::{self, StartArgs},
     },
-    exit::{Exit, Failure, Outcome},
+    exit::{Exit, Failure, OrFail, Outcome},
     runtime,
 };
 
@@ -25,7 +25,7 @@ pub const MARKER: &str = "svc-prove.txt";
 const FILE_TOO_LARGE: i32 = 25;
 
 pub fn run(shell: &Shell, args: StartArgs) -> Outcome {
-    if !args.data_dir().is_some_and(is_of_a_run) {
+    if !args.data_dir.as_deref().is_some_and(is_of_a_run) {
         return Err(
             Failure::usage("`svc prove-server` starts only inside a run of `svc prove`")
                 .hint("svc server start runs a server; svc prove tests one"),
@@ -47,12 +47,8 @@ fn is_of_a_run(data_dir: &Path) -> bool {
 /// process is frozen. On other systems, [`obey`] ends this process.
 fn end_with_parent() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(
-        |error| {
-            Failure::failed("cannot arrange that this process ends together with `svc prove`")
-                .why(error)
-        },
-    )?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .or_fail("cannot arrange that this process ends together with `svc prove`")?;
     Ok(())
 }
 
@@ -62,7 +58,7 @@ fn survive_file_limit() -> Result<(), Failure> {
     runtime::single()?.block_on(async {
         signal(SignalKind::from_raw(FILE_TOO_LARGE))
             .map(drop)
-            .map_err(|error| Failure::failed("cannot listen for signals").why(error))
+            .or_fail("cannot listen for signals")
     })
 }
 

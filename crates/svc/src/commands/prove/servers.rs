@@ -3,7 +3,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener},
     ops::Range,
     os::unix::process::CommandExt,
@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use svc_protocol::env;
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// How long a server may take to start. The database of a long run is large, and a killed server
 /// repairs its database first.
@@ -38,7 +38,7 @@ pub struct ServerSettings {
 
 /// One server process.
 pub struct Server {
-    child: Child,
+    process: Process,
     orders: ChildStdin,
     pub address: SocketAddr,
 }
@@ -53,7 +53,11 @@ impl Server {
     ) -> Result<Self, Failure> {
         let mut starting = Self::spawn(settings, number, address)?;
         match timeout(START_MAX, &mut starting.address).await {
-            Ok(Ok(address)) => Ok(starting.listening(address)),
+            Ok(Ok(address)) => Ok(Self {
+                process: starting.process,
+                orders: starting.orders,
+                address,
+            }),
             Ok(Err(_)) => Err(settings.start_failure(number, "it ended")),
             Err(_) => Err(settings.start_failure(number, "it does not listen in time")),
         }
@@ -65,35 +69,30 @@ impl Server {
         number: usize,
         address: SocketAddr,
     ) -> Result<StartingServer, Failure> {
-        let failed =
-            |error: io::Error| Failure::failed(format!("cannot start server {number}")).why(error);
+        let failed = format!("cannot start server {number}");
         let log = settings.log_file(number);
         let file = OpenOptions::new().append(true).create(true).open(&log);
-        let file = file.map_err(|error| {
-            Failure::failed(format!("cannot write to `{}`", log.display())).why(error)
-        })?;
-        let mut child = settings.command(number, address).spawn().map_err(failed)?;
-        let orders = child.stdin.take();
+        let file = file.or_fail_at("cannot write to", &log)?;
+        let child = settings.command(number, address).spawn();
+        let mut process = Process(child.or_fail(&failed)?);
         let (found, address) = oneshot::channel();
-        if let Some(stderr) = child.stderr.take() {
+        if let Some(stderr) = process.0.stderr.take() {
             thread::spawn(move || copy_log(BufReader::new(stderr), file, found));
         }
-        let guard = ChildGuard(Some(child));
-        let orders = orders.ok_or_else(|| failed(io::Error::other("no standard input")))?;
+        let orders = process.0.stdin.take().ok_or("no standard input");
         Ok(StartingServer {
-            child: guard,
-            orders,
+            orders: orders.or_fail(failed)?,
+            process,
             address,
         })
     }
 
     pub fn kill(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.kill();
     }
 
     pub fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+        !matches!(self.process.0.try_wait(), Ok(None))
     }
 
     pub fn freeze(&self) {
@@ -112,7 +111,7 @@ impl Server {
     }
 
     fn pid(&self) -> Option<Pid> {
-        Pid::from_raw(i32::try_from(self.child.id()).ok()?)
+        Pid::from_raw(i32::try_from(self.process.0.id()).ok()?)
     }
 
     /// Moves the clock of the process by this many milliseconds away from the system clock.
@@ -126,8 +125,6 @@ impl Server {
     #[cfg(target_os = "linux")]
     pub fn limit_files(&self, bytes: Option<u64>) -> Result<(), Failure> {
         use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
-        let failed =
-            |error| Failure::failed("cannot limit the size of files of a server").why(error);
         let maximum = getrlimit(Resource::Fsize).maximum;
         let limit = Rlimit {
             current: bytes.or(maximum),
@@ -135,7 +132,7 @@ impl Server {
         };
         prlimit(self.pid(), Resource::Fsize, limit)
             .map(drop)
-            .map_err(failed)
+            .or_fail("cannot limit the size of files of a server")
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -144,39 +141,26 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 /// A process that does not listen yet.
 pub struct StartingServer {
-    child: ChildGuard,
+    process: Process,
     orders: ChildStdin,
     address: oneshot::Receiver<SocketAddr>,
 }
 
-impl StartingServer {
-    fn listening(mut self, address: SocketAddr) -> Server {
-        let child = self.child.0.take();
-        Server {
-            child: child.expect("only this function takes it"),
-            orders: self.orders,
-            address,
-        }
+/// Killed when dropped.
+struct Process(Child);
+
+impl Process {
+    fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
-/// Kills the process when dropped.
-struct ChildGuard(Option<Child>);
-
-impl Drop for ChildGuard {
+impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.kill();
     }
 }
 
@@ -201,12 +185,8 @@ impl ServerSettings {
     fn command(&self, number: usize, listen: SocketAddr) -> Command {
         let mut command = bare_command(&self.program);
         command
-            .args([
-                "prove-server",
-                "--listen",
-                &listen.to_string(),
-                "--data-dir",
-            ])
+            .args(["prove-server", "--listen", &listen.to_string()])
+            .arg("--data-dir")
             .arg(self.data_dir(number))
             .current_dir(&self.folder)
             .stdin(Stdio::piped())
@@ -276,11 +256,8 @@ pub fn bare_command(program: &Path) -> Command {
 
 fn last_line(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
-    text.trim_end()
-        .lines()
-        .last()
-        .unwrap_or_default()
-        .to_owned()
+    let last = text.trim_end().lines().last();
+    last.unwrap_or_default().to_owned()
 }
 
 /// Copies the log of a server to a file, and reports the address that the server listens on.

@@ -46,6 +46,18 @@ impl Shared {
         }
     }
 
+    /// Waits for the gate: not busy while it is closed. `false` if the run has ended.
+    pub async fn pass(&self, gate: &mut watch::Receiver<bool>) -> bool {
+        if !*gate.borrow_and_update() {
+            self.busy.fetch_sub(1, Ordering::SeqCst);
+            if gate.wait_for(|open| *open).await.is_err() {
+                return false;
+            }
+            self.busy.fetch_add(1, Ordering::SeqCst);
+        }
+        true
+    }
+
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         lock(&self.ledger)
     }
@@ -80,6 +92,6 @@ impl Shared {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

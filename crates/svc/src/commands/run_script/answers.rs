@@ -45,12 +45,11 @@ impl Fault {
                 sent: *sent,
             }
             .to_object(),
-            Self::TooLarge { bytes } => internal(
-                format!(
-                    "the result has {bytes} bytes; the line of an answer may have at most {LINE_BYTES_MAX}"
-                ),
-                json!({"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX}),
-            ),
+            Self::TooLarge { bytes } => {
+                let limit = format!("the line of an answer may have at most {LINE_BYTES_MAX}");
+                let data = json!({"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX});
+                internal(format!("the result has {bytes} bytes; {limit}"), data)
+            }
             Self::Script(error) => of_script(error, folder),
         }
     }
@@ -69,11 +68,10 @@ impl Fault {
     /// its caller, and for faults that are not errors of a script.
     pub fn to_log(&self) -> Option<String> {
         match self {
-            Self::Script(error) => match error.kind {
-                ErrorKind::Rpc(_) => None,
-                _ => Some(error.to_string()),
-            },
-            Self::MethodNotFound | Self::TimedOut { .. } | Self::TooLarge { .. } => None,
+            Self::Script(error) if !matches!(error.kind, ErrorKind::Rpc(_)) => {
+                Some(error.to_string())
+            }
+            _ => None,
         }
     }
 }
@@ -145,11 +143,8 @@ pub fn write_all(mut lines: mpsc::Receiver<Vec<u8>>, output: &mut impl Write) ->
         {
             bytes.extend_from_slice(&more);
         }
-        if output
-            .write_all(&bytes)
-            .and_then(|()| output.flush())
-            .is_err()
-        {
+        let written = output.write_all(&bytes).and_then(|()| output.flush());
+        if written.is_err() {
             return false;
         }
     }

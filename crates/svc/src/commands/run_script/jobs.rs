@@ -31,12 +31,8 @@ const JOB_BYTES: usize = size_of::<Job>() + 64;
 
 impl Job {
     fn bytes(&self) -> usize {
-        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        JOB_BYTES
-            + self.method.len()
-            + length(&self.params)
-            + length(&self.id)
-            + length(&self.trace)
+        let others = [&self.params, &self.id, &self.trace].into_iter().flatten();
+        JOB_BYTES + self.method.len() + others.map(String::len).sum::<usize>()
     }
 }
 
@@ -82,10 +78,8 @@ impl Jobs {
             if state.queue.is_empty() || fits {
                 break;
             }
-            state = self
-                .room
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            let waited = self.room.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
         }
         while let Some(seat) = state.idle.pop() {
             match seat.send(job) {

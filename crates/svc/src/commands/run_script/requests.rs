@@ -35,7 +35,7 @@ pub fn read(
             return Ok(());
         }
         if line.len() > line_bytes_max && !line.ends_with(b"\n") {
-            skip_line(input)?;
+            input.skip_until(b'\n')?;
             eprintln!("discarded a line of more than {line_bytes_max} bytes");
             continue;
         }
@@ -47,25 +47,6 @@ pub fn read(
             }
             InputLine::Rejected(line) => answer(line),
             InputLine::Ignored(why) => eprintln!("ignored a line on standard input: it is {why}"),
-        }
-    }
-}
-
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let buffer = input.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        match buffer.iter().position(|&byte| byte == b'\n') {
-            Some(end) => {
-                input.consume(end + 1);
-                return Ok(());
-            }
-            None => {
-                let all = buffer.len();
-                input.consume(all);
-            }
         }
     }
 }
@@ -91,10 +72,10 @@ fn parse_line(line: &[u8]) -> InputLine {
             arrived: Instant::now(),
         }),
         Ok(Body::Single(Err(Invalid { error, id }))) => refuse(&error, id),
-        Ok(Body::Batch(_)) => refuse(
-            &RpcError::InvalidRequest("a method server takes no batches".into()),
-            None,
-        ),
+        Ok(Body::Batch(_)) => {
+            let why = "a method server takes no batches";
+            refuse(&RpcError::InvalidRequest(why.into()), None)
+        }
         Err(RpcError::Parse) => InputLine::Ignored("not JSON"),
         Err(error) => refuse(&error, None),
     }

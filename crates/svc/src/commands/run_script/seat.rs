@@ -109,42 +109,33 @@ impl Seat {
             params: job.params.clone().unwrap_or_else(|| "{}".to_owned()),
             trace: job.trace.clone(),
         };
-        let patience = WorkTimeout {
-            time: Some(until.saturating_duration_since(Instant::now())),
-            kill_after: Duration::ZERO,
-        };
+        let patience = patience(until.saturating_duration_since(Instant::now()));
         let mut line = OpenLine::default();
-        let done = worker
-            .run(&work, &host, |_, text| line.print(text), patience)
-            .await;
+        let print = |_, text: &str| line.print(text);
+        let done = worker.run(&work, &host, print, patience).await;
         line.end();
         match done {
             Ok(result) => {
                 let result = result.unwrap_or_else(|| "null".to_owned());
                 let bytes = result.len();
                 // The line also has the id, and fixed members of less than 64 bytes.
-                let room =
-                    LINE_BYTES_MAX.saturating_sub(job.id.as_ref().map_or(0, String::len) + 64);
-                if bytes > room {
-                    return Err(Fault::TooLarge { bytes });
+                let others = job.id.as_ref().map_or(0, String::len) + 64;
+                match bytes <= LINE_BYTES_MAX.saturating_sub(others) {
+                    true => Ok(result),
+                    false => Err(Fault::TooLarge { bytes }),
                 }
-                Ok(result)
             }
-            Err(ScriptError {
-                kind: ErrorKind::TimeLimit,
-                ..
-            }) => Err(timed_out(true)),
+            Err(error) if matches!(error.kind, ErrorKind::TimeLimit) => Err(timed_out(true)),
             Err(error) => Err(Fault::Script(error)),
         }
     }
 
     /// Returns a worker that has loaded the program. Starts one if necessary.
     async fn ready(&mut self, program: &Arc<Program>) -> Result<&mut Worker, ScriptError> {
-        let usable = match &mut self.worker {
-            Some(loaded) => Arc::ptr_eq(&loaded.program, program) && loaded.worker.is_usable(),
-            None => false,
+        let is_usable = |loaded: &mut LoadedWorker| {
+            Arc::ptr_eq(&loaded.program, program) && loaded.worker.is_usable()
         };
-        if !usable {
+        if !self.worker.as_mut().is_some_and(is_usable) {
             // A worker of an earlier program still has the modules of that program. It is not used
             // again.
             if let Some(former) = self.worker.take() {
@@ -152,13 +143,9 @@ impl Seat {
             }
             let mut worker =
                 Worker::start(&self.shared.worker, WorkerEnvironment::Inherited).await?;
-            let patience = WorkTimeout {
-                time: Some(LOAD_TIMEOUT),
-                kill_after: Duration::ZERO,
-            };
-            worker
-                .run(&program.load, &NoHost, print_output, patience)
-                .await?;
+            let print = |_, text: &str| print_to_stderr(text);
+            let loading = worker.run(&program.load, &NoHost, print, patience(LOAD_TIMEOUT));
+            loading.await?;
             self.worker = Some(LoadedWorker {
                 worker,
                 program: Arc::clone(program),
@@ -193,8 +180,12 @@ impl JobHost for Reporter<'_> {
     }
 }
 
-fn print_output(_: svc_script::Stream, text: &str) {
-    print_to_stderr(text);
+/// The worker is killed at once after this time.
+fn patience(time: Duration) -> WorkTimeout {
+    WorkTimeout {
+        time: Some(time),
+        kill_after: Duration::ZERO,
+    }
 }
 
 /// Whether the output of a request ends in the middle of a line. The agent stores the log in lines,

@@ -50,6 +50,12 @@ pub enum SetupError {
     Script(ScriptError),
 }
 
+impl From<Failure> for SetupError {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
 impl SetupError {
     /// Prints the error on stderr. Returns the exit code of the process.
     pub fn report(&self) -> Exit {
@@ -86,10 +92,8 @@ impl Setup {
 
     fn program(&self, files: &mut Vec<PathBuf>) -> Result<Program, SetupError> {
         let context = self.context.as_deref();
-        let script = OwnScript::read(&self.environment, &self.file).map_err(SetupError::Failure)?;
-        let host = script
-            .host(context, &self.environment)
-            .map_err(SetupError::Failure)?;
+        let script = OwnScript::read(&self.environment, &self.file)?;
+        let host = script.host(context, &self.environment)?;
         let limits = Limits {
             // The limit is part of the snapshot and also applies to requests. It must not be
             // shorter than `--timeout`, which `Seat` enforces for each request.
@@ -104,17 +108,13 @@ impl Setup {
             .run(&script.source, &mut host)
             .and_then(|()| evaluator.load_routes(&mut host));
         let loaded = evaluator.files();
-        files.extend(
-            loaded
-                .iter()
-                .map(|file| self.environment.absolute(Path::new(file))),
-        );
+        let loaded = loaded.iter().map(Path::new);
+        files.extend(loaded.map(|file| self.environment.absolute(file)));
         ran.map_err(SetupError::Script)?;
         if evaluator.routes().is_empty() {
-            return Err(SetupError::Failure(
-                Failure::failed(format!("`{}` assigns no methods", script.source.file))
-                    .hint("from svc import jsonrpc; jsonrpc.method(\"add\", \"library.function\")"),
-            ));
+            let what = format!("`{}` assigns no methods", script.source.file);
+            let hint = "from svc import jsonrpc; jsonrpc.method(\"add\", \"library.function\")";
+            return Err(Failure::failed(what).hint(hint).into());
         }
         let snapshot = evaluator.snapshot().map_err(SetupError::Script)?.to_bytes();
         let socket = own_script::find_agent_socket(context, &self.environment);

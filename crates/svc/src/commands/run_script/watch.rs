@@ -31,14 +31,9 @@ type Stamp = Option<(SystemTime, u64)>;
 
 impl WatchedFiles {
     fn at(files: Vec<PathBuf>) -> Self {
-        let files = files
-            .into_iter()
-            .map(|file| {
-                let stamp = stamp(&file);
-                (file, stamp)
-            })
-            .collect();
-        Self { files }
+        let mut watched = Self { files: Vec::new() };
+        watched.add(files);
+        watched
     }
 
     /// Reads the stamps again; `true` if any changed.
@@ -111,12 +106,8 @@ pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sende
     let mut failed: Option<BTreeMap<PathBuf, Stamp>> = None;
     loop {
         sleep(POLL_INTERVAL).await;
-        let has_changed = watched.changed();
-        if !has_changed
-            && failed
-                .as_ref()
-                .is_none_or(|before| *before == python_files(&folder))
-        {
+        let is_same = |before: &BTreeMap<_, _>| *before == python_files(&folder);
+        if !watched.changed() && failed.as_ref().is_none_or(is_same) {
             continue;
         }
         let before = python_files(&folder);

@@ -13,7 +13,7 @@ use super::{ScriptArg, find, kinds};
 use crate::{
     commands::{Shell, own_script, records, sink::read_text},
     environment::Environment,
-    exit::{Failure, Outcome},
+    exit::{Failure, OrFail, Outcome},
     prompt,
 };
 
@@ -75,38 +75,27 @@ struct Content {
 impl Content {
     /// `None` if the option was not given, `Some(None)` for an empty text.
     fn annotations(&self) -> Result<Option<Option<AnnotationsPatch>>, Failure> {
-        let Some(text) = &self.annotations else {
-            return Ok(None);
+        let given = self.annotations.clone().map(records::unless_empty);
+        let Some(Some(text)) = given else {
+            return Ok(given.map(|_| None));
         };
-        if text.trim().is_empty() {
-            return Ok(Some(None));
-        }
-        document::read_json(text.as_bytes())
-            .map(|known| Some(Some(known)))
-            .map_err(|error| {
-                Failure::usage("`--annotations` must be a JSON object whose values are true or false (on update also null)")
-                    .why(error)
-                    .hint("such as --annotations '{\"read_only\": true}'")
-            })
-    }
-
-    /// `None` if the option was not given, `Some(None)` for an empty text.
-    fn title(&self) -> Option<Option<String>> {
-        let title = self.title.clone()?;
-        Some((!title.trim().is_empty()).then_some(title))
+        let known = document::read_json(text.as_bytes());
+        let known = known.or_usage("`--annotations` must be a JSON object whose values are true or false (on update also null)");
+        let known = known
+            .map_err(|failure| failure.hint("such as --annotations '{\"read_only\": true}'"))?;
+        Ok(Some(Some(known)))
     }
 
     /// `None` if the option was not given, `Some(None)` for an empty text.
     fn params_schema(&self, environment: &Environment) -> Result<Option<Option<Value>>, Failure> {
-        let Some(text) = read_text(environment, self.params_schema.clone())? else {
-            return Ok(None);
+        let given = read_text(environment, self.params_schema.clone())?;
+        let given = given.map(records::unless_empty);
+        let Some(Some(text)) = given else {
+            return Ok(given.map(|_| None));
         };
-        if text.trim().is_empty() {
-            return Ok(Some(None));
-        }
-        document::read_exact_json(text.as_bytes())
-            .map(|schema| Some(Some(schema)))
-            .map_err(|error| Failure::usage("`--params-schema` is not a schema").why(error))
+        let schema = document::read_exact_json(text.as_bytes());
+        let schema = schema.or_usage("`--params-schema` is not a schema")?;
+        Ok(Some(Some(schema)))
     }
 }
 
@@ -146,17 +135,15 @@ fn patch(
     name: Option<String>,
     content: &Content,
 ) -> Result<ScriptPatch, Failure> {
-    let file = content.file.as_deref();
+    let read = |file: &Path| read_source(environment, file);
     let patch = ScriptPatch {
         name,
         description: content.description.clone(),
         params_schema: content.params_schema(environment)?,
-        title: content.title(),
+        title: content.title.clone().map(records::unless_empty),
         annotations: content.annotations()?,
         // Last: it may wait for stdin, and an error in an option is reported before that.
-        source: file
-            .map(|file| read_source(environment, file))
-            .transpose()?,
+        source: content.file.as_deref().map(read).transpose()?,
     };
     records::check_patch::<Script>(&patch)?;
     Ok(patch)

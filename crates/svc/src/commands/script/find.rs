@@ -1,18 +1,15 @@
 //! Finds a script by its name. A name is unique only among the scripts of one owner and one kind.
 
-use svc_client::Client;
+use svc_client::{Client, choose_named, global_name};
 use svc_core::ScriptId;
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery, Scripts};
 use uuid::Uuid;
 
 use crate::{
     commands::{Shell, records},
-    exit::{Exit, Failure},
+    exit::Failure,
     output::{joined, json_name},
 };
-
-/// Prefix that selects a global script.
-const GLOBAL: &str = "global/";
 
 /// Finds a script by id, by `name` or by `global/name`. The caller's own script wins over a global
 /// script of the same kind, as in an import. If scripts of several kinds have the name and `kind`
@@ -24,10 +21,8 @@ pub async fn find(
 ) -> Result<Script, Failure> {
     let hinted = |failure: Failure| records::with_list_hint::<Script>(failure);
     if let Ok(id) = Uuid::parse_str(reference) {
-        let script: Script = client
-            .read_one(id)
-            .await
-            .map_err(|error| hinted(error.into()))?;
+        let found = client.read_one(id).await;
+        let script: Script = found.map_err(|error| hinted(error.into()))?;
         return match kind {
             Some(kind) if kind != script.kind => {
                 Err(wrong_kind(&script.name, &[script.kind], kind))
@@ -36,7 +31,7 @@ pub async fn find(
         };
     }
     let query = ScriptQuery {
-        name: Some(bare_name(reference).to_owned()),
+        name: Some(global_name(reference).0.to_owned()),
         ..ScriptQuery::default()
     };
     let found = client.list_all::<Scripts>(&query).await?;
@@ -69,15 +64,12 @@ pub async fn find_startup(
     }
 }
 
-fn bare_name(reference: &str) -> &str {
-    reference.strip_prefix(GLOBAL).unwrap_or(reference)
-}
-
 fn wrong_kind(reference: &str, found: &[ScriptKind], wanted: ScriptKind) -> Failure {
     let found: Vec<_> = found.iter().map(json_name).collect();
     let (found, wanted) = (found.join(" and "), json_name(wanted));
-    let what = format!("script `{reference}` is of kind {found}, not {wanted}");
-    Failure::new(Exit::Refused, what)
+    Failure::refused(format!(
+        "script `{reference}` is of kind {found}, not {wanted}"
+    ))
 }
 
 fn choose(
@@ -85,14 +77,8 @@ fn choose(
     reference: &str,
     kind: Option<ScriptKind>,
 ) -> Result<Script, Failure> {
-    let name = bare_name(reference);
-    let global_only = name != reference;
     let is_global = |script: &Script| script.owner == ScriptOwner::Global;
-    let mut found: Vec<Script> = scripts
-        .into_iter()
-        .filter(|script| script.name == name && (is_global(script) || !global_only))
-        .collect();
-    found.sort_by_key(is_global);
+    let mut found = choose_named(scripts, reference, is_global);
     if let Some(wanted) = kind {
         let others: Vec<_> = found.iter().map(|script| script.kind).collect();
         found.retain(|script| script.kind == wanted);
@@ -101,10 +87,8 @@ fn choose(
         }
     }
     let Some(first) = found.first() else {
-        return Err(Failure::new(
-            Exit::NotFound,
-            format!("script `{reference}` does not exist, or you may not see it"),
-        ));
+        let what = format!("script `{reference}` does not exist, or you may not see it");
+        return Err(Failure::not_found(what));
     };
     if found.iter().all(|script| script.kind == first.kind) {
         return Ok(found.swap_remove(0));
@@ -125,6 +109,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::exit::Exit;
 
     fn script(name: &str, kind: &str, owner: &str) -> Script {
         serde_json::from_value(json!({

@@ -40,7 +40,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     };
     let client = shell.client()?;
     let script = find::find(&client, &args.which.script, args.which.kind).await?;
-    let ran = client.run_script(script.id, &request).await?;
+    let ran = client.act(&script, &request).await?;
     if shell.output.format != Format::Table {
         shell.output.data(&ran)?;
     } else {
@@ -50,10 +50,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             None => shell.output.line(ran.result.get())?,
         }
     }
-    Ok(match ran.error {
-        Some(_) => Exit::Failure,
-        None => Exit::Ok,
-    })
+    Ok(Exit::ok_if(ran.error.is_none(), Exit::Failure))
 }
 
 fn parse_params(text: &str) -> Result<Option<Box<RawValue>>, Failure> {
@@ -65,18 +62,12 @@ fn parse_params(text: &str) -> Result<Option<Box<RawValue>>, Failure> {
 
 /// Prints a text to stderr, with a line break at its end.
 fn say(text: &str) {
-    if text.is_empty() {
-        return;
-    }
-    let shown = if io::stderr().is_terminal() {
-        clean_text(text)
-    } else {
-        text.to_owned()
+    let shown = match io::stderr().is_terminal() {
+        true => clean_text(text),
+        false => text.to_owned(),
     };
-    if shown.ends_with('\n') {
-        eprint!("{shown}");
-    } else {
-        eprintln!("{shown}");
+    if !shown.is_empty() {
+        eprintln!("{}", shown.strip_suffix('\n').unwrap_or(&shown));
     }
 }
 

@@ -60,20 +60,15 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let report = check(target).await;
     if shell.output.format != Format::Table {
         shell.output.data(&report)?;
-        return Ok(if report.ready {
-            Exit::Ok
-        } else {
-            Exit::Failure
-        });
+        return Ok(Exit::ok_if(report.ready, Exit::Failure));
     }
-    match (report.reason, report.database) {
-        (Some(reason), _) => Err(Failure::failed(reason)),
-        (None, None) => shell.output.line(format!("{} is ready", report.url)),
-        (None, Some(database)) => shell
-            .output
-            .line(format!("{} is ready; database: {database}", report.url)),
+    if let Some(reason) = report.reason {
+        return Err(Failure::failed(reason));
     }
-    .map(|()| Exit::Ok)
+    let database = report.database.map(|state| format!("; database: {state}"));
+    let database = database.unwrap_or_default();
+    let line = format!("{} is ready{database}", report.url);
+    shell.output.line(line).map(|()| Exit::Ok)
 }
 
 /// The server to check: from `--url`, `--context` or `SVC_URL`, else the server of this machine.
@@ -117,16 +112,9 @@ async fn check(target: Target) -> Report {
         ..Policy::default()
     };
     let client = Client::with_policy(target, policy);
-    let answer = client
-        .send_raw(
-            Method::GET,
-            "/readyz",
-            HeaderMap::new(),
-            None,
-            Some(TIMEOUT),
-        )
-        .await;
-    let (reason, database) = match answer.map(|answer| read(&url, &answer)) {
+    let headers = HeaderMap::new();
+    let asked = client.send_raw(Method::GET, "/readyz", headers, None, Some(TIMEOUT));
+    let (reason, database) = match asked.await.map(|answer| read(&url, &answer)) {
         Ok(Ok(database)) => (None, database),
         Ok(Err(reason)) => (Some(reason), None),
         Err(error) => (Some(error.to_string()), None),

@@ -9,7 +9,6 @@ use svc_protocol::env;
 use svc_server::{
     EventOptions, JournalOptions, Limits, MetricsOptions, Options, Policy, Quotas, ScriptOptions,
     SharedDatabase, TlsFiles,
-    identity::PasswordLogin,
     oauth::OAuthPolicy,
     oidc::OidcPolicy,
     traces::{TraceOptions, parse_headers},
@@ -20,7 +19,7 @@ use svc_store::DatabaseUrl;
 use crate::{
     commands::Shell,
     config::{self, Config, MetricsLabel},
-    exit::Failure,
+    exit::{Failure, OrFail},
     runtime,
 };
 
@@ -54,7 +53,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         scripts: scripts(config),
         journal: JournalOptions {
             rows_per_owner: config.journal.rows_per_owner,
-            keep: Duration::from_secs(u64::from(config.journal.keep_days) * 24 * 60 * 60),
+            keep: days(config.journal.keep_days),
             payload_bytes: config.journal.payload_bytes,
         },
         metrics: MetricsOptions {
@@ -86,9 +85,8 @@ fn traces(config: &Config) -> Result<TraceOptions, Failure> {
     let headers = match &config.headers_file {
         Some(path) => {
             let name = path.display();
-            let text = std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("cannot read `headers_file` of traces: `{name}`")).why(error)
-            })?;
+            let text = std::fs::read_to_string(path)
+                .or_usage(format!("cannot read `headers_file` of traces: `{name}`"))?;
             parse_headers(&text).map_err(|error| {
                 Failure::usage(format!("in `{name}`, `headers_file` of traces: {error}"))
             })?
@@ -98,9 +96,7 @@ fn traces(config: &Config) -> Result<TraceOptions, Failure> {
     Ok(TraceOptions {
         otlp_url: config.otlp_url.clone(),
         sample: config.sample,
-        parents_per_second: hidden
-            .parents_per_second
-            .unwrap_or(default.parents_per_second),
+        parents_per_second: or(hidden.parents_per_second, default.parents_per_second),
         headers,
         ca_file: config.ca_file.clone(),
         policy: default.policy,
@@ -124,8 +120,7 @@ fn advertise_url(server: &config::Server) -> Result<Option<String>, Failure> {
             "`advertise_url` has {bytes} bytes; at most {ADVERTISE_URL_BYTES_MAX} are allowed"
         )));
     }
-    Target::check(url)
-        .map_err(|error| Failure::usage("`advertise_url` is not valid").why(error))?;
+    Target::check(url).or_usage("`advertise_url` is not valid")?;
     Ok(Some(url.clone()))
 }
 
@@ -161,10 +156,8 @@ pub(super) fn database(config: &Config) -> Result<Option<SharedDatabase>, Failur
                 .hint("remove one of them"),
         );
     }
-    let url = DatabaseUrl::parse(url)
-        .map_err(|error| Failure::usage("`database_url` is not valid").why(error))?;
     Ok(Some(SharedDatabase {
-        url,
+        url: DatabaseUrl::parse(url).or_usage("`database_url` is not valid")?,
         readers: server.database_readers,
         poll_only: server.database_poll_only,
     }))
@@ -198,14 +191,11 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
 }
 
 fn oauth(oauth: &config::OAuth, oidc: &config::Oidc) -> OAuthPolicy {
+    let hosts = oauth.client_hosts.iter();
     OAuthPolicy {
         enabled: oauth.enabled,
         registration: oauth.registration,
-        client_hosts: oauth
-            .client_hosts
-            .iter()
-            .map(|host| host.to_ascii_lowercase())
-            .collect(),
+        client_hosts: hosts.map(|host| host.to_ascii_lowercase()).collect(),
         login_token_lifetime: days(oauth.login_days),
         fresh_login: days(oidc.fresh_login_days),
         ..OAuthPolicy::default()
@@ -260,11 +250,7 @@ fn policy(config: &Config) -> Policy {
     policy.shutdown_delay = Duration::from_secs_f64(server.shutdown_delay_seconds);
     policy.identity.login.slow_down.free = server.login_limit;
     policy.identity.audit_retention = days(server.audit_retention_days);
-    policy.identity.password_login = match config.oidc.password_login {
-        config::PasswordLogin::All => PasswordLogin::All,
-        config::PasswordLogin::Admins => PasswordLogin::Admins,
-        config::PasswordLogin::Off => PasswordLogin::Off,
-    };
+    policy.identity.password_login = config.oidc.password_login;
     policy
 }
 
@@ -278,13 +264,9 @@ fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failur
                 Ok(IpAddr::V6(address)) => format!("{address}/128"),
                 Err(_) => text.clone(),
             };
-            whole.parse().map_err(|error| {
-                Failure::usage(format!(
-                    "trusted proxy `{text}` is not an address or network"
-                ))
-                .why(error)
-                .hint("write it like 10.0.0.0/8 or 192.168.1.5")
-            })
+            let what = format!("trusted proxy `{text}` is not an address or network");
+            let network = whole.parse::<N>().or_usage(what);
+            network.map_err(|failure| failure.hint("write it like 10.0.0.0/8 or 192.168.1.5"))
         })
         .collect()
 }

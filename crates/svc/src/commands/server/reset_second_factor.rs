@@ -45,11 +45,8 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         None => {
             let folder = super::data_dir(shell, &config)?;
             if !folder.join(svc_store::DATABASE_FILE).is_file() {
-                return Err(Failure::new(
-                    Exit::NotFound,
-                    format!("`{}` holds no database", folder.display()),
-                )
-                .hint("give the data folder with --data-dir"));
+                let what = format!("`{}` holds no database", folder.display());
+                return Err(Failure::not_found(what).hint("give the data folder with --data-dir"));
             }
             Store::open(&folder).map_err(|error| {
                 unusable(error).hint("stop the server first: systemctl stop svc")
@@ -58,19 +55,11 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     };
     let reset = reset_on_host(&store, &args.user).await;
     store.close().await;
-    match reset {
-        Ok(true) => {
-            eprintln!(
-                "`{}` has no second factor any more, and logs in with the password alone",
-                args.user
-            );
-            Ok(Exit::Ok)
-        }
-        Ok(false) => Err(Failure::new(
-            Exit::NotFound,
-            format!("user `{}` does not exist", args.user),
-        )
-        .hint("give the name with which the user logs in")),
-        Err(error) => Err(Failure::of_error(Exit::Failure, &error)),
+    let user = args.user;
+    if !reset.map_err(|error| Failure::of_error(Exit::Failure, &error))? {
+        return Err(Failure::not_found(format!("user `{user}` does not exist"))
+            .hint("give the name with which the user logs in"));
     }
+    eprintln!("`{user}` has no second factor any more, and logs in with the password alone");
+    Ok(Exit::Ok)
 }

@@ -6,11 +6,14 @@ use std::path::PathBuf;
 use svc_core::Timestamp;
 use svc_protocol::api::{Backtest, BacktestResult, PatternsInput, ScriptConfig, Sink};
 
-use super::{SinkArg, content::read_text};
+use super::{
+    SinkArg,
+    content::{read_script, read_text},
+};
 use crate::{
-    commands::{Shell, own_script, records, times::parse_time},
+    commands::{Shell, records, times::parse_time},
     exit::Outcome,
-    output::Table,
+    output::clean,
 };
 
 /// Try changed patterns, filters or templates on past events; nothing is sent
@@ -42,24 +45,24 @@ pub struct Args {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let script = args.script_file.as_deref();
-    let source = script.map(|file| own_script::read_bounded(&shell.environment, file));
+    let body_template = read_text(&shell.environment, args.body_template)?;
+    let script = read_script(&shell.environment, args.script_file.as_deref())?;
     let backtest = Backtest {
         since: args.since,
         until: args.until,
         patterns: args.patterns.map(PatternsInput::Text),
         filter: args.filter,
-        body_template: read_text(&shell.environment, args.body_template)?,
-        script: source.transpose()?.map(|source| ScriptConfig {
+        body_template,
+        script: script.map(|source| ScriptConfig {
             script_id: None,
             source: Some(source),
         }),
     };
     let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
-    let result = client.backtest(sink.id, &backtest).await?;
+    let result = client.act(&sink, &backtest).await?;
     report(&result);
-    shell.output.document(&result, || {
-        Table::record(vec![
+    shell.output.record(&result, || {
+        vec![
             ("events", result.events.to_string()),
             ("delivered before", result.before.matching.to_string()),
             ("delivered after", result.after.matching.to_string()),
@@ -68,7 +71,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
             ("changed", result.changed.to_string()),
             ("failures before", result.before.failures.to_string()),
             ("failures after", result.after.failures.to_string()),
-        ])
+        ]
     })
 }
 
@@ -77,12 +80,12 @@ fn report(result: &BacktestResult) {
     for difference in &result.differences {
         eprintln!("{} {}", difference.event_type, difference.event_id);
         for line in diff(&pretty(&difference.before), &pretty(&difference.after)) {
-            eprintln!("  {}", crate::output::clean(&line));
+            eprintln!("  {}", clean(&line));
         }
     }
     for error in &result.errors {
         let text = format!("{} {}: {}", error.event_type, error.event_id, error.error);
-        eprintln!("{}", crate::output::clean(&text));
+        eprintln!("{}", clean(&text));
     }
     if !result.complete {
         match result.through {
@@ -109,20 +112,14 @@ fn diff(before: &str, after: &str) -> Vec<String> {
     let start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let same = old[start..].iter().rev().zip(new[start..].iter().rev());
     let end = same.take_while(|(a, b)| a == b).count();
-    let mut lines = Vec::new();
-    lines.extend(start.checked_sub(1).map(|at| format!("  {}", old[at])));
-    lines.extend(
-        old[start..old.len() - end]
-            .iter()
-            .map(|line| format!("- {line}")),
-    );
-    lines.extend(
-        new[start..new.len() - end]
-            .iter()
-            .map(|line| format!("+ {line}")),
-    );
-    lines.extend(old.get(old.len() - end).map(|line| format!("  {line}")));
-    lines
+    let signed = |sign: char| move |line: &&str| format!("{sign} {line}");
+    let common_before = start.checked_sub(1).map(|at| &old[at]);
+    let common_after = old.get(old.len() - end);
+    let removed = old[start..old.len() - end].iter().map(signed('-'));
+    let added = new[start..new.len() - end].iter().map(signed('+'));
+    let lines = common_before.map(signed(' ')).into_iter();
+    let lines = lines.chain(removed).chain(added);
+    lines.chain(common_after.map(signed(' '))).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use svc_protocol::api::{Members, NewSink, PatternsInput, Sink, SinkOwner, SinkPa
 
 use super::{
     SinkArg,
-    content::{Content, read_file, read_text},
+    content::{Content, read_file, read_script, read_text},
     policy,
 };
 use crate::{
@@ -139,10 +139,7 @@ pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
     let script = args.content.find_script(&client, sink.r#type).await?;
     let gives_secret = args.secret_stdin;
-    let secret = match gives_secret {
-        true => Some(prompt::read_secret()?),
-        false => None,
-    };
+    let secret = gives_secret.then(prompt::read_secret).transpose()?;
     let patch = patch(&shell.environment, args, (sink.r#type, script), secret)?;
     let sink: Sink = client.update(sink.id(), &patch).await?;
     let shown = sink.webhook.as_ref().and_then(|part| part.secret.as_ref());
@@ -184,7 +181,7 @@ fn settings(
     secret: Option<String>,
     text: fn(String) -> Value,
 ) -> Result<SinkPatch, Failure> {
-    let source = content.script_source(environment)?;
+    let source = read_script(environment, content.script_file.as_deref())?;
     let mut config = Members::new();
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {

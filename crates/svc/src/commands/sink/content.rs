@@ -13,7 +13,7 @@ use super::policy::{Setting, parse_setting};
 use crate::{
     commands::{choice::choice, own_script, script},
     environment::Environment,
-    exit::Failure,
+    exit::{Failure, OrFail},
     output::json_name,
 };
 
@@ -81,6 +81,7 @@ impl Content {
     pub fn check_kind(&self, kind: SinkType) -> Result<(), Failure> {
         let is_webhook = kind == SinkType::Webhook;
         let is_script = kind == SinkType::Script;
+        let has_delivery = kind != SinkType::JsonRpc;
         let options = [
             ("--url", self.url.is_some(), is_webhook),
             ("--header", !self.headers.is_empty(), is_webhook),
@@ -92,11 +93,7 @@ impl Content {
             ("--body-template", self.body_template.is_some(), !is_script),
             ("--script", self.script.is_some(), is_script),
             ("--script-file", self.script_file.is_some(), is_script),
-            (
-                "--delivery",
-                !self.delivery.is_empty(),
-                kind != SinkType::JsonRpc,
-            ),
+            ("--delivery", !self.delivery.is_empty(), has_delivery),
         ];
         for (option, is_given, applies) in options {
             if is_given && !applies {
@@ -115,20 +112,21 @@ impl Content {
         kind: SinkType,
     ) -> Result<Option<ScriptId>, Failure> {
         self.check_kind(kind)?;
-        match &self.script {
-            Some(script) => script::find_id(client, script, ScriptKind::Sink)
-                .await
-                .map(Some),
-            None => Ok(None),
-        }
+        let Some(script) = &self.script else {
+            return Ok(None);
+        };
+        let id = script::find_id(client, script, ScriptKind::Sink).await?;
+        Ok(Some(id))
     }
+}
 
-    pub fn script_source(&self, environment: &Environment) -> Result<Option<String>, Failure> {
-        self.script_file
-            .as_deref()
-            .map(|file| own_script::read_bounded(environment, file))
-            .transpose()
-    }
+/// The source in a file, if one is named.
+pub fn read_script(
+    environment: &Environment,
+    file: Option<&Path>,
+) -> Result<Option<String>, Failure> {
+    file.map(|file| own_script::read_bounded(environment, file))
+        .transpose()
 }
 
 /// The text of a file; an empty text for an empty path, which removes the setting on update.
@@ -155,5 +153,5 @@ pub fn read_text(
     };
     fs::read_to_string(environment.absolute(Path::new(path)))
         .map(Some)
-        .map_err(|error| Failure::usage(format!("cannot read `{path}`")).why(error))
+        .or_usage(format!("cannot read `{path}`"))
 }

@@ -17,7 +17,7 @@ use crate::{
         records::{self, LIMIT_DEFAULT, ListArgs},
     },
     exit::{Exit, Failure, Outcome},
-    output::{Table, json_name, or_dash},
+    output::{Column, json_name, or_dash},
 };
 
 /// Time between two requests of `--follow`.
@@ -74,33 +74,28 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         ..DeliveryQuery::default()
     };
     let document = client.deliveries(sink.id, &query).await?;
-    shell.output.document(&document, || {
-        let head = ["N", "STATE", "TYPE", "EVENT", "ATTEMPTS", "LAST ATTEMPT"];
-        Table::list(&head, "no deliveries", &document.deliveries, row)
-    })
+    let columns: [Column<Delivery>; 6] = [
+        ("N", |delivery| delivery.n.to_string()),
+        ("STATE", |delivery| json_name(delivery.state)),
+        ("TYPE", |delivery| delivery.event_type.clone()),
+        ("EVENT", |delivery| delivery.event_id.to_string()),
+        ("ATTEMPTS", |delivery| delivery.attempts.len().to_string()),
+        ("LAST ATTEMPT", last_attempt),
+    ];
+    let output = &shell.output;
+    output.list(&document, "no deliveries", &document.deliveries, &columns)
 }
 
 /// Prints one delivery as a record.
 pub fn show(shell: &Shell, delivery: &Delivery) -> Outcome {
-    shell.output.document(delivery, || {
-        Table::record(vec![
+    shell.output.record(delivery, || {
+        vec![
             ("n", delivery.n.to_string()),
             ("event", delivery.event_id.to_string()),
             ("type", delivery.event_type.clone()),
             ("state", json_name(delivery.state)),
-        ])
+        ]
     })
-}
-
-fn row(delivery: &Delivery) -> Vec<String> {
-    vec![
-        delivery.n.to_string(),
-        json_name(delivery.state),
-        delivery.event_type.clone(),
-        delivery.event_id.to_string(),
-        delivery.attempts.len().to_string(),
-        last_attempt(delivery),
-    ]
 }
 
 fn last_attempt(delivery: &Delivery) -> String {
@@ -108,10 +103,9 @@ fn last_attempt(delivery: &Delivery) -> String {
     or_dash(last.map(|attempt| {
         let status = attempt.status.map(|status| format!(" {status}"));
         let error = attempt.error.as_ref().map(|error| format!(" {error}"));
-        let omitted = if attempt.output_omitted {
-            " (texts not kept: quota event_bytes)"
-        } else {
-            ""
+        let omitted = match attempt.output_omitted {
+            true => " (texts not kept: quota event_bytes)",
+            false => "",
         };
         format!(
             "{}{} {} ms{}{omitted}",

@@ -8,7 +8,7 @@ use svc_protocol::api::{Attempt, DeliveryQuery, Exchange, Sink};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},
-    output::{Format, clean, quote},
+    output::{Format, clean, joined, quote},
 };
 
 /// The server writes this in place of a secret in a header's value.
@@ -53,52 +53,40 @@ pub async fn show(
     };
     let found = client.deliveries(sink.id, &query).await?.deliveries.pop();
     let delivery = found.filter(|delivery| delivery.n == which.n);
+    let (n, name) = (which.n, &sink.name);
     let delivery = delivery.ok_or_else(|| {
-        Failure::new(
-            Exit::NotFound,
-            format!("sink `{}` has no delivery {}", sink.name, which.n),
-        )
-        .hint(format!("svc sink deliveries {}", sink.name))
+        Failure::not_found(format!("sink `{name}` has no delivery {n}"))
+            .hint(format!("svc sink deliveries {name}"))
     })?;
     let number = which.attempt.unwrap_or(delivery.attempts.len());
     let attempt = number
         .checked_sub(1)
         .and_then(|at| delivery.attempts.get(at));
     let attempt = attempt.ok_or_else(|| {
-        let n = which.n;
-        let text = match delivery.attempts.len() {
+        Failure::not_found(match delivery.attempts.len() {
             0 => format!("delivery {n} has no attempts"),
             made => format!("delivery {n} has no attempt {number}; the last is {n}.{made}"),
-        };
-        Failure::new(Exit::NotFound, text)
+        })
     })?;
     if shell.output.format != Format::Table && !as_curl {
         return shell.output.data(attempt);
     }
     let exchange = attempt.exchange.as_ref().ok_or_else(|| {
-        Failure::new(
-            Exit::NotFound,
-            format!(
-                "attempt {}.{number} was stored without its request",
-                which.n
-            ),
-        )
+        let gain = "stores the requests of later attempts";
+        Failure::not_found(format!(
+            "attempt {n}.{number} was stored without its request"
+        ))
         .hint(format!(
-            "svc sink update {} --delivery keep_exchanges=true stores the requests of later attempts",
-            sink.name
+            "svc sink update {name} --delivery keep_exchanges=true {gain}"
         ))
     })?;
     let text = match as_curl {
         true => curl_command(exchange),
         false => describe(attempt, exchange),
     };
-    let body = &exchange.request.body;
-    if (body.len() as u64) < exchange.request.body_bytes {
-        eprintln!(
-            "the body is cut: {} of {} bytes are stored",
-            body.len(),
-            exchange.request.body_bytes
-        );
+    let (stored, sent) = (exchange.request.body.len(), exchange.request.body_bytes);
+    if (stored as u64) < sent {
+        eprintln!("the body is cut: {stored} of {sent} bytes are stored");
     }
     shell.output.raw(text.as_bytes())?;
     Ok(Exit::Ok)
@@ -114,12 +102,10 @@ fn describe(attempt: &Attempt, exchange: &Exchange) -> String {
         ("TLS", timing.tls),
         ("first byte", timing.first_byte),
         ("total", Some(timing.total)),
-    ];
-    let parts: Vec<_> = parts
-        .into_iter()
-        .filter_map(|(name, time)| Some(format!("{name} {:.1} ms", time?)))
-        .collect();
-    lines.push(format!("* {}", parts.join(", ")));
+    ]
+    .into_iter();
+    let parts = parts.filter_map(|(name, time)| Some(format!("{name} {:.1} ms", time?)));
+    lines.push(format!("* {}", joined(parts)));
     if let Some(address) = &exchange.remote_address {
         lines.push(format!("* sent to {address}"));
     }

@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 use svc_core::delivery_policy::DeliveryPolicy;
 use svc_protocol::{api::Members, document};
 
-use crate::exit::Failure;
+use crate::{
+    commands::times::{seconds_of, split_unit},
+    exit::Failure,
+};
 
 /// A setting: its name and its JSON value. The value `null` restores the default.
 pub type Setting = (String, Value);
@@ -28,16 +31,11 @@ pub fn parse_setting(text: &str) -> Result<Setting, String> {
 
 fn parse_waits(text: &str) -> Result<Vec<u64>, String> {
     let wait = |part: &str| {
-        let part = part.trim();
-        let digits = part.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = match &part[digits.len()..] {
-            "" | "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            "d" => 86_400,
-            _ => return None,
-        };
-        digits.parse::<u64>().ok()?.checked_mul(unit)
+        let (digits, unit) = split_unit(part.trim());
+        digits
+            .parse::<u64>()
+            .ok()?
+            .checked_mul(seconds_of(unit)?.into())
     };
     let waits: Option<Vec<u64>> = text.split(',').map(wait).collect();
     waits.ok_or_else(|| format!("`{text}` is not a list of waits such as `5s,1m,2h`"))
@@ -45,9 +43,8 @@ fn parse_waits(text: &str) -> Result<Vec<u64>, String> {
 
 fn parse_statuses(text: &str) -> Result<Value, String> {
     let statuses: Result<Vec<u16>, _> = text.split(',').map(|one| one.trim().parse()).collect();
-    let statuses =
-        statuses.map_err(|_| format!("`{text}` is not a list of statuses such as `400,410`"))?;
-    Ok(json!(statuses))
+    let wrong = |_| format!("`{text}` is not a list of statuses such as `400,410`");
+    statuses.map(|statuses| json!(statuses)).map_err(wrong)
 }
 
 /// The settings as a merge patch; `None` if there are none.
@@ -77,14 +74,16 @@ pub fn describe(policy: &DeliveryPolicy) -> String {
     };
     let changed = given
         .iter()
-        .filter(|(name, value)| defaults.get(*name) != Some(value))
+        .filter(|(name, value)| defaults.get(*name) != Some(value));
+    let changed: Vec<_> = changed
         .map(|(name, value)| match value {
             Value::String(text) => format!("{name}={text}"),
             other => format!("{name}={other}"),
-        });
-    match changed.collect::<Vec<_>>() {
-        changed if changed.is_empty() => "default".to_owned(),
-        changed => changed.join(" "),
+        })
+        .collect();
+    match changed.is_empty() {
+        true => "default".to_owned(),
+        false => changed.join(" "),
     }
 }
 

@@ -7,8 +7,8 @@ use svc_protocol::api::{Replay, ReplayOnly, Resend, Sink};
 use super::{SinkArg, deliveries};
 use crate::{
     commands::{Shell, records, times::parse_time},
-    exit::{Exit, Failure, Outcome},
-    output::{Table, joined},
+    exit::{Failure, Outcome},
+    output::{joined, present},
 };
 
 /// Send deliveries again; a single delivery is queued at once, several as the queue drains
@@ -72,10 +72,9 @@ async fn resend_one(
     reference: &str,
     n: u64,
 ) -> Outcome {
-    let delivery = client.resend(sink.id, n).await.map_err(|error| {
-        let hint = format!("svc sink deliveries {reference}");
-        Failure::from(error).hint_for(Exit::NotFound, hint)
-    })?;
+    let list = format!("svc sink deliveries {reference}");
+    let resent = client.resend(sink.id, n).await;
+    let delivery = resent.map_err(|error| Failure::of_record(error, list))?;
     eprintln!("delivery {n} is queued again, as delivery {}", delivery.n);
     deliveries::show(shell, &delivery)
 }
@@ -86,17 +85,17 @@ async fn resend_many(shell: &Shell, client: &Client, sink: &Sink, args: ResendAr
         dead_since: args.dead_since,
         dry_run: args.dry_run,
     };
-    let result = client.resend_many(sink.id, &resend).await?;
+    let result = client.act(sink, &resend).await?;
     let count = result.feeding;
     match args.dry_run {
         true => eprintln!("{count} deliveries would be sent again"),
         false => eprintln!("{count} deliveries are sent again, as the queue drains"),
     }
-    shell.output.document(&result, || {
-        Table::record(vec![
+    shell.output.record(&result, || {
+        vec![
             ("feeding", count.to_string()),
             ("skipped", joined(&result.skipped)),
-        ])
+        ]
     })
 }
 
@@ -109,25 +108,21 @@ pub async fn replay(shell: &Shell, args: ReplayArgs) -> Outcome {
         feed: args.feed.then_some(true),
         dry_run: args.dry_run,
     };
-    let replayed = client.replay(sink.id, &replay).await?;
+    let replayed = client.act(&sink, &replay).await?;
     if replayed.dropped > 0 {
         eprintln!(
             "{} events did not fit into the queue; wait until it is shorter and replay with a later --since, or start again with --feed",
             replayed.dropped
         );
     }
-    shell.output.document(&replayed, || {
-        let mut fields = Vec::new();
-        match replayed.matching {
-            Some(matching) => fields.push(("matching", matching.to_string())),
-            None => fields.extend([
-                ("queued", replayed.queued.to_string()),
-                ("dropped", replayed.dropped.to_string()),
-            ]),
-        }
-        if replayed.feeding > 0 {
-            fields.push(("feeding", replayed.feeding.to_string()));
-        }
-        Table::record(fields)
+    let (matching, feeding) = (replayed.matching, replayed.feeding);
+    let unless_counted = |count: u32| matching.is_none().then(|| count.to_string());
+    shell.output.record(&replayed, || {
+        present([
+            ("matching", matching.map(|count| count.to_string())),
+            ("queued", unless_counted(replayed.queued)),
+            ("dropped", unless_counted(replayed.dropped)),
+            ("feeding", (feeding > 0).then(|| feeding.to_string())),
+        ])
     })
 }

@@ -37,23 +37,17 @@ pub struct Args {
 }
 
 pub async fn run(shell: &Shell, args: Args) -> Outcome {
-    let data = args.data.as_deref();
+    let parse = |text: &str| prompt::parse_object("`--data`", text);
     let preview = Preview {
         body_template: read_text(&shell.environment, args.body_template)?,
-        r#type: None,
-        format: None,
-        filter: None,
-        key: None,
         event_id: args.event_id,
         event_type: args.r#type,
-        data: data
-            .map(|text| prompt::parse_object("`--data`", text))
-            .transpose()?,
-        patterns: None,
+        data: args.data.as_deref().map(parse).transpose()?,
         dry_run: args.dry_run,
+        ..Preview::default()
     };
     let (client, sink) = records::open::<Sink>(shell, &args.which.sink).await?;
-    let previewed = client.test_sink(sink.id, &preview).await?;
+    let previewed = client.act(&sink, &preview).await?;
     print(shell, &previewed)?;
     Ok(exit_of(&previewed))
 }

@@ -54,12 +54,8 @@ fn parse_runtime(text: &str) -> Result<Runtime, String> {
 
 pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     let client = shell.client()?;
-    let health_check = args
-        .health_check
-        .as_deref()
-        .map(health_check::parse)
-        .transpose()?
-        .flatten();
+    let health_check = args.health_check.as_deref();
+    let health_check = health_check.map(health_check::parse).transpose()?;
     let template_id = match args.template {
         Some(template) => Some(records::find::<Template>(&client, &template).await?.id),
         None => None,
@@ -73,7 +69,7 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         template_id,
         startup_script_id,
         runtime: args.runtime,
-        health_check,
+        health_check: health_check.flatten(),
     };
     let space: Space = client.create(&new).await?;
     if space.runtime == Runtime::External {

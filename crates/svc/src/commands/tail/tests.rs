@@ -9,7 +9,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::*;
-use crate::{commands::events::EventSource, exit::Exit};
+use crate::commands::events::EventSource;
 
 const SHORT: TailPolicy = TailPolicy {
     silence_max: Duration::from_millis(200),

@@ -10,7 +10,7 @@ use super::figures::{Load, MethodFigures};
 use crate::{
     columns,
     commands::sink::activity,
-    output::{Output, Table, json_name, or_dash, yes_no},
+    output::{Column, Output, Table, json_name, or_dash, yes_no},
 };
 
 #[derive(Serialize)]
@@ -49,13 +49,13 @@ impl View {
     /// The view as text, with at most `rows` rows of each section.
     pub fn text(&self, output: &Output, rows: usize) -> String {
         let mut text = self.head();
-        text.push_str(&section(output, &self.methods, rows, methods_table));
-        for_list(self.spaces.as_deref(), |spaces| {
-            text.push_str(&section(output, spaces, rows, spaces_table));
-        });
-        for_list(self.sinks.as_deref(), |sinks| {
-            text.push_str(&section(output, sinks, rows, sinks_table));
-        });
+        text += &section(output, rows, &self.methods, "no methods", &METHODS);
+        if let Some(spaces) = self.spaces.as_ref().filter(|list| !list.is_empty()) {
+            text += &section(output, rows, spaces, "no spaces", &SPACES);
+        }
+        if let Some(sinks) = self.sinks.as_ref().filter(|list| !list.is_empty()) {
+            text += &section(output, rows, sinks, "no sinks", &SINKS);
+        }
         text
     }
 
@@ -76,80 +76,59 @@ impl View {
     }
 }
 
-fn for_list<T>(list: Option<&[T]>, show: impl FnOnce(&[T])) {
-    if let Some(list) = list.filter(|list| !list.is_empty()) {
-        show(list);
-    }
-}
-
 /// An empty line, the table, and the number of rows that it does not show.
-fn section<T>(output: &Output, items: &[T], rows: usize, table: fn(&[T]) -> Table) -> String {
+fn section<T>(
+    output: &Output,
+    rows: usize,
+    items: &[T],
+    empty: &str,
+    columns: &[Column<T>],
+) -> String {
     let shown = &items[..items.len().min(rows)];
     let more = match items.len() - shown.len() {
         0 => String::new(),
         more => format!("… and {more} more\n"),
     };
-    format!("\n{}{more}", output.table_text(&table(shown)))
+    let table = Table::of(columns, empty, shown);
+    format!("\n{}{more}", output.table_text(&table))
 }
 
-fn methods_table(methods: &[MethodFigures]) -> Table {
-    let head = [
-        "METHOD",
-        "CALLS/S",
-        "FAILED/S",
-        "P50 MS",
-        "P95 MS",
-        "IN FLIGHT",
-        "PROVIDERS",
-    ];
-    Table::list(&head, "no methods", methods, |one| {
-        vec![
-            short(&one.name),
-            rate(one.load.calls_per_second),
-            rate(one.load.failed_per_second),
-            or_dash(one.load.p50_ms.map(rate)),
-            or_dash(one.load.p95_ms.map(rate)),
-            or_dash(one.in_flight),
-            one.providers.to_string(),
-        ]
-    })
-}
+const METHODS: [Column<MethodFigures>; 7] = [
+    ("METHOD", |one| short(&one.name)),
+    ("CALLS/S", |one| rate(one.load.calls_per_second)),
+    ("FAILED/S", |one| rate(one.load.failed_per_second)),
+    ("P50 MS", |one| or_dash(one.load.p50_ms.map(rate))),
+    ("P95 MS", |one| or_dash(one.load.p95_ms.map(rate))),
+    ("IN FLIGHT", |one| or_dash(one.in_flight)),
+    ("PROVIDERS", |one| one.providers.to_string()),
+];
 
-fn spaces_table(spaces: &[Space]) -> Table {
-    let head = ["SPACE", "OWNER", "STATE", "HEALTH", "LINKED", "METHODS"];
-    Table::list(&head, "no spaces", spaces, |space| {
-        let methods = match &space.registration {
-            RegistrationStatus::None => "0".to_owned(),
-            RegistrationStatus::Active { methods } => methods.to_string(),
-            RegistrationStatus::Waiting { methods } => format!("{methods} waiting"),
-            RegistrationStatus::Refused { .. } => "refused".to_owned(),
-        };
-        vec![
-            short(space.name.as_str()),
-            space.owner.to_string(),
-            json_name(space.state),
-            json_name(space.health),
-            yes_no(space.linked),
-            methods,
-        ]
-    })
-}
+const SPACES: [Column<Space>; 6] = [
+    ("SPACE", |space| short(space.name.as_str())),
+    ("OWNER", |space| space.owner.to_string()),
+    ("STATE", |space| json_name(space.state)),
+    ("HEALTH", |space| json_name(space.health)),
+    ("LINKED", |space| yes_no(space.linked)),
+    ("METHODS", |space| methods(&space.registration)),
+];
 
-fn sinks_table(sinks: &[Sink]) -> Table {
-    let head = [
-        "SINK", "ACTIVE", "WAITING", "FAILURES", "DEAD", "LOST", "DROPPED",
-    ];
-    Table::list(&head, "no sinks", sinks, |sink| {
-        vec![
-            short(&sink.name),
-            activity(sink),
-            sink.queue_depth.to_string(),
-            sink.failures.to_string(),
-            sink.dead.to_string(),
-            sink.lost.to_string(),
-            sink.dropped.to_string(),
-        ]
-    })
+const SINKS: [Column<Sink>; 7] = [
+    ("SINK", |sink| short(&sink.name)),
+    ("ACTIVE", activity),
+    ("WAITING", |sink| sink.queue_depth.to_string()),
+    ("FAILURES", |sink| sink.failures.to_string()),
+    ("DEAD", |sink| sink.dead.to_string()),
+    ("LOST", |sink| sink.lost.to_string()),
+    ("DROPPED", |sink| sink.dropped.to_string()),
+];
+
+fn methods(status: &RegistrationStatus) -> String {
+    match status {
+        RegistrationStatus::None => "0".to_owned(),
+        RegistrationStatus::Active { methods } => methods.to_string(),
+        RegistrationStatus::Waiting { methods } => format!("{methods} waiting"),
+        RegistrationStatus::Refused { .. } => "refused".to_owned(),
+    }
 }
 
 /// Shortens a name, so that the row fits into 80 columns.

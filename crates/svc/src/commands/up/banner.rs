@@ -24,59 +24,41 @@ impl fmt::Display for Banner<'_> {
         };
         writeln!(f, "svc is up at {}", ready.url)?;
         if let Some(link) = &ready.sign_in_link {
-            let minutes = SIGN_IN_LINK_LIFETIME.as_secs() / 60;
-            writeln!(
-                f,
-                "Sign in with one click (once, within {minutes} minutes): {link}"
-            )?;
+            let within = format!("within {} minutes", SIGN_IN_LINK_LIFETIME.as_secs() / 60);
+            writeln!(f, "Sign in with one click (once, {within}): {link}")?;
         }
-        let password = ready
-            .password
-            .as_deref()
-            .unwrap_or("(the password you set)");
+        let password = ready.password.as_deref();
+        let password = password.unwrap_or("(the password you set)");
         let how = match ready.sign_in_link {
             Some(_) => "Or open the address",
             None => "Open it in a browser",
         };
-        writeln!(f, "{how} and sign in as {} / {password}\n", ready.username)?;
+        let user = &ready.state.username;
+        writeln!(f, "{how} and sign in as {user} / {password}\n")?;
         writeln!(f, "In another shell:")?;
         writeln!(f, "  {program} method list")?;
+        let call = format!("  {program} method call");
+        let first = ready.registered.methods.first();
         if self.is_demo {
-            writeln!(
-                f,
-                "  {program} method call notes.add '{{\"text\":\"hello\"}}'"
-            )?;
-            writeln!(
-                f,
-                "  {program} method call math.add '{{\"a\":1,\"b\":2}}' --result"
-            )?;
-        } else if let Some(name) = ready.methods.first() {
+            writeln!(f, r#"{call} notes.add '{{"text":"hello"}}'"#)?;
+            writeln!(f, r#"{call} math.add '{{"a":1,"b":2}}' --result"#)?;
+        } else if let Some(name) = first {
             writeln!(f, "  {program} method list {name}")?;
-            writeln!(f, "  {program} method call {name} '{{}}'")?;
+            writeln!(f, "{call} {name} '{{}}'")?;
         }
-        let probe = if self.is_demo {
-            r#""math.add","params":{"a":1,"b":2}"#.to_owned()
-        } else {
-            let name = ready.methods.first().map_or("rpc.discover", String::as_str);
-            format!(r#""{name}","params":{{}}"#)
+        let (name, params) = match self.is_demo {
+            true => ("math.add", r#"{"a":1,"b":2}"#),
+            false => (first.map_or("rpc.discover", String::as_str), "{}"),
         };
+        let probe = format!(r#""method":"{name}","params":{params}"#);
+        let url = format!("{}/api/methods/call", ready.url);
         writeln!(f, "\nFrom anywhere on this machine:")?;
-        writeln!(
-            f,
-            "  curl -sS {}/api/methods/call -H 'Content-Type: application/json' \\",
-            ready.url
-        )?;
-        writeln!(f, "    -H 'Authorization: Bearer {}' \\", ready.token)?;
-        writeln!(
-            f,
-            "    -d '{{\"jsonrpc\":\"2.0\",\"method\":{probe},\"id\":1}}'\n"
-        )?;
-        writeln!(
-            f,
-            "Space    {SPACE_NAME}, in {}",
-            ready.space_folder.display()
-        )?;
-        writeln!(f, "Data     {}", ready.data_dir.display())?;
+        writeln!(f, "  curl -sS {url} -H 'Content-Type: application/json' \\")?;
+        writeln!(f, "    -H 'Authorization: Bearer {}' \\", ready.state.token)?;
+        writeln!(f, "    -d '{{\"jsonrpc\":\"2.0\",{probe},\"id\":1}}'\n")?;
+        let (space, data) = (ready.state.space_folder.display(), ready.data_dir.display());
+        writeln!(f, "Space    {SPACE_NAME}, in {space}")?;
+        writeln!(f, "Data     {data}")?;
         let name = &context.name;
         match context.is_current {
             true => writeln!(f, "Context  `{name}` is the current one while this runs\n")?,

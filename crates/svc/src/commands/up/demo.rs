@@ -14,21 +14,15 @@ pub const METHODS_FILE: &str = "methods.toml";
 /// Name and text of each file.
 const FILES: [(&str, &str); 4] = [
     (METHODS_FILE, METHODS),
-    (
-        "methods.py",
-        include_str!("../../../../../examples/notes/methods.py"),
-    ),
-    (
-        "setup.py",
-        include_str!("../../../../../examples/notes/setup.py"),
-    ),
-    (
-        "notes.py",
-        include_str!("../../../../../examples/notes/notes.py"),
-    ),
+    ("methods.py", METHODS_SCRIPT),
+    ("setup.py", SETUP),
+    ("notes.py", NOTES),
 ];
 
 const METHODS: &str = include_str!("../../../../../examples/notes/methods.toml");
+const METHODS_SCRIPT: &str = include_str!("../../../../../examples/notes/methods.py");
+const SETUP: &str = include_str!("../../../../../examples/notes/setup.py");
+const NOTES: &str = include_str!("../../../../../examples/notes/notes.py");
 
 /// Writes missing files; never overwrites a file.
 pub fn write_missing(folder: &Path) -> io::Result<()> {

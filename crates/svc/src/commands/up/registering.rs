@@ -11,7 +11,7 @@ use tokio::{process::Command, time::timeout};
 
 use crate::{
     commands::methods::{is_script, warn},
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, OrFail},
     runtime,
 };
 
@@ -24,21 +24,20 @@ pub async fn register(
     discovery: &Discovery,
     agent: &AgentClient,
 ) -> Result<Registered, Failure> {
-    let registered = if is_script(file) {
-        run_script(file, discovery).await
-    } else {
-        send_text(file, agent).await
+    let registered = match is_script(file) {
+        true => run_script(file, discovery).await,
+        false => send_text(file, agent).await,
     };
-    registered.map_err(|failure| {
-        let mut failure = failure.doing(format!("the methods of `{}` are refused", file.display()));
-        failure.exit = Exit::Refused;
-        failure
+    let refused = format!("the methods of `{}` are refused", file.display());
+    registered.map_err(|failure| Failure {
+        exit: Exit::Refused,
+        ..failure.doing(refused)
     })
 }
 
 async fn send_text(file: &Path, agent: &AgentClient) -> Result<Registered, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    let text = std::fs::read_to_string(file);
+    let text = text.map_err(|error| Failure::refused(error.to_string()))?;
     let body = RegisterFile {
         path: file.display().to_string(),
         text: Some(text),
@@ -53,37 +52,32 @@ async fn send_text(file: &Path, agent: &AgentClient) -> Result<Registered, Failu
 /// Runs the script in a child process, which prints its own warnings and errors. The child is
 /// killed if the future is dropped.
 async fn run_script(file: &Path, discovery: &Discovery) -> Result<Registered, Failure> {
-    let cannot = |error: std::io::Error| Failure::failed("cannot run the script").why(error);
+    let cannot = "cannot run the script";
+    let url = discovery.agent_url.as_ref();
     let child = Command::new(runtime::own_program()?)
         .args(["methods", "register", "-o", "json"])
         .arg(file)
         .env(env::AGENT_SOCKET, &discovery.agent_socket)
-        .envs(
-            discovery
-                .agent_url
-                .as_ref()
-                .map(|url| (env::AGENT_URL, url)),
-        )
+        .envs(url.map(|url| (env::AGENT_URL, url)))
         .current_dir(file.parent().unwrap_or(Path::new("/")))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .spawn()
-        .map_err(cannot)?;
+        .or_fail(cannot)?;
     let output = match timeout(SCRIPT_TIMEOUT, child.wait_with_output()).await {
-        Ok(output) => output.map_err(cannot)?,
+        Ok(output) => output.or_fail(cannot)?,
         Err(_) => {
             let seconds = SCRIPT_TIMEOUT.as_secs();
             let what = format!("the script has not ended within {seconds} s");
-            return Err(Failure::new(Exit::Timeout, what));
+            return Err(Failure::timeout(what));
         }
     };
     if !output.status.success() {
         let what = format!("the script ended with {}", output.status);
-        return Err(Failure::new(Exit::Refused, what));
+        return Err(Failure::refused(what));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| {
-        Failure::failed("cannot read which methods the script registered").why(error)
-    })
+    let registered = serde_json::from_slice(&output.stdout);
+    registered.or_fail("cannot read which methods the script registered")
 }

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use serde_json::json;
@@ -13,16 +13,23 @@ use svc_protocol::{
 };
 use tokio::time::sleep;
 
-use super::{Ready, UpPolicy, registering};
+use super::{Ready, registering};
 use crate::exit::{Exit, Failure};
 
 /// A demo method to test calls with; it has no side effects.
 const PROBE: &str = "math.add";
 
+/// Time for the agent to link and to register its methods. Longer than an agent waits for a startup
+/// script (60 s).
+const READY_WITHIN: Duration = Duration::from_secs(90);
+/// Time between two checks whether the agent is ready.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time between two checks whether the agent was restarted.
+const RESTART_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+
 pub struct SpaceAgent {
     discovery_file: PathBuf,
     methods_file: PathBuf,
-    policy: UpPolicy,
     /// The process id of the agent with which the methods were registered.
     registered_pid: Option<u32>,
 }
@@ -33,11 +40,10 @@ pub struct Registered {
 }
 
 impl SpaceAgent {
-    pub fn new(space_folder: &Path, methods_file: PathBuf, policy: UpPolicy) -> Self {
+    pub fn new(space_folder: &Path, methods_file: PathBuf) -> Self {
         Self {
             discovery_file: space_folder.join(FOLDER).join(DISCOVERY_FILE),
             methods_file,
-            policy,
             registered_pid: None,
         }
     }
@@ -45,15 +51,15 @@ impl SpaceAgent {
     /// Waits until the agent is linked, then registers the methods.
     pub async fn register(&mut self) -> Result<Registered, Failure> {
         let begun = Instant::now();
-        while begun.elapsed() < self.policy.ready_within {
+        while begun.elapsed() < READY_WITHIN {
             if let Some((discovery, agent)) = self.find_linked().await {
                 return self.register_with(discovery, &agent).await;
             }
-            sleep(self.policy.poll_interval).await;
+            sleep(POLL_INTERVAL).await;
         }
         Err(
-            Failure::new(Exit::Timeout, "the agent of the demo space is not linked")
-                .why(format!("waited {} s", self.policy.ready_within.as_secs()))
+            Failure::timeout("the agent of the demo space is not linked")
+                .why(format!("waited {} s", READY_WITHIN.as_secs()))
                 .hint("SVC_LOG=info svc up shows the agent's log"),
         )
     }
@@ -61,21 +67,16 @@ impl SpaceAgent {
     /// Registers again whenever the server has started a new agent. Never returns.
     pub async fn keep_registered(&mut self) {
         loop {
-            sleep(self.policy.restart_check_interval).await;
-            if self
-                .find()
-                .is_none_or(|found| Some(found.pid) == self.registered_pid)
-            {
+            sleep(RESTART_CHECK_INTERVAL).await;
+            let found = self.find();
+            if found.is_none_or(|found| Some(found.pid) == self.registered_pid) {
                 continue;
             }
             if let Some((discovery, agent)) = self.find_linked().await
                 && let Err(failure) = self.register_with(discovery, &agent).await
             {
-                let why = failure.why.unwrap_or_default();
-                tracing::warn!(
-                    "the demo space's methods are not registered: {} {why}",
-                    failure.what
-                );
+                let (what, why) = (failure.what, failure.why.unwrap_or_default());
+                tracing::warn!("the demo space's methods are not registered: {what} {why}");
             }
         }
     }
@@ -112,35 +113,33 @@ impl SpaceAgent {
 }
 
 /// Waits until every method has a provider and, for the demo methods, until a call succeeds.
-pub async fn wait_for_calls(ready: &Ready, policy: UpPolicy) -> Result<(), Failure> {
+pub async fn wait_for_calls(ready: &Ready) -> Result<(), Failure> {
     let target = Target::parse(&ready.url, None)?;
-    let client = Client::new(target).with_token(&ready.token);
+    let client = Client::new(target).with_token(&ready.state.token);
     let begun = Instant::now();
     loop {
         let failure = match try_calls(&client, ready).await {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
-        if begun.elapsed() > policy.ready_within {
+        if begun.elapsed() > READY_WITHIN {
             return Err(failure.doing("the demo space's methods cannot be called"));
         }
-        sleep(policy.poll_interval).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
 async fn try_calls(client: &Client, ready: &Ready) -> Result<(), Failure> {
     let listed = client.methods(&MethodQuery::default()).await?;
-    for name in &ready.methods {
-        let provided = listed
-            .methods
-            .iter()
-            .any(|method| method.name == *name && method.provider_count > 0);
-        if !provided {
-            let what = format!("method `{name}` has no provider yet");
-            return Err(Failure::new(Exit::Unreachable, what));
+    for name in &ready.registered.methods {
+        let mut methods = listed.methods.iter();
+        if !methods.any(|method| method.name == *name && method.provider_count > 0) {
+            return Err(Failure::unreachable(format!(
+                "method `{name}` has no provider yet"
+            )));
         }
     }
-    if ready.methods.iter().any(|name| name == PROBE) {
+    if ready.registered.methods.iter().any(|name| name == PROBE) {
         let response = client.call(PROBE, &json!({"a": 1, "b": 2})).await?;
         if let Some(error) = response.error {
             return Err(Failure::new(Exit::MethodError, error.get().to_owned()));

@@ -43,10 +43,9 @@ impl UpContext {
             contexts.put(Context {
                 name: name.clone(),
                 url: ready.url.clone(),
-                token: ready.token.clone(),
-                token_id: None,
-                username: Some(ready.username.clone()),
-                ca_file: None,
+                token: ready.state.token.clone(),
+                username: Some(ready.state.username.clone()),
+                ..Context::default()
             });
             // A run that was killed could not restore the previous context, so its own context may
             // still be the current one.
@@ -104,11 +103,11 @@ fn lock_name(folder: &Path) -> Result<(String, File), Failure> {
             }
         }
     }
-    Err(Failure::failed(format!(
+    let what = format!(
         "{RUNS_MAX} runs of `svc up` already use `{}`",
         folder.display()
-    ))
-    .hint("stop one of them"))
+    );
+    Err(Failure::failed(what).hint("stop one of them"))
 }
 
 /// `None` if another process holds the lock.

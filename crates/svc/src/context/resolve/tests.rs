@@ -5,6 +5,7 @@ use std::{
 
 use super::*;
 use crate::context::Context;
+use crate::exit::Exit;
 
 struct Folder(PathBuf);
 

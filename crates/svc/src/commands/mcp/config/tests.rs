@@ -2,15 +2,13 @@ use super::*;
 
 fn write(client: ClientKind, secret: Secret) -> String {
     client.write(&Entry {
-        name: "svc",
-        url: "http://127.0.0.1:12200/mcp",
-        secret: &secret,
-        bridge: &Bridge {
-            program: "/opt/svc".to_owned(),
-            server: "http://127.0.0.1:12200".to_owned(),
-            ca_file: Some("/ca.pem".into()),
-            search: true,
-        },
+        name: "svc".to_owned(),
+        url: "http://127.0.0.1:12200/mcp".to_owned(),
+        secret,
+        program: "/opt/svc".to_owned(),
+        server: "http://127.0.0.1:12200".to_owned(),
+        ca_file: Some("/ca.pem".into()),
+        search: true,
     })
 }
 

@@ -74,10 +74,8 @@ async fn follow(bridge: Arc<Bridge>) {
         let headers = bridge.stream_headers().await;
         let client = bridge.client.http();
         let within = client.policy().answer_timeout;
-        let opened = client
-            .send_for_reply(Method::GET, bridge.path, headers, None, within)
-            .await;
-        let why = match opened {
+        let opening = client.send_for_reply(Method::GET, bridge.path, headers, None, within);
+        let why = match opening.await {
             Ok(Reply::Stream(stream)) => {
                 delays = BACKOFF.delays();
                 if was_interrupted {

@@ -65,11 +65,10 @@ pub async fn subscribe(bridge: &Arc<Bridge>, message: Message) {
                     None => bridge.relay_answer(&message, &answer).await,
                 };
             }
-            Ok(Reply::Whole(answer)) => bridge
-                .client
-                .http()
-                .problem(answer.status, &answer.body)
-                .to_string(),
+            Ok(Reply::Whole(answer)) => {
+                let problem = bridge.client.http().problem(answer.status, &answer.body);
+                problem.to_string()
+            }
             Err(error) => error.to_string(),
         };
         log(&format!("list changes are interrupted: {why}"));

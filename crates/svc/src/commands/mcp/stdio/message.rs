@@ -21,7 +21,7 @@ pub const LISTEN: &str = "subscriptions/listen";
 pub const CALL: &str = "tools/call";
 
 /// One line of the client.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Message {
     pub line: Bytes,
     /// The id as JSON; `None` for a notification and for a batch.
@@ -66,7 +66,10 @@ impl Message {
             return Err(error_line(None, PARSE_ERROR, why));
         };
         if raw.get().starts_with('[') {
-            return Ok(Some(Self::of(line, None, String::new())));
+            return Ok(Some(Self {
+                line,
+                ..Self::default()
+            }));
         }
         let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(raw.get()) else {
             let why = "the line is not a JSON-RPC message";
@@ -92,24 +95,14 @@ impl Message {
         let cancels = params.request_id().filter(|_| method == CANCELLED);
         let cancels = cancels.map(|id| id.get().to_owned());
         Ok(Some(Self {
+            line,
+            id,
+            method,
             version,
             tool,
             arguments,
             cancels,
-            ..Self::of(line, id, method)
         }))
-    }
-
-    fn of(line: Bytes, id: Option<String>, method: String) -> Self {
-        Self {
-            line,
-            id,
-            method,
-            version: None,
-            tool: None,
-            arguments: None,
-            cancels: None,
-        }
     }
 
     /// The HTTP headers: `accept`, and headers that repeat parts of the message. `legacy` is the

@@ -109,9 +109,8 @@ impl Bridge {
             }
         });
         if let Some(id) = id {
-            let task = task.abort_handle();
             let in_flight = InFlight {
-                task,
+                task: task.abort_handle(),
                 is_subscription,
             };
             state.in_flight.insert(id, in_flight);
@@ -157,11 +156,15 @@ impl Bridge {
         log(why);
         let is_batch = message.method.is_empty();
         if message.id.is_some() || is_batch {
-            let _ = self
-                .out
-                .send(error_line(message.id.as_deref(), code, why))
-                .await;
+            let line = error_line(message.id.as_deref(), code, why);
+            let _ = self.out.send(line).await;
         }
+    }
+
+    /// Removes a request that gets no answer of the server, and refuses it.
+    async fn give_up(&self, message: &Message, why: &str) {
+        self.settle(message).await;
+        self.refuse(message, UNAVAILABLE, why).await;
     }
 
     /// Sends the message and relays its answer.
@@ -175,8 +178,7 @@ impl Bridge {
                     _ => "",
                 };
                 let why = format!("{error}{not_repeated}");
-                self.settle(&message).await;
-                return self.refuse(&message, UNAVAILABLE, &why).await;
+                return self.give_up(&message, &why).await;
             }
         };
         match reply {
@@ -285,8 +287,8 @@ impl Bridge {
             return;
         }
         let problem = self.client.http().problem(answer.status, &answer.body);
-        self.refuse(message, UNAVAILABLE, &problem.to_string())
-            .await;
+        let why = problem.to_string();
+        self.refuse(message, UNAVAILABLE, &why).await;
     }
 
     async fn relay_stream(&self, message: &Message, mut stream: EventStream) {
@@ -296,13 +298,11 @@ impl Bridge {
                 Ok(Received::KeepAlive) => continue,
                 Ok(Received::End) => {
                     let why = "the server ended the answer before the result";
-                    self.settle(message).await;
-                    return self.refuse(message, UNAVAILABLE, why).await;
+                    return self.give_up(message, why).await;
                 }
                 Err(error) => {
                     let why = format!("{error}; the request is not repeated");
-                    self.settle(message).await;
-                    return self.refuse(message, UNAVAILABLE, &why).await;
+                    return self.give_up(message, &why).await;
                 }
             };
             let is_last = FromServer::of(&received) == FromServer::Response;
