@@ -1,5 +1,7 @@
 //! Strings in JSON text: where a string ends, which text it encodes, and which parts of a text are
 //! inside a string. All readers of raw JSON find the strings with these functions.
+//!
+//! `#[inline]`: the parser of calls is in another crate and finds several strings in each call.
 
 use std::borrow::Cow;
 
@@ -8,6 +10,7 @@ const BLOCK: usize = 64;
 
 /// The position after the closing quotation mark of a string whose content begins at `at`. `None` if
 /// the string does not end, or is not valid JSON.
+#[inline]
 pub fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at = skip_plain(json, at);
@@ -31,6 +34,7 @@ pub fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
 }
 
 /// The position after the string whose content begins at `at`, in valid JSON.
+#[inline]
 pub fn valid_string_end(json: &[u8], at: usize) -> usize {
     string_end(json, at).unwrap_or(json.len())
 }
@@ -90,6 +94,7 @@ impl Position {
 /// Position of the first byte at or after `start` that is a quotation mark, a backslash or a
 /// control character. Other bytes are called plain. Most bytes of most payloads are in strings, so
 /// they are tested eight at a time, and in a long string a block at a time.
+#[inline]
 fn skip_plain(json: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(bytes) = json.get(at..).and_then(|rest| rest.first_chunk()) {

@@ -39,7 +39,7 @@ mod trial_limits;
 pub use address_limit::AddressLimit;
 pub use answer_hold::{AnswerHold, UNCOUNTED_BYTES_MAX, charge_reply};
 pub use byte_budget::{
-    Account, BudgetFull, ByteBudget, ByteBudgets, ChargedBytes, Reservation, Shortage,
+    Account, BudgetFull, ByteBudget, ByteBudgets, ChargedBytes, Hold, Reservation, Shortage,
 };
 pub use count_use::CountUse;
 pub use login_limit::{LoginLimit, LoginPolicy, LoginRefused, network};

@@ -114,8 +114,7 @@ where
     }
     require_json(&parts.headers)?;
     let (account, bytes_max) = account_of(&parts);
-    let reservation = app.bodies.begin(account);
-    let received = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
+    let received = read_body(body, bytes_max, RECORD_TIME_MAX, (&app.bodies, account)).await?;
     if let Some(caller) = readmit_after(&parts, &received)? {
         parts.extensions.insert(caller);
     }

@@ -70,9 +70,8 @@ pub async fn post(
     require_json(&parts.headers)?;
     let mode = query.mode()?;
     let account = Account::User(caller.user.id);
-    let reservation = app.bodies.begin(account);
     let bytes_max = app.limits.call_bytes_max;
-    let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
+    let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, (&app.bodies, account)).await?;
     if let Some(readmitted) = readmit_after(&parts, &body)? {
         caller = readmitted;
     }

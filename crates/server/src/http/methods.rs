@@ -109,19 +109,17 @@ where
     B::Error: Into<BoxError>,
 {
     async move {
-        let reservation = app.bodies.begin(Account::User(caller.user.id));
+        let counted = (&app.bodies, Account::User(caller.user.id));
         let bytes_max = app.limits.call_bytes_max;
         // The agent may report until the answer that it did not send the call. The params are then
         // sent to another provider, so the body stays until the call ends.
-        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
-        let waited = body.waited;
-        let bytes = body.into_bytes();
-        if waited {
+        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, counted).await?;
+        if body.waited {
             *caller = app.directory.readmit(caller, app.clock.now())?;
         }
         let answers = app
             .calls
-            .answer(caller, &bytes)
+            .answer(caller, &body.bytes)
             .await
             .map_err(|over| ApiError::too_many_calls(&over))?;
         if app.directory.has_changed_since(caller) {

@@ -125,8 +125,7 @@ async fn handle(
     // The memory is counted for the owner, so that bodies for this URL do not delay the bodies of
     // other users.
     let account = Account::User(source.owner());
-    let reservation = app.bodies.begin(account);
-    let read = read_body(body, BODY_BYTES_MAX, BODY_TIME_MAX, reservation).await;
+    let read = read_body(body, BODY_BYTES_MAX, BODY_TIME_MAX, (&app.bodies, account)).await;
     let body = read.map_err(|error| {
         let error = ReceiveError::Body {
             status: error.status(),

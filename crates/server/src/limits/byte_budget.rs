@@ -25,7 +25,7 @@ use svc_core::UserId;
 use thiserror::Error;
 
 use self::allowance::Allowance;
-pub use self::reservation::{ChargedBytes, Reservation};
+pub use self::reservation::{ChargedBytes, Hold, Reservation};
 
 /// Limit of the bytes of one connection whose requests have no valid credential.
 const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
@@ -116,7 +116,15 @@ impl ByteBudget {
         }
     }
 
-    /// Begins to count a body.
+    /// Counts a body, or a copy of one, that is complete.
+    pub fn take(self: &Arc<Self>, account: Account, bytes: usize) -> Result<Hold, BudgetFull> {
+        match self.allowance.take(account, bytes) {
+            Some(taken) => Ok(Hold::Small(Arc::clone(self), taken)),
+            None => self.begin(account).settle(bytes),
+        }
+    }
+
+    /// Begins to count a body that still arrives.
     pub fn begin(self: &Arc<Self>, account: Account) -> Reservation {
         Reservation::new(Arc::clone(self), account)
     }
@@ -126,9 +134,8 @@ impl ByteBudget {
     where
         T: AsRef<[u8]> + Send + 'static,
     {
-        let mut reservation = self.begin(account);
-        reservation.settle(bytes.as_ref().len())?;
-        Ok(Bytes::from_owner(ChargedBytes::new(bytes, reservation)))
+        let hold = self.take(account, bytes.as_ref().len())?;
+        Ok(Bytes::from_owner(ChargedBytes::new(bytes, hold)))
     }
 
     /// All bytes that are counted now, with those in the allowance for small bodies.

@@ -15,13 +15,13 @@ use hyper::body::Frame;
 
 use crate::{
     http::{error::ApiError, failures},
-    limits::{ChargedBytes, Reservation},
+    limits::{Account, ByteBudget, ChargedBytes, Hold, Reservation},
 };
 
 pub struct CompleteBody {
     pub bytes: Bytes,
     /// The memory of the body. Must live as long as the body, or what was made of it.
-    pub reservation: Reservation,
+    pub memory: Hold,
     /// Whether the body may have arrived later than the head. If so, the caller may have been
     /// revoked since the head was checked.
     pub waited: bool,
@@ -30,25 +30,25 @@ pub struct CompleteBody {
 /// The memory of the body of a request. The authentication middleware adds it to the extensions of
 /// the request and keeps it until the request ends: a change that waits for its commit still holds
 /// the parsed body.
-pub type BodyMemory = Arc<OnceLock<Reservation>>;
+pub type BodyMemory = Arc<OnceLock<Hold>>;
 
 impl CompleteBody {
     /// The bytes, counted until the request with these extensions ends.
     pub fn into_bytes_of(self, extensions: &Extensions) -> Bytes {
         if let Some(memory) = extensions.get::<BodyMemory>() {
             // Never set twice: a request has one body.
-            let _ = memory.set(self.reservation);
+            let _ = memory.set(self.memory);
         }
         self.bytes
     }
 
     /// The bytes, counted as long as a part of them exists.
     pub fn into_bytes(self) -> Bytes {
-        Bytes::from_owner(ChargedBytes::new(self.bytes, self.reservation))
+        Bytes::from_owner(ChargedBytes::new(self.bytes, self.memory))
     }
 }
 
-/// Reads a whole body. `reservation` accounts for its memory.
+/// Reads a whole body, whose memory `budget` counts for the account.
 #[expect(
     clippy::manual_async_fn,
     reason = "an `async fn` would store its arguments twice"
@@ -57,7 +57,7 @@ pub fn read_body<B>(
     body: B,
     max: usize,
     time_max: Duration,
-    mut reservation: Reservation,
+    (budget, account): (&Arc<ByteBudget>, Account),
 ) -> impl Future<Output = Result<CompleteBody, ApiError>>
 where
     B: HttpBody<Data = Bytes>,
@@ -71,7 +71,7 @@ where
             Poll::Ready(None) => {
                 return Ok(CompleteBody {
                     bytes: Bytes::new(),
-                    reservation,
+                    memory: budget.take(account, 0)?,
                     waited: false,
                 });
             }
@@ -82,17 +82,16 @@ where
             && data.len() <= max
             && body.is_end_stream()
         {
-            reservation.settle(data.len())?;
             return Ok(CompleteBody {
                 bytes: data.clone(),
-                reservation,
+                memory: budget.take(account, data.len())?,
                 waited: false,
             });
         }
         // Boxed, because otherwise the future of every call would be larger by the size of this future.
         let reading = Box::pin(tokio::time::timeout(
             time_max,
-            read_pieces(body, first, max, &mut reservation),
+            read_pieces(body, first, max, budget.begin(account)),
         ));
         let read = reading.await.unwrap_or_else(|_| {
             let seconds = time_max.as_secs();
@@ -101,9 +100,9 @@ where
                 format!("the body did not arrive within {seconds} seconds"),
             ))
         });
-        read.map(|bytes| CompleteBody {
+        read.map(|(bytes, memory)| CompleteBody {
             bytes,
-            reservation,
+            memory,
             waited: true,
         })
     }
@@ -114,8 +113,8 @@ async fn read_pieces<B>(
     mut body: Pin<&mut B>,
     mut first: Option<Frame<Bytes>>,
     max: usize,
-    reservation: &mut Reservation,
-) -> Result<Bytes, ApiError>
+    mut reservation: Reservation,
+) -> Result<(Bytes, Hold), ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -146,8 +145,8 @@ where
     }
     // A body may stay for an hour, so its spare memory is freed.
     whole.shrink_to_fit();
-    reservation.settle(whole.len())?;
-    Ok(whole.into())
+    let memory = reservation.settle(whole.len())?;
+    Ok((whole.into(), memory))
 }
 
 fn unreadable(error: impl Into<BoxError>) -> ApiError {

@@ -40,9 +40,8 @@ const FORM: &str = "application/x-www-form-urlencoded";
 pub async fn small_body(app: &App, request: Request) -> Result<bytes::Bytes, OAuthFailure> {
     let slot = request.extensions().get::<std::sync::Arc<Slot>>();
     let account = Account::Connection(slot.map_or(0, |slot| slot.id()));
-    let reservation = app.bodies.begin(account);
     let (parts, body) = request.into_parts();
-    let read = read_body(body, FORM_BYTES_MAX, FORM_TIME_MAX, reservation).await;
+    let read = read_body(body, FORM_BYTES_MAX, FORM_TIME_MAX, (&app.bodies, account)).await;
     let read = read.map(|read| read.into_bytes_of(&parts.extensions));
     read.map_err(|error: ApiError| {
         let status = error.status();

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{Account, BudgetFull, ByteBudget};
+use super::{Account, BudgetFull, ByteBudget, allowance::Taken};
 
-/// The part of a budget that one body holds; released when dropped.
+/// The bytes of a body that still arrives, or of answers that grow; released when dropped.
 pub struct Reservation {
     budget: Arc<ByteBudget>,
     account: Account,
     bytes: usize,
-    /// Whether the bytes are taken from the allowance for small bodies.
-    is_small: bool,
+}
+
+/// The bytes of something that is complete and will not grow; released when dropped. Small, because
+/// the future of each call contains one.
+pub enum Hold {
+    /// Taken from the allowance for small bodies.
+    Small(Arc<ByteBudget>, Taken),
+    Exact(Box<Reservation>),
 }
 
 impl Reservation {
@@ -19,7 +25,6 @@ impl Reservation {
             budget,
             account,
             bytes: 0,
-            is_small: false,
         }
     }
 
@@ -40,47 +45,43 @@ impl Reservation {
         Ok(())
     }
 
-    /// Sets the reservation to the size of a body that is complete and will not grow.
-    pub fn settle(&mut self, bytes: usize) -> Result<(), BudgetFull> {
-        if self.bytes == 0 {
-            self.is_small = self.budget.allowance.take(self.account, bytes);
-            if self.is_small {
-                self.bytes = bytes;
-                return Ok(());
-            }
-        }
+    /// Sets the reservation to the size of a body that has arrived completely.
+    pub fn settle(mut self, bytes: usize) -> Result<Hold, BudgetFull> {
         self.grow_to(bytes)?;
         let spare = self.bytes - bytes;
         if spare > 0 {
             self.budget.release(self.account, spare);
             self.bytes = bytes;
         }
-        Ok(())
+        Ok(Hold::Exact(Box::new(self)))
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        match (self.bytes, self.is_small) {
-            (0, _) => {}
-            (bytes, true) => self.budget.allowance.release(self.account, bytes),
-            (bytes, false) => self.budget.release(self.account, bytes),
+        if self.bytes > 0 {
+            self.budget.release(self.account, self.bytes);
         }
     }
 }
 
-/// Bytes with their reservation.
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Self::Small(budget, taken) = self {
+            budget.allowance.release(*taken);
+        }
+    }
+}
+
+/// Bytes that are counted as long as they exist.
 pub struct ChargedBytes<T> {
     bytes: T,
-    _reservation: Reservation,
+    _hold: Hold,
 }
 
 impl<T> ChargedBytes<T> {
-    pub fn new(bytes: T, reservation: Reservation) -> Self {
-        Self {
-            bytes,
-            _reservation: reservation,
-        }
+    pub fn new(bytes: T, hold: Hold) -> Self {
+        Self { bytes, _hold: hold }
     }
 }
 

@@ -112,7 +112,7 @@ fn a_complete_body_holds_its_true_size_until_its_last_part_is_dropped() {
     let budget = Arc::new(ByteBudget::of_bodies(64 * MIB));
     let mut body = budget.begin(user(1));
     body.grow_to(2 * MIB).expect("the buffer has doubled");
-    body.settle(MIB + 1).expect("smaller");
+    let body = body.settle(MIB + 1).expect("smaller");
     assert_eq!(budget.total(), MIB + 1);
     // The copy for the link counts beside the body.
     let frame = budget.charge(user(1), vec![0_u8; MIB]).expect("a frame");

@@ -15,8 +15,7 @@ where
     B::Error: Into<BoxError>,
 {
     let budget = Arc::new(ByteBudget::of_bodies(1024 * 1024));
-    let reservation = budget.begin(Account::Connection(1));
-    super::read_body(body, max, time_max, reservation).await
+    super::read_body(body, max, time_max, (&budget, Account::Connection(1))).await
 }
 
 /// Reads a body that arrives in pieces; `None` is a piece that never arrives.
@@ -75,18 +74,17 @@ async fn a_body_that_is_too_large_or_too_slow_is_refused() {
 async fn a_complete_body_is_counted_until_its_request_ends() {
     let budget = Arc::new(ByteBudget::of_bodies(1024 * 1024));
     let read = async |pieces: Vec<Bytes>| {
-        let account = Account::Connection(1);
-        let reservation = budget.begin(account);
+        let counted = (&budget, Account::Connection(1));
         let time_max = Duration::from_secs(10);
         let read = match &pieces[..] {
             [whole] => {
                 let body = Full::new(whole.clone());
-                super::read_body(body, 100_000, time_max, reservation).await
+                super::read_body(body, 100_000, time_max, counted).await
             }
             _ => {
                 let pieces = pieces.into_iter().map(Frame::data);
                 let body = StreamBody::new(stream::iter(pieces.map(Ok::<_, Infallible>)));
-                super::read_body(body, 100_000, time_max, reservation).await
+                super::read_body(body, 100_000, time_max, counted).await
             }
         };
         read.expect("a body")
