@@ -67,7 +67,11 @@ impl Templates {
                 let has = records::count::<Template>(tx, &())?;
                 check_limit(has, TEMPLATES_MAX, "templates", "conflict")?;
                 records::insert(tx, &kept)?;
-                templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
+                records::set_saved_power::<Template>(
+                    tx,
+                    kept.id,
+                    SavedPower::of(actor.permissions),
+                )?;
                 audit(tx, caller, "template.created", &kept, describe(&kept))
             })
             .await?;
@@ -91,7 +95,7 @@ impl Templates {
                 check_name_free(tx, &changed)?;
                 check_startup_script(tx, changed.startup_script_id)?;
                 records::replace(tx, &changed)?;
-                templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
+                records::set_saved_power::<Template>(tx, id, SavedPower::of(actor.permissions))?;
                 if changed != current {
                     let detail = difference(&describe(&current), describe(&changed));
                     audit(tx, caller, "template.updated", &changed, detail)?;

@@ -8,7 +8,11 @@ use svc_core::{
 };
 use svc_protocol::api::{JsonRpcConfig, ScriptConfig, SinkPause, SinkType, WebhookConfig};
 
-use crate::{record::record, records::kept, value::as_json};
+use crate::{
+    record::record,
+    records::{Powered, kept},
+    value::as_json,
+};
 
 /// The `owner_key` of sinks that see the events of all users.
 pub const GLOBAL: &str = "global";
@@ -83,6 +87,8 @@ kept! {
     of owner_key: str, unique [owner_key, name] named name,
     size "octet_length(config) + octet_length(description) + octet_length(patterns)"
 }
+
+impl Powered for SinkRow {}
 
 /// The `owner_key` of a user's own sinks.
 pub fn owner_key(user: UserId) -> String {
