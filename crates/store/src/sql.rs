@@ -85,7 +85,7 @@ impl<'c> Tx<'c> {
         sql: &str,
         values: &[Value],
     ) -> Result<Vec<T>, StoreError> {
-        self.query(sql, values)?.iter().map(T::read).collect()
+        read_all(&self.query(sql, values)?)
     }
 
     /// Whether a query finds any row.
@@ -230,6 +230,10 @@ impl Row {
 /// A type that is read from a row.
 pub trait FromRow: Sized {
     fn read(row: &Row) -> Result<Self, StoreError>;
+}
+
+pub(crate) fn read_all<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
+    rows.iter().map(T::read).collect()
 }
 
 /// The first column.
