@@ -10,6 +10,7 @@ use svc_core::{
         ALL_USERS, MethodCount, MethodCounts, StatsRange, Subject, VERSION, start_of,
     },
     journal::BlockError,
+    timestamp::millis,
 };
 use uuid::Uuid;
 
@@ -226,8 +227,4 @@ fn insert(
             counts.encode()
         ],
     )
-}
-
-fn millis(period: Duration) -> i64 {
-    i64::try_from(period.as_millis()).unwrap_or(i64::MAX)
 }

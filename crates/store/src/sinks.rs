@@ -8,6 +8,7 @@ use svc_core::{GroupId, LaneId, SinkId, UserId};
 use svc_protocol::api::{FeedProgress, LastDelivery, SinkPause};
 use uuid::Uuid;
 
+pub(crate) use self::row::owner_of;
 pub use self::{
     health::{counts, list_failing},
     row::{GLOBAL, SinkConfig, SinkRow, owner_key},

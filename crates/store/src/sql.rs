@@ -187,6 +187,24 @@ impl<'c> Tx<'c> {
     }
 }
 
+/// Runs work in a transaction that may take long; other servers wait for it.
+pub(super) fn in_transaction<T>(
+    connection: &dyn Connection,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    connection.begin_long()?;
+    let mut tx = Tx::on(connection);
+    let done = work(&mut tx);
+    match tx.end().and(done) {
+        Ok(done) => connection.commit().map(|()| done),
+        Err(error) => {
+            // The error of the work is reported.
+            let _ = connection.rollback();
+            Err(error)
+        }
+    }
+}
+
 /// A query and the values of its placeholders.
 pub(crate) struct Query {
     pub(crate) sql: String,

@@ -6,7 +6,9 @@ use svc_core::{
     delivery_policy::{DeliveryPolicy, Ordering},
     pattern::Pattern,
 };
-use svc_protocol::api::{JsonRpcConfig, ScriptConfig, SinkPause, SinkType, WebhookConfig};
+use svc_protocol::api::{
+    JsonRpcConfig, ScriptConfig, SinkOwner, SinkPause, SinkType, WebhookConfig,
+};
 
 use crate::{
     record::record,
@@ -93,6 +95,14 @@ impl Powered for SinkRow {}
 /// The `owner_key` of a user's own sinks.
 pub fn owner_key(user: UserId) -> String {
     user.to_string()
+}
+
+/// The kind of owner that an `owner_key` names.
+pub(crate) fn owner_of(key: &str) -> SinkOwner {
+    match key {
+        GLOBAL => SinkOwner::Global,
+        _ => SinkOwner::User,
+    }
 }
 
 impl SinkRow {
