@@ -7,10 +7,8 @@
 //! is read for this only once, when its block is removed.
 
 use svc_core::{
-    Id, Timestamp, UserId,
-    journal::{
-        BLOCK_ROWS_MAX, CallPayload, CallRow, Candidate, choose_kept, choose_survivors, decode,
-    },
+    Timestamp, UserId,
+    journal::{BLOCK_ROWS_MAX, CallPayload, CallRow, Candidate, choose_kept, choose_survivors},
 };
 
 use super::{

@@ -6,7 +6,7 @@ mod maintenance;
 pub(super) use maintenance::maintain;
 
 use svc_core::{
-    Id, Timestamp, UserId,
+    Id, UserId,
     journal::{
         BlockError, CallPayload, PAYLOAD_BLOCK_BYTES, PAYLOAD_ROW_BYTES, decode_payloads,
         encode_payloads, time_of,
