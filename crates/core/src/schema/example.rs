@@ -245,7 +245,7 @@ fn type_of<'a>(schema: &'a Map<String, Value>, rules: &[&str]) -> Option<&'a str
         }
         Some(_) => None,
         None => {
-            let types = ["object", "array", "number"].into_iter();
+            let mut types = ["object", "array", "number"].into_iter();
             types.find(|name| limits(name)).or(Some("string"))
         }
     }
