@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Duration};
 use parking_lot::Mutex;
 use svc_client::Target;
 use svc_core::{ServerId, space::HealthCheck};
-use svc_link::{AnnouncedServers, Goodbye, OpenedLink, RefusalCode};
+use svc_link::{AnnouncedServers, Goodbye, OpenedLink, OutboxReader, RefusalCode};
 use svc_protocol::agent_api::LinkRecord;
 use tokio::{
     sync::watch,
@@ -241,14 +241,8 @@ impl Link {
         if let Some(announced) = welcome.announced.clone() {
             self.note_announced(announced);
         }
-        let number = self.outbox.new_link();
-        let record = LinkRecord {
-            server_id: welcome.server_id,
-            url: server.to_string(),
-            is_home: true,
-            since: svc_clock::now(),
-        };
-        let (frames, stuck) = self.outbox.open(number, record);
+        let (session, frames) = self.open_session(server, welcome.server_id, true, finish);
+        let number = session.number;
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,
@@ -256,17 +250,36 @@ impl Link {
             space: Some(welcome.space.clone()),
         });
         self.log.wake();
+        HomeLink {
+            number,
+            up_since: Instant::now(),
+            session: Box::pin(session::run(session, connected, frames)),
+        }
+    }
+
+    /// Opens the queue of a new link.
+    fn open_session(
+        self: &Arc<Self>,
+        server: &Target,
+        server_id: ServerId,
+        is_home: bool,
+        finish: &CancellationToken,
+    ) -> (Session, OutboxReader) {
+        let number = self.outbox.new_link();
+        let record = LinkRecord {
+            server_id,
+            url: server.to_string(),
+            is_home,
+            since: svc_clock::now(),
+        };
+        let (frames, stuck) = self.outbox.open(number, record);
         let session = Session {
             link: Arc::clone(self),
             number,
             stuck,
             finish: finish.clone(),
         };
-        HomeLink {
-            number,
-            up_since: Instant::now(),
-            session: Box::pin(session::run(session, connected, frames)),
-        }
+        (session, frames)
     }
 
     /// Records that the home link has ended.

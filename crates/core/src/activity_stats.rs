@@ -16,7 +16,7 @@ use crate::{
     },
     latency::{STEPS, StepCounts, percentile_ms},
     text_enum::text_enum,
-    timestamp::Timestamp,
+    timestamp::{Timestamp, millis},
 };
 
 /// The maximum number of entries in a block. If there are more, those with the fewest calls share
@@ -124,7 +124,7 @@ impl Subject {
 
 /// The start of the period that contains the time `at`, if every period has the length `period`.
 pub fn start_of(at: Timestamp, period: Duration) -> Timestamp {
-    let period = i64::try_from(period.as_millis()).unwrap_or(i64::MAX);
+    let period = millis(period);
     Timestamp(at.0.div_euclid(period) * period)
 }
 

@@ -6,74 +6,46 @@
 
 use data_encoding::HEXLOWER;
 
+use crate::text_enum::text_enum;
+
 /// The number of random bytes in a credential.
 pub const SECRET_BYTES: usize = 32;
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum CredentialKind {
-    /// A user's API token.
-    ApiToken,
-    /// A space's agent token.
-    AgentToken,
-    /// The value of the session cookie.
-    Session,
-    /// The secret in the one-time setup link, with which the first administrator is created.
-    Setup,
-    /// The secret in the one-click sign-in link of `svc up`.
-    SignIn,
-    /// A token with which an app acts for a user.
-    AccessToken,
-    /// A token with which an app gets its next access token.
-    RefreshToken,
-    /// The code that an app exchanges for its first tokens.
-    AuthorizationCode,
-    /// The code with which a machine without a browser waits for a login.
-    DeviceCode,
-    /// The secret of an app that an administrator added.
-    ClientSecret,
-    /// The secret of a login that waits for its second factor. No route accepts it as a
-    /// credential.
-    PendingLogin,
-    /// The secret in the URL of a source.
-    SourceUrl,
+text_enum! {
+    /// The kind of a credential, with the prefix of its text.
+    CredentialKind {
+        /// A user's API token.
+        ApiToken = "svc_pat_",
+        /// A space's agent token.
+        AgentToken = "svc_agt_",
+        /// The value of the session cookie.
+        Session = "svc_ses_",
+        /// The secret in the one-time setup link, with which the first administrator is created.
+        Setup = "svc_set_",
+        /// The secret in the one-click sign-in link of `svc up`.
+        SignIn = "svc_sgn_",
+        /// A token with which an app acts for a user.
+        AccessToken = "svc_oat_",
+        /// A token with which an app gets its next access token.
+        RefreshToken = "svc_ort_",
+        /// The code that an app exchanges for its first tokens.
+        AuthorizationCode = "svc_oac_",
+        /// The code with which a machine without a browser waits for a login.
+        DeviceCode = "svc_odc_",
+        /// The secret of an app that an administrator added.
+        ClientSecret = "svc_ocs_",
+        /// The secret of a login that waits for its second factor. No route accepts it as a
+        /// credential.
+        PendingLogin = "svc_lgn_",
+        /// The secret in the URL of a source.
+        SourceUrl = "svc_src_",
+    }
 }
 
 impl CredentialKind {
-    const ALL: [Self; 12] = [
-        Self::ApiToken,
-        Self::AgentToken,
-        Self::Session,
-        Self::Setup,
-        Self::SignIn,
-        Self::AccessToken,
-        Self::RefreshToken,
-        Self::AuthorizationCode,
-        Self::DeviceCode,
-        Self::ClientSecret,
-        Self::PendingLogin,
-        Self::SourceUrl,
-    ];
-
-    pub fn prefix(self) -> &'static str {
-        match self {
-            Self::ApiToken => "svc_pat_",
-            Self::AgentToken => "svc_agt_",
-            Self::Session => "svc_ses_",
-            Self::Setup => "svc_set_",
-            Self::SignIn => "svc_sgn_",
-            Self::AccessToken => "svc_oat_",
-            Self::RefreshToken => "svc_ort_",
-            Self::AuthorizationCode => "svc_oac_",
-            Self::DeviceCode => "svc_odc_",
-            Self::ClientSecret => "svc_ocs_",
-            Self::PendingLogin => "svc_lgn_",
-            Self::SourceUrl => "svc_src_",
-        }
-    }
-
     /// Formats random bytes as a credential.
     pub fn format(self, secret: &[u8; SECRET_BYTES]) -> String {
-        let mut text = String::from(self.prefix());
+        let mut text = String::from(self.as_str());
         HEXLOWER.encode_append(secret, &mut text);
         let checksum = crc32fast::hash(text.as_bytes());
         HEXLOWER.encode_append(&checksum.to_be_bytes(), &mut text);
@@ -82,10 +54,9 @@ impl CredentialKind {
 
     /// The kind of a well-formed credential; `None` for anything else.
     pub fn recognise(text: &str) -> Option<Self> {
-        let kind = Self::ALL
-            .into_iter()
-            .find(|kind| text.starts_with(kind.prefix()))?;
-        let body_end = kind.prefix().len() + 2 * SECRET_BYTES;
+        let mut kinds = Self::ALL.iter().copied();
+        let kind = kinds.find(|kind| text.starts_with(kind.as_str()))?;
+        let body_end = kind.as_str().len() + 2 * SECRET_BYTES;
         if text.len() != body_end + 8 || !text.is_ascii() {
             return None;
         }
@@ -101,9 +72,9 @@ mod tests {
 
     #[test]
     fn s5_credentials_carry_their_kind_and_a_checksum() {
-        for kind in CredentialKind::ALL {
+        for &kind in CredentialKind::ALL {
             let text = kind.format(&[7; SECRET_BYTES]);
-            assert!(text.starts_with(kind.prefix()));
+            assert!(text.starts_with(kind.as_str()));
             assert_eq!(CredentialKind::recognise(&text), Some(kind));
             assert_eq!(CredentialKind::recognise(&text[..text.len() - 1]), None);
             assert_eq!(CredentialKind::recognise(&text.replace("07", "08")), None);

@@ -12,6 +12,7 @@ mod relocate;
 mod spelling;
 
 pub use example::example;
+pub(crate) use keyword::limited_type;
 pub use keyword::{outline, schemas_in};
 pub(crate) use references::Scan;
 pub use relocate::{Relocated, relocate};

@@ -75,7 +75,8 @@ fn is_rfc_3339(text: &str) -> bool {
         && (has_form(offset, "Z") || has_form(offset, "+00:00"))
 }
 
-fn millis(span: Duration) -> i64 {
+/// A time span in the unit of [`Timestamp`].
+pub fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -19,7 +19,7 @@ use svc_store::{
     lanes::{self, Withdrawal},
     records,
     spaces::{self, NewState, SpaceRow},
-    zone_changes::{self, ZoneChange},
+    zone_changes::ZoneChange,
 };
 use thiserror::Error;
 
@@ -27,6 +27,7 @@ use crate::{
     events::{hub::Hub, subscriptions},
     identity::Directory,
     live::HealthReport,
+    records::tell_zone,
 };
 
 /// The maximum number of spaces that one transaction stops. It keeps the transaction short.
@@ -114,7 +115,7 @@ impl Lifecycle {
                 events.extend(stopped);
                 // The server of the space may still run, for example after its machine was
                 // suspended. Then that server must end the link.
-                zone_changes::append(tx, &ZoneChange::Space(space))?;
+                tell_zone(tx, &[ZoneChange::Space(space)])?;
             }
             Ok((events, count))
         });
@@ -167,7 +168,7 @@ impl Lifecycle {
                     spaces::set_link_instance(tx, space, &instance)?;
                 }
                 if row.node_id != Some(node_id) {
-                    zone_changes::append(tx, &ZoneChange::Space(space))?;
+                    tell_zone(tx, &[ZoneChange::Space(space)])?;
                 }
                 let linked = DeployedSpace {
                     health_check: row.health_check,

@@ -9,8 +9,9 @@ use serde_json::{Value, value::RawValue};
 use svc_core::{Timestamp, UserId};
 use svc_protocol::api::{DESCRIPTION_MAX, OVERLAP_HOURS_MAX};
 use svc_store::{
-    Store, Tx,
+    Store, StoreError, Tx,
     records::{Named, Owned, find_of, find_same_name},
+    zone_changes::{self, ZoneChange},
 };
 
 pub use error::{RecordError, UNAUTHORIZED, whole_seconds};
@@ -24,6 +25,17 @@ pub fn check_name_free<R: Named>(tx: &mut Tx<'_>, record: &R) -> Result<()> {
         Some(_) => Err(RecordError::name_taken(R::KIND, record.name())),
         None => Ok(()),
     }
+}
+
+/// Tells the other servers of the zone that records changed. They read the records again after the
+/// commit. Changes that a caller requests use `identity::Change::affects`, which also changes the
+/// copies in memory of this server.
+pub fn tell_zone<'a>(
+    tx: &mut Tx<'_>,
+    changes: impl IntoIterator<Item = &'a ZoneChange>,
+) -> Result<(), StoreError> {
+    let mut changes = changes.into_iter();
+    changes.try_for_each(|change| zone_changes::append(tx, change))
 }
 
 /// A record of a user. For records of others, the error is "not found".

@@ -34,7 +34,9 @@ pub use self::{
     identity::{ServerIdError, own_id},
     limits::ZoneLimits,
 };
-use crate::{events::hub::Hub, identity::Memory, links::Links, live::SpaceLogs};
+use crate::{
+    events::hub::Hub, identity::Memory, links::Links, live::SpaceLogs, records::tell_zone,
+};
 
 /// Interval of heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
@@ -188,7 +190,7 @@ impl Zone {
             row.seen_at = tx.now()?;
             if servers::beat(tx, &row)? {
                 if changes_list {
-                    zone_changes::append(tx, &ZoneChange::Servers)?;
+                    tell_zone(tx, &[ZoneChange::Servers])?;
                 }
                 return Ok(Beat::Recorded(row.seen_at));
             }

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use actions::ACTIONS;
 pub use detail::DETAIL_BYTES_MAX;
 use serde_json::Value as JsonValue;
-use svc_core::{EventId, Id, Timestamp};
+use svc_core::{EventId, Id, Timestamp, activity_stats::start_of};
 use svc_crypto::Sha256;
 use svc_protocol::api::{AuditEntry, AuditQuery};
 use uuid::Uuid;
@@ -202,9 +202,7 @@ fn merged_id(owner_key: &str, group: &str, entry: &Entry) -> Id {
     let mut tail = [0; 16];
     tail.copy_from_slice(&hash.finish()[..16]);
     let tail = u128::from_le_bytes(tail) & !(u128::from(u64::MAX) << 80);
-    let period = i64::try_from(MERGE_PERIOD.as_millis()).unwrap_or(i64::MAX);
-    let start = Timestamp(entry.at.0 - entry.at.0.rem_euclid(period));
-    let mut id = first_id_at(start).0.as_u128() | tail;
+    let mut id = first_id_at(start_of(entry.at, MERGE_PERIOD)).0.as_u128() | tail;
     id = id & !(0xf << 76) | 0x7 << 76;
     id = id & !(0b11 << 62) | 0b10 << 62;
     Id(Uuid::from_u128(id))

@@ -1,5 +1,6 @@
 //! The call journal: blocks of packed rows, one list of blocks for each owner of methods.
 
+mod blocks;
 mod maintenance;
 mod payloads;
 mod scan;
@@ -14,13 +15,12 @@ use std::collections::HashSet;
 
 use svc_core::{
     Id, Timestamp, UserId,
-    journal::{BLOCK_ROWS_MAX, CallRow, encode},
+    journal::{BLOCK_ROWS_MAX, BlockError, CallRow, decode, encode},
 };
-use uuid::Uuid;
 
+use self::blocks::{Entry, insert_all};
 use crate::{
     error::StoreError,
-    record::row,
     sql::{Tx, values},
 };
 
@@ -29,74 +29,64 @@ const CALLERS_MAX: usize = 32;
 /// Listed instead of the callers, if a block has more than [`CALLERS_MAX`] of them.
 const MANY_CALLERS: UserId = UserId::NIL;
 
-/// A block without its rows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct BlockHead {
-    id: Id,
-    owner_id: UserId,
-    first_at: Timestamp,
-    last_at: Timestamp,
-    row_count: usize,
-    /// Whether the block holds rows that were kept when their blocks were removed.
-    kept: bool,
-}
-
-row! { BlockHead: id, owner_id, first_at, last_at, row_count, kept }
-
 /// Writes calls of one owner's methods. If the owner was deleted, discards the calls. Returns
 /// whether the owner exists.
-pub fn append(tx: &mut Tx<'_>, owner: UserId, mut rows: Vec<CallRow>) -> Result<bool, StoreError> {
+pub fn append(tx: &mut Tx<'_>, owner: UserId, rows: Vec<CallRow>) -> Result<bool, StoreError> {
     if !tx.exists("SELECT id FROM users WHERE id = ?1", values![owner])? {
         return Ok(false);
     }
-    rows.sort_unstable_by_key(CallRow::id);
-    for rows in rows.chunks(BLOCK_ROWS_MAX) {
-        insert_block(tx, owner, rows, false)?;
-    }
+    insert_all(tx, owner, rows, false)?;
     Ok(true)
 }
 
-/// Inserts rows, which are in the order of their ids, as one block.
-fn insert_block(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    rows: &[CallRow],
-    kept: bool,
-) -> Result<(), StoreError> {
-    let times = rows.iter().map(|row| row.at);
-    let (Some(first_at), Some(last_at)) = (times.clone().min(), times.max()) else {
-        return Ok(());
-    };
-    let id = Id(Uuid::now_v7());
-    tx.send(
-        "INSERT INTO call_blocks (id, owner_id, first_at, last_at, row_count, data, kept)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        values![id, owner, first_at, last_at, rows.len(), encode(rows), kept],
-    )?;
-    let mut callers = HashSet::new();
-    for row in rows {
-        callers.insert(row.caller);
-        if callers.len() > CALLERS_MAX {
-            callers = HashSet::from([MANY_CALLERS]);
-            break;
-        }
-    }
-    for caller in callers {
-        tx.send(
-            "INSERT INTO call_block_callers (user_id, last_at, block_id) VALUES (?1, ?2, ?3)",
-            values![caller, last_at, id],
-        )?;
-    }
-    Ok(())
-}
+impl Entry for CallRow {
+    const TABLE: &'static str = "call_blocks";
+    const SIZE: &'static str = "row_count";
+    const BLOCK: &'static str = "a block of the call journal";
 
-/// The packed rows of blocks, in any order.
-fn read_blocks(tx: &mut Tx<'_>, ids: &[Id]) -> Result<Vec<(Id, Vec<u8>)>, StoreError> {
-    let mut conditions = crate::conditions::Conditions::default();
-    conditions.add_in_padded("id", ids);
-    let sql = format!(
-        "SELECT id, data FROM call_blocks {}",
-        conditions.where_clause()
-    );
-    tx.list(&sql, &conditions.values)
+    fn id(&self) -> Id {
+        self.id()
+    }
+
+    fn encode(rows: &[Self]) -> Vec<u8> {
+        encode(rows)
+    }
+
+    fn decode(block: &[u8]) -> Result<Vec<Self>, BlockError> {
+        decode(block)
+    }
+
+    fn count_fitting(rows: &[Self]) -> usize {
+        rows.len().min(BLOCK_ROWS_MAX)
+    }
+
+    fn size(rows: &[Self], _: &[u8]) -> usize {
+        rows.len()
+    }
+
+    fn index(
+        tx: &mut Tx<'_>,
+        (block, last_at): (Id, Timestamp),
+        rows: &[Self],
+    ) -> Result<(), StoreError> {
+        let mut callers = HashSet::new();
+        for row in rows {
+            callers.insert(row.caller);
+            if callers.len() > CALLERS_MAX {
+                callers = HashSet::from([MANY_CALLERS]);
+                break;
+            }
+        }
+        for caller in callers {
+            tx.send(
+                "INSERT INTO call_block_callers (user_id, last_at, block_id) VALUES (?1, ?2, ?3)",
+                values![caller, last_at, block],
+            )?;
+        }
+        Ok(())
+    }
+
+    fn rows(size: u64) -> usize {
+        usize::try_from(size).unwrap_or(usize::MAX)
+    }
 }

@@ -1,6 +1,6 @@
 //! The conditions of a query whose filters are optional.
 
-use super::value::Value;
+use super::{sql::Query, value::Value};
 
 /// Conditions that must all hold, as SQL for `WHERE`, and the values of their placeholders.
 #[derive(Default)]
@@ -54,6 +54,14 @@ impl Conditions {
         match self.sql.as_str() {
             "" => String::new(),
             sql => format!("WHERE {sql}"),
+        }
+    }
+
+    /// A query with the conditions in place of `{}`.
+    pub(super) fn query(self, sql: &str) -> Query {
+        Query {
+            sql: sql.replace("{}", &self.sql),
+            values: self.values,
         }
     }
 

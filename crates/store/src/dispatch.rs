@@ -18,7 +18,7 @@ use crate::{
     lanes::{Candidate, patterns},
     record::row,
     sinks::GLOBAL,
-    sql::{Query, Row, Tx, values},
+    sql::{Query, Tx, read_all, values},
 };
 
 /// An idempotency key of a user.
@@ -108,10 +108,6 @@ pub fn read(
     })
 }
 
-fn read_all<T: crate::sql::FromRow>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
-    rows.iter().map(T::read).collect()
-}
-
 /// The active lanes, and inactive lanes with `holds`, that one of the events may match.
 fn select_lanes(events: &[(UserId, &str)]) -> Query {
     let mut wanted: Vec<_> = events
@@ -135,13 +131,7 @@ fn select_lanes(events: &[(UserId, &str)]) -> Query {
 fn select_bytes(owners: &[UserId]) -> Query {
     let mut conditions = Conditions::default();
     conditions.add_in_padded("owner_key", owners);
-    Query {
-        sql: format!(
-            "SELECT owner_key, bytes FROM event_usage WHERE {}",
-            conditions.sql
-        ),
-        values: conditions.values,
-    }
+    conditions.query("SELECT owner_key, bytes FROM event_usage WHERE {}")
 }
 
 /// Stores an event with its number. [`finish`] writes the counters.

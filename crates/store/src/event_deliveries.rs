@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use svc_core::{LaneId, event::Event};
-use svc_protocol::api::{Attempt, DeliveryState, EventReceiver, SinkOwner};
+use svc_protocol::api::{Attempt, DeliveryState, EventReceiver};
 
 use super::{
     error::StoreError,
-    sinks::GLOBAL,
+    sinks::owner_of,
     sql::{FromRow, Row, Tx},
     value::Value,
 };
@@ -153,10 +153,7 @@ fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreErro
         None => EventReceiver::Sink {
             id: row.get("sink_id")?,
             name: row.get("name")?,
-            owner: match owner_key.as_deref() {
-                Some(GLOBAL) => SinkOwner::Global,
-                _ => SinkOwner::User,
-            },
+            owner: owner_of(owner_key.as_deref().unwrap_or_default()),
             owner_id,
         },
     };

@@ -68,10 +68,6 @@ pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {
     tx.find_record("WHERE id = ?1", values![id])
 }
 
-pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
-    find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
-}
-
 /// The matching events of one window of the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PastEvents {

@@ -5,7 +5,6 @@ use svc_protocol::api::Group;
 
 use super::{
     error::StoreError,
-    memberships,
     record::record,
     records::kept,
     sql::{Tx, values},
@@ -22,9 +21,4 @@ pub fn is_member(tx: &mut Tx<'_>, id: GroupId, user: UserId) -> Result<bool, Sto
         "SELECT user_id FROM user_groups WHERE group_id = ?1 AND user_id = ?2",
         values![id, user],
     )
-}
-
-/// Sets the groups of a user.
-pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, groups: &[GroupId]) -> Result<(), StoreError> {
-    memberships::set_of_user(tx, user, groups)
 }

@@ -36,13 +36,9 @@ pub(super) fn select(keys: &[UserKey], now: Timestamp) -> Query {
         })
         .collect();
     conditions.and(&format!("(user_id, key) IN (VALUES {})", pairs.join(", ")));
-    Query {
-        sql: format!(
-            "SELECT user_id, key, body_hash, event_id, event_type, expires_at FROM idempotency_keys WHERE {}",
-            conditions.sql
-        ),
-        values: conditions.values,
-    }
+    conditions.query(
+        "SELECT user_id, key, body_hash, event_id, event_type, expires_at FROM idempotency_keys WHERE {}",
+    )
 }
 
 /// `None` for a key that was never used, or whose use has expired.

@@ -35,7 +35,7 @@ pub use self::{
     },
     lease::{DueLane, LaneHealth, LaneLease, LeasedLane, ReportedState, make_due, release_all},
     patterns::finds,
-    queue::{Candidate, EnqueueError, count_drop, enqueue, enqueue_again},
+    queue::{Candidate, count_drop, enqueue},
     refill::{
         RefillLane, append, count_filter_errors, find_ready, find_refill, list_ready_owners,
         move_refill,

@@ -9,12 +9,13 @@ use svc_core::{
     activity_stats::{
         ALL_USERS, MethodCount, MethodCounts, StatsRange, Subject, VERSION, start_of,
     },
+    journal::BlockError,
+    timestamp::millis,
 };
 use uuid::Uuid;
 
 use crate::{
     error::StoreError,
-    record::row,
     sql::{Tx, values},
 };
 
@@ -30,72 +31,16 @@ pub enum StatsTable {
     Calls,
 }
 
-struct Statements {
-    list: &'static str,
-    /// The block with the earliest start among those that have the same period and version.
-    find_oldest: &'static str,
-    list_period: &'static str,
-    insert: &'static str,
-    delete: &'static str,
-    prune: &'static str,
-}
-
-macro_rules! statements {
-    ($table:literal) => {
-        Statements {
-            list: concat!(
-                "SELECT starts_at, data FROM ",
-                $table,
-                " WHERE owner_id = ?1 AND starts_at >= ?2 ORDER BY starts_at"
-            ),
-            find_oldest: concat!(
-                "SELECT owner_id, starts_at FROM ",
-                $table,
-                " WHERE period_ms = ?1 AND starts_at < ?2 AND substr(data, 1, 1) = ?3
-                  ORDER BY starts_at LIMIT 1"
-            ),
-            list_period: concat!(
-                "SELECT id, data FROM ",
-                $table,
-                " WHERE owner_id = ?1 AND starts_at >= ?2 AND starts_at < ?3 AND period_ms <= ?4
-                  AND substr(data, 1, 1) = ?5"
-            ),
-            insert: concat!(
-                "INSERT INTO ",
-                $table,
-                " (id, owner_id, starts_at, period_ms, data) VALUES (?1, ?2, ?3, ?4, ?5)"
-            ),
-            delete: concat!("DELETE FROM ", $table, " WHERE id = ?1"),
-            prune: concat!(
-                "DELETE FROM ",
-                $table,
-                " WHERE id IN (SELECT id FROM ",
-                $table,
-                " WHERE period_ms = ?1 AND starts_at < ?2 ORDER BY starts_at LIMIT ?3)"
-            ),
-        }
-    };
-}
-
 impl StatsTable {
     pub const ALL: [Self; 2] = [Self::Methods, Self::Calls];
 
-    fn statements(self) -> &'static Statements {
-        const METHODS: Statements = statements!("method_stats");
-        const CALLS: Statements = statements!("call_stats");
+    fn name(self) -> &'static str {
         match self {
-            Self::Methods => &METHODS,
-            Self::Calls => &CALLS,
+            Self::Methods => "method_stats",
+            Self::Calls => "call_stats",
         }
     }
 }
-
-struct Block {
-    id: Id,
-    data: Vec<u8>,
-}
-
-row! { Block: id, data }
 
 /// Adds the counts of an owner in the period that starts at `starts_at`. If the owner was deleted,
 /// the counts are discarded.
@@ -123,18 +68,12 @@ pub fn list(
     subject: &Subject,
     since: Timestamp,
 ) -> Result<Vec<(Timestamp, MethodCount)>, StoreError> {
-    let blocks: Vec<(Timestamp, Vec<u8>)> =
-        tx.list(table.statements().list, values![owner, since])?;
     let mut found = Vec::new();
-    for (starts_at, data) in blocks {
-        match MethodCounts::decode_one(&data, subject) {
-            Ok(Some(count)) => found.push((starts_at, count)),
-            Ok(None) => {}
-            Err(error) => tracing::error!(target: crate::LOG_TARGET, owner = %owner,
-                "cannot read a block of the statistics of calls: {error}"
-            ),
-        }
-    }
+    read(tx, table, owner, since, |starts_at, data| {
+        let count = MethodCounts::decode_one(data, subject)?;
+        found.extend(count.map(|count| (starts_at, count)));
+        Ok(())
+    })?;
     Ok(found)
 }
 
@@ -146,12 +85,27 @@ pub fn visit(
     since: Timestamp,
     mut found: impl FnMut(Timestamp, &Subject, &MethodCount),
 ) -> Result<(), StoreError> {
-    let list = StatsTable::Methods.statements().list;
-    let blocks: Vec<(Timestamp, Vec<u8>)> = tx.list(list, values![owner, since])?;
+    read(tx, StatsTable::Methods, owner, since, |starts_at, data| {
+        MethodCounts::decode_each(data, |subject, count| found(starts_at, &subject, &count))
+    })
+}
+
+/// Decodes the blocks of an owner since a time, with their starts.
+fn read(
+    tx: &mut Tx<'_>,
+    table: StatsTable,
+    owner: UserId,
+    since: Timestamp,
+    mut decode: impl FnMut(Timestamp, &[u8]) -> Result<(), BlockError>,
+) -> Result<(), StoreError> {
+    let table = table.name();
+    let sql = format!(
+        "SELECT starts_at, data FROM {table} WHERE owner_id = ?1 AND starts_at >= ?2
+         ORDER BY starts_at"
+    );
+    let blocks: Vec<(Timestamp, Vec<u8>)> = tx.list(&sql, values![owner, since])?;
     for (starts_at, data) in blocks {
-        let read =
-            MethodCounts::decode_each(&data, |subject, count| found(starts_at, &subject, &count));
-        if let Err(error) = read {
+        if let Err(error) = decode(starts_at, &data) {
             tracing::error!(target: crate::LOG_TARGET, owner = %owner,
                 "cannot read a block of the statistics of calls: {error}"
             );
@@ -165,14 +119,18 @@ pub fn visit(
 /// Returns whether there may be more to merge. Blocks of another version are left to the servers that
 /// can read them.
 pub fn merge(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<bool, StoreError> {
+    let find_oldest = format!(
+        "SELECT owner_id, starts_at FROM {}
+         WHERE period_ms = ?1 AND starts_at < ?2 AND substr(data, 1, 1) = ?3
+         ORDER BY starts_at LIMIT 1",
+        table.name()
+    );
     for range in StatsRange::ALL {
         let Some(next) = range.next() else { continue };
         let (period, longer) = (range.step(), next.step());
         let before = start_of(range.first(now), longer);
-        let oldest: Option<(UserId, Timestamp)> = tx.find(
-            table.statements().find_oldest,
-            values![millis(period), before, vec![VERSION]],
-        )?;
+        let oldest: Option<(UserId, Timestamp)> =
+            tx.find(&find_oldest, values![millis(period), before, vec![VERSION]])?;
         if let Some((owner, starts_at)) = oldest {
             merge_period(tx, table, owner, start_of(starts_at, longer), longer)?;
             return Ok(true);
@@ -185,13 +143,16 @@ pub fn merge(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<bool,
 /// is not 0.
 pub fn prune(tx: &mut Tx<'_>, table: StatsTable, now: Timestamp) -> Result<usize, StoreError> {
     let before = StatsRange::Month.first(now);
+    let table = table.name();
+    let sql = format!(
+        "DELETE FROM {table} WHERE id IN (SELECT id FROM {table}
+         WHERE period_ms = ?1 AND starts_at < ?2 ORDER BY starts_at LIMIT ?3)"
+    );
     let mut removed = 0;
     // Blocks of another version keep their short period.
     for range in StatsRange::ALL {
-        removed += tx.count_changes(
-            table.statements().prune,
-            values![millis(range.step()), before, REMOVED_MAX],
-        )?;
+        let step = millis(range.step());
+        removed += tx.count_changes(&sql, values![step, before, REMOVED_MAX])?;
     }
     Ok(removed)
 }
@@ -210,8 +171,13 @@ fn merge_period(
     starts_at: Timestamp,
     period: Duration,
 ) -> Result<(), StoreError> {
-    let blocks: Vec<Block> = tx.list(
-        table.statements().list_period,
+    let sql = format!(
+        "SELECT id, data FROM {} WHERE owner_id = ?1 AND starts_at >= ?2 AND starts_at < ?3
+         AND period_ms <= ?4 AND substr(data, 1, 1) = ?5",
+        table.name()
+    );
+    let blocks: Vec<(Id, Vec<u8>)> = tx.list(
+        &sql,
         values![
             owner,
             starts_at,
@@ -221,16 +187,17 @@ fn merge_period(
         ],
     )?;
     let mut merged = MethodCounts::default();
-    for block in &blocks {
-        match MethodCounts::decode(&block.data) {
+    for (block, data) in &blocks {
+        match MethodCounts::decode(data) {
             Ok(counts) => merged.add_all(&counts),
-            Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %block.id,
+            Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %block,
                 "removed a damaged block of the statistics of calls: {error}"
             ),
         }
     }
-    for block in &blocks {
-        tx.send(table.statements().delete, values![block.id])?;
+    let delete = format!("DELETE FROM {} WHERE id = ?1", table.name());
+    for (block, _) in &blocks {
+        tx.send(&delete, values![*block])?;
     }
     insert(tx, table, owner, starts_at, period, &merged)
 }
@@ -246,8 +213,12 @@ fn insert(
     if counts.is_empty() {
         return Ok(());
     }
+    let sql = format!(
+        "INSERT INTO {} (id, owner_id, starts_at, period_ms, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+        table.name()
+    );
     tx.send(
-        table.statements().insert,
+        &sql,
         values![
             Id(Uuid::now_v7()),
             owner,
@@ -256,8 +227,4 @@ fn insert(
             counts.encode()
         ],
     )
-}
-
-fn millis(period: Duration) -> i64 {
-    i64::try_from(period.as_millis()).unwrap_or(i64::MAX)
 }

@@ -9,7 +9,7 @@ use super::{
     connection::Connection,
     error::{OpenError, StoreError},
     meta, roles,
-    sql::{Tx, values},
+    sql::{Tx, in_transaction, values},
 };
 
 /// The name of a file, and its statements.
@@ -185,23 +185,6 @@ fn schema_version(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
         "SELECT COALESCE(MAX(version), 0) FROM schema_migrations",
         &[],
     )
-}
-
-fn in_transaction<T>(
-    connection: &dyn Connection,
-    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    // A step may take long on a large database; other servers wait for it.
-    connection.begin_long()?;
-    let mut tx = Tx::on(connection);
-    let done = work(&mut tx);
-    match tx.end().and(done) {
-        Ok(done) => connection.commit().map(|()| done),
-        Err(error) => {
-            connection.rollback()?;
-            Err(error)
-        }
-    }
 }
 
 #[cfg(test)]

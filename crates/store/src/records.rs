@@ -6,7 +6,7 @@
 
 use std::fmt::Display;
 
-use svc_core::{Timestamp, UserId};
+use svc_core::{Timestamp, UserId, power::SavedPower};
 
 use super::{
     conditions::Conditions,
@@ -162,9 +162,37 @@ pub fn replace<R: Kept>(tx: &mut Tx<'_>, record: &R) -> Result<(), StoreError> {
     }
 }
 
+/// Writes one column of a record.
+pub(crate) fn set<R: Kept>(
+    tx: &mut Tx<'_>,
+    id: R::Id,
+    column: &str,
+    value: impl Into<Value>,
+) -> Result<(), StoreError> {
+    let sql = format!("UPDATE {} SET {column} = ?2 WHERE id = ?1", R::TABLE);
+    tx.execute(&sql, &[id.into(), value.into()])
+}
+
 pub fn set_last_used<R: Kept>(tx: &mut Tx<'_>, id: R::Id, at: Timestamp) -> Result<(), StoreError> {
-    let sql = format!("UPDATE {} SET last_used_at = ?2 WHERE id = ?1", R::TABLE);
-    tx.execute(&sql, values![id, at])
+    set::<R>(tx, id, "last_used_at", at)
+}
+
+/// Records of which the server remembers the permissions of the user who last saved them.
+pub trait Powered: Kept {}
+
+/// The permissions of the user who last saved the record, at that time.
+pub fn saved_power<R: Powered>(tx: &mut Tx<'_>, id: R::Id) -> Result<SavedPower, StoreError> {
+    let sql = format!("SELECT saved_power FROM {} WHERE id = ?1", R::TABLE);
+    tx.find(&sql, values![id])?
+        .ok_or_else(|| StoreError::missing(R::KIND, id))
+}
+
+pub fn set_saved_power<R: Powered>(
+    tx: &mut Tx<'_>,
+    id: R::Id,
+    power: SavedPower,
+) -> Result<(), StoreError> {
+    set::<R>(tx, id, "saved_power", power)
 }
 
 /// Returns whether the record existed.

@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use super::{
     error::StoreError,
-    memberships,
     record::record,
     records::kept,
     sql::{Row, Tx, values},
@@ -59,9 +58,4 @@ pub fn count_other_active_holders(
          WHERE r.name = ?1 AND u.active = 1 AND u.id <> ?2",
         values![role, except],
     )
-}
-
-/// Sets the roles of a user.
-pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, roles: &[RoleId]) -> Result<(), StoreError> {
-    memberships::set_of_user(tx, user, roles)
 }

@@ -6,7 +6,7 @@ use svc_protocol::api::Schedule;
 use crate::{
     error::StoreError,
     record::record,
-    records::kept,
+    records::{self, kept},
     sql::{Tx, values},
 };
 
@@ -70,8 +70,5 @@ pub fn set_ran(
 
 /// Records why a run made no event.
 pub fn set_failure(tx: &mut Tx<'_>, id: ScheduleId, failure: &str) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE schedules SET failure = ?2 WHERE id = ?1",
-        values![id, failure],
-    )
+    records::set::<Schedule>(tx, id, "failure", failure)
 }

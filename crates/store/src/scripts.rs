@@ -13,7 +13,7 @@ use super::{
     error::StoreError,
     page::{Page, PageRequest},
     record::record,
-    records::{self, kept},
+    records::{self, Powered, kept},
     sinks::GLOBAL,
     sql::{Row, Tx, values},
 };
@@ -49,6 +49,8 @@ kept! {
     of owner_key: str, unique [owner_key, kind, name] named name,
     size "octet_length(source) + octet_length(description) + COALESCE(octet_length(params_schema), 0)"
 }
+
+impl Powered for Script {}
 
 /// A script that a user may use: one of their own, or a global script.
 pub fn find_visible(
@@ -119,19 +121,6 @@ pub fn list(
     conditions.add_some("kind = ?", query.kind);
     conditions.add_some("name = ?", query.name.as_ref());
     page.records(tx, conditions)
-}
-
-/// The permissions of the user who last saved the script, at that time.
-pub fn saved_power(tx: &mut Tx<'_>, id: ScriptId) -> Result<SavedPower, StoreError> {
-    tx.find("SELECT saved_power FROM scripts WHERE id = ?1", values![id])?
-        .ok_or_else(|| StoreError::missing("script", id))
-}
-
-pub fn set_saved_power(tx: &mut Tx<'_>, id: ScriptId, power: SavedPower) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE scripts SET saved_power = ?2 WHERE id = ?1",
-        values![id, power],
-    )
 }
 
 /// The global scripts whose last saver did not hold every permission, with the permissions that the

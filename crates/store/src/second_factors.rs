@@ -12,6 +12,7 @@ use svc_core::{Timestamp, UserId};
 use crate::{
     error::StoreError,
     sql::{Tx, values},
+    value::Value,
 };
 
 /// The tables of logins, enrolments and challenges that are not finished.
@@ -44,27 +45,33 @@ pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
 
 /// Removes all factors and recovery codes of a user, and everything that [`delete_begun`] removes.
 pub fn delete_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
-    for table in ["totp", "passkeys", "recovery_codes"] {
-        let sql = format!("DELETE FROM {table} WHERE user_id = ?1");
-        tx.execute(&sql, values![user])?;
-    }
+    delete(
+        tx,
+        &["totp", "passkeys", "recovery_codes"],
+        "user_id = ?1",
+        user,
+    )?;
     delete_begun(tx, user)
 }
 
 /// Removes the unfinished logins, enrolments and challenges of a user.
 pub fn delete_begun(tx: &mut Tx<'_>, user: UserId) -> Result<(), StoreError> {
-    for table in BEGUN {
-        let sql = format!("DELETE FROM {table} WHERE user_id = ?1");
-        tx.execute(&sql, values![user])?;
-    }
-    Ok(())
+    delete(tx, &BEGUN, "user_id = ?1", user)
 }
 
 /// Removes expired logins, enrolments and challenges.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
-    for table in BEGUN {
-        let sql = format!("DELETE FROM {table} WHERE expires_at <= ?1");
-        tx.execute(&sql, values![now])?;
-    }
-    Ok(())
+    delete(tx, &BEGUN, "expires_at <= ?1", now)
+}
+
+fn delete(
+    tx: &mut Tx<'_>,
+    tables: &[&str],
+    condition: &str,
+    value: impl Into<Value>,
+) -> Result<(), StoreError> {
+    let value = [value.into()];
+    let mut tables = tables.iter();
+    tables
+        .try_for_each(|table| tx.execute(&format!("DELETE FROM {table} WHERE {condition}"), &value))
 }

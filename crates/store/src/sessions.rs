@@ -6,7 +6,7 @@ use super::{
     error::StoreError,
     keyed::delete_oldest,
     record::record,
-    records::kept,
+    records::{self, kept},
     sql::{Tx, values},
     value::Hash,
 };
@@ -53,10 +53,7 @@ pub fn delete_oldest_of_user(tx: &mut Tx<'_>, user: UserId, keep: u32) -> Result
 
 /// Removes the restriction of a session after its user has set up a second factor.
 pub fn complete_enrolment(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE sessions SET must_enrol = 0 WHERE id = ?1",
-        values![id],
-    )
+    records::set::<SessionRow>(tx, id, "must_enrol", false)
 }
 
 /// Deletes the sessions of a user that may only set up a second factor.

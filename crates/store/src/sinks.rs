@@ -4,10 +4,11 @@
 mod health;
 mod row;
 
-use svc_core::{GroupId, LaneId, SinkId, UserId, power::SavedPower};
+use svc_core::{GroupId, LaneId, SinkId, UserId};
 use svc_protocol::api::{FeedProgress, LastDelivery, SinkPause};
 use uuid::Uuid;
 
+pub(crate) use self::row::owner_of;
 pub use self::{
     health::{counts, list_failing},
     row::{GLOBAL, SinkConfig, SinkRow, owner_key},
@@ -111,20 +112,6 @@ pub fn pause(tx: &mut Tx<'_>, id: SinkId, pause: &SinkPause) -> Result<(), Store
     tx.execute(
         "UPDATE lanes SET active = 0 WHERE sink_id = ?1",
         values![id],
-    )
-}
-
-/// The permissions of the user who last saved the sink, at that time.
-pub fn saved_power(tx: &mut Tx<'_>, id: SinkId) -> Result<SavedPower, StoreError> {
-    let sql = "SELECT saved_power FROM event_sinks WHERE id = ?1";
-    tx.find(sql, values![id])?
-        .ok_or_else(|| StoreError::missing("sink", id))
-}
-
-pub fn set_saved_power(tx: &mut Tx<'_>, id: SinkId, power: SavedPower) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE event_sinks SET saved_power = ?2 WHERE id = ?1",
-        values![id, power],
     )
 }
 

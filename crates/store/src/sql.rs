@@ -85,7 +85,7 @@ impl<'c> Tx<'c> {
         sql: &str,
         values: &[Value],
     ) -> Result<Vec<T>, StoreError> {
-        self.query(sql, values)?.iter().map(T::read).collect()
+        read_all(&self.query(sql, values)?)
     }
 
     /// Whether a query finds any row.
@@ -187,6 +187,24 @@ impl<'c> Tx<'c> {
     }
 }
 
+/// Runs work in a transaction that may take long; other servers wait for it.
+pub(super) fn in_transaction<T>(
+    connection: &dyn Connection,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    connection.begin_long()?;
+    let mut tx = Tx::on(connection);
+    let done = work(&mut tx);
+    match tx.end().and(done) {
+        Ok(done) => connection.commit().map(|()| done),
+        Err(error) => {
+            // The error of the work is reported.
+            let _ = connection.rollback();
+            Err(error)
+        }
+    }
+}
+
 /// A query and the values of its placeholders.
 pub(crate) struct Query {
     pub(crate) sql: String,
@@ -230,6 +248,10 @@ impl Row {
 /// A type that is read from a row.
 pub trait FromRow: Sized {
     fn read(row: &Row) -> Result<Self, StoreError>;
+}
+
+pub(crate) fn read_all<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
+    rows.iter().map(T::read).collect()
 }
 
 /// The first column.

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use svc_clock::Clock;
-use svc_core::Timestamp;
+use svc_core::{Timestamp, timestamp::millis};
 
-use crate::{connection::Connection, error::StoreError, lanes, meta, sql::Tx};
+use crate::{connection::Connection, error::StoreError, lanes, meta, sql::in_transaction};
 
 /// The smallest change of the system clock for which stored times are moved. Smaller changes are
 /// corrections, which this clock follows at once.
@@ -117,27 +117,6 @@ impl StoreClock {
         }
         Ok(())
     }
-}
-
-fn in_transaction(
-    connection: &dyn Connection,
-    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    connection.begin()?;
-    let mut tx = Tx::on(connection);
-    let done = work(&mut tx).and_then(|()| tx.end());
-    match done {
-        Ok(()) => connection.commit(),
-        Err(error) => {
-            // The error of the work is reported.
-            let _ = connection.rollback();
-            Err(error)
-        }
-    }
-}
-
-fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Templates of spaces.
 
-use svc_core::{TemplateId, UserId, power::SavedPower};
+use svc_core::{TemplateId, UserId};
 use svc_protocol::api::Template;
 
 use super::{
     error::StoreError,
     record::record,
-    records::kept,
+    records::{Powered, kept},
     scripts::Use,
     sql::{Tx, values},
 };
@@ -21,23 +21,7 @@ kept! {
     size "octet_length(custom_fields) + COALESCE(octet_length(health_check), 0) + octet_length(ports)"
 }
 
-/// The permissions of the user who last saved the template, at that time.
-pub fn saved_power(tx: &mut Tx<'_>, id: TemplateId) -> Result<SavedPower, StoreError> {
-    let sql = "SELECT saved_power FROM templates WHERE id = ?1";
-    tx.find(sql, values![id])?
-        .ok_or_else(|| StoreError::missing("template", id))
-}
-
-pub fn set_saved_power(
-    tx: &mut Tx<'_>,
-    id: TemplateId,
-    power: SavedPower,
-) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE templates SET saved_power = ?2 WHERE id = ?1",
-        values![id, power],
-    )
-}
+impl Powered for Template {}
 
 /// The spaces that were created from a template and are not deleted.
 pub fn list_uses(tx: &mut Tx<'_>, id: TemplateId) -> Result<Vec<Use>, StoreError> {

@@ -166,24 +166,15 @@ pub fn set_last_seen(tx: &mut Tx<'_>, id: UserId, at: Timestamp) -> Result<(), S
 }
 
 pub fn set_active(tx: &mut Tx<'_>, id: UserId, active: bool) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE users SET active = ?2 WHERE id = ?1",
-        values![id, active],
-    )
+    records::set::<UserRow>(tx, id, "active", active)
 }
 
 pub fn set_password_hash(tx: &mut Tx<'_>, id: UserId, hash: &str) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE users SET password_hash = ?2 WHERE id = ?1",
-        values![id, hash],
-    )
+    records::set::<UserRow>(tx, id, "password_hash", hash)
 }
 
 pub fn set_quotas(tx: &mut Tx<'_>, id: UserId, quotas: &QuotaOverrides) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE users SET quotas = ?2 WHERE id = ?1",
-        values![id, quotas],
-    )
+    records::set::<UserRow>(tx, id, "quotas", quotas)
 }
 
 /// Quotas that differ from the server's defaults; none for an unknown user.

@@ -6,7 +6,6 @@ use std::{sync::Arc, time::Duration};
 use svc_client::Target;
 use svc_core::ServerId;
 use svc_link::{RefusalCode, SideLink};
-use svc_protocol::agent_api::LinkRecord;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +13,7 @@ use super::{
     Link, OpenSide,
     connect::{ConnectError, connect},
     reconnect::ReconnectDelays,
-    session::{self, Session},
+    session,
 };
 use crate::backoff::jitter;
 
@@ -89,22 +88,10 @@ impl SideLinkTask {
                 found: opened.welcome.server_id,
             });
         }
-        let number = link.outbox.new_link();
-        let record = LinkRecord {
-            server_id: self.server,
-            url: self.target.to_string(),
-            is_home: false,
-            since: svc_clock::now(),
-        };
-        let (frames, stuck) = link.outbox.open(number, record);
+        let (session, frames) = link.open_session(&self.target, self.server, false, &self.finish);
+        let number = session.number;
         let _registered = RegisteredSide::new(link, number, self);
         tracing::info!(server.id = %self.server, server.url = %self.target, "side link to a server of the zone");
-        let session = Session {
-            link: Arc::clone(link),
-            number,
-            stuck,
-            finish: self.finish.clone(),
-        };
         let end = tokio::select! {
             end = session::run(session, opened, frames) => end,
             never = link.registrar.keep_side_registered(number) => match never {},

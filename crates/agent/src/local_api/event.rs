@@ -44,7 +44,8 @@ pub async fn emit(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Failure> {
     check_content_type(&headers)?;
-    let body = body.map_err(|rejection| body_failure(&rejection))?;
+    let is_too_large = |error: BytesRejection| error.status() == StatusCode::PAYLOAD_TOO_LARGE;
+    let body = body.map_err(|error| incomplete_body(is_too_large(error)))?;
     check(&body)?;
     let key = match headers.get(IDEMPOTENCY_KEY) {
         Some(key) => key.clone(),
@@ -84,20 +85,21 @@ fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
-    let content_type = headers
-        .get(CONTENT_TYPE)
-        .and_then(|text| text.to_str().ok());
+    let content_type = content_type(headers);
     if content_type.is_some_and(is_json) {
         return Ok(());
     }
+    let found = content_type.unwrap_or_default();
     Err(Failure::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "unsupported_media_type",
-        format!(
-            "content type `{}` is not `application/json`",
-            content_type.unwrap_or_default()
-        ),
+        format!("content type `{found}` is not `application/json`"),
     ))
+}
+
+pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
+    let content_type = headers.get(CONTENT_TYPE)?;
+    content_type.to_str().ok()
 }
 
 pub(super) fn is_json(content_type: &str) -> bool {
@@ -111,7 +113,7 @@ fn check(body: &[u8]) -> Result<(), Failure> {
     let emit: Emit = document::read_json(body).map_err(|error| {
         if error.is_too_deep {
             let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
-            return Failure::new(StatusCode::BAD_REQUEST, "too_deep", detail);
+            return Failure::bad_request("too_deep", detail);
         }
         invalid(format!(
             "the body must be {{\"type\": string, \"payload\": object}}; {error}"
@@ -124,9 +126,9 @@ fn check(body: &[u8]) -> Result<(), Failure> {
 
 fn check_failure(error: EmitError) -> Failure {
     match error {
-        EmitError::TooLarge(_) => too_large(error.to_string()),
+        EmitError::TooLarge(_) => Failure::too_large(error.to_string()),
         EmitError::Json(JsonTextError::TooDeep) => {
-            Failure::new(StatusCode::BAD_REQUEST, "too_deep", error.to_string())
+            Failure::bad_request("too_deep", error.to_string())
         }
         EmitError::Type(_) | EmitError::NotAnObject(_) | EmitError::Json(_) => {
             invalid(error.to_string())
@@ -134,26 +136,18 @@ fn check_failure(error: EmitError) -> Failure {
     }
 }
 
-fn body_failure(rejection: &BytesRejection) -> Failure {
-    incomplete_body(rejection.status() == StatusCode::PAYLOAD_TOO_LARGE)
-}
-
 /// Why a body was not read to its end.
 pub(super) fn incomplete_body(is_too_large: bool) -> Failure {
     match is_too_large {
-        true => too_large(format!(
+        true => Failure::too_large(format!(
             "the body may have at most {BODY_BYTES_MAX} bytes, and an event's payload at most {PAYLOAD_BYTES_MAX}"
         )),
         false => invalid("the body did not arrive completely; send the request again"),
     }
 }
 
-fn too_large(detail: String) -> Failure {
-    Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail)
-}
-
 fn invalid(detail: impl Into<String>) -> Failure {
-    Failure::new(StatusCode::BAD_REQUEST, "invalid_event", detail)
+    Failure::bad_request("invalid_event", detail)
 }
 
 #[cfg(test)]

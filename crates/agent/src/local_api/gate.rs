@@ -7,7 +7,6 @@ use std::{
 };
 
 use axum::Router;
-use http::StatusCode;
 use serde::Deserialize;
 use svc_private::{is_own_or_root, own_uid};
 use tokio::net::{TcpStream, UnixStream};
@@ -135,7 +134,7 @@ impl Gate<TcpStream> for LoopbackGate {
 fn refuse(code: &'static str, detail: impl Into<String>) -> Result<Router, Router> {
     let detail = detail.into();
     Err(Router::new().fallback(move || {
-        let failure = Failure::new(StatusCode::FORBIDDEN, code, detail.clone());
+        let failure = Failure::forbidden(code, detail.clone());
         std::future::ready(failure)
     }))
 }

@@ -54,14 +54,9 @@ async fn guard(request: Request<Body>, next: Next) -> Result<Response, Failure> 
 async fn read_body(body: Body) -> Result<Bytes, Failure> {
     let reading = timeout(BODY_TIMEOUT, to_bytes(body, BODY_BYTES_MAX)).await;
     let read = reading.map_err(|_| {
-        Failure::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "body_too_slow",
-            format!(
-                "the body did not arrive within {} s",
-                BODY_TIMEOUT.as_secs()
-            ),
-        )
+        let seconds = BODY_TIMEOUT.as_secs();
+        let detail = format!("the body did not arrive within {seconds} s");
+        Failure::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail)
     })?;
     read.map_err(|error| event::incomplete_body(error.into_inner().is::<LengthLimitError>()))
 }
@@ -74,15 +69,13 @@ fn check_source(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
     };
     let target = uri.authority().map_or(host, |authority| authority.as_str());
     if !is_loopback_authority(host) || !is_loopback_authority(target) {
-        return Err(Failure::new(
-            StatusCode::FORBIDDEN,
+        return Err(Failure::forbidden(
             "foreign_host",
             "the agent answers to loopback names only: use `127.0.0.1`, `localhost` or `[::1]`",
         ));
     }
     if headers.contains_key(ORIGIN) {
-        return Err(Failure::new(
-            StatusCode::FORBIDDEN,
+        return Err(Failure::forbidden(
             "foreign_origin",
             "the agent rejects requests from web pages: send no `Origin` header",
         ));

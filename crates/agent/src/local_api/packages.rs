@@ -33,20 +33,15 @@ pub async fn get(
             .packages
             .get_libraries(route.within)
             .await
-            .map_err(|error| {
-                Failure::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "libraries_unavailable",
-                    error.to_string(),
-                )
-            })?,
+            .map_err(|error| Failure::unavailable("libraries_unavailable", error.to_string()))?,
         _ => {
+            let detail = format!(
+                "there is no package `{name}`: the agent serves `{SVC_LIBRARIES}` and `{USER_LIBRARIES}`"
+            );
             return Err(Failure::new(
                 StatusCode::NOT_FOUND,
                 "package_not_found",
-                format!(
-                    "there is no package `{name}`: the agent serves `{SVC_LIBRARIES}` and `{USER_LIBRARIES}`"
-                ),
+                detail,
             ));
         }
     };

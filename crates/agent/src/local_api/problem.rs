@@ -18,15 +18,28 @@ impl Failure {
         let title = status.canonical_reason().unwrap_or("Error");
         Self(Problem::new(status.as_u16(), code, title, detail))
     }
+
+    pub fn bad_request(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, detail)
+    }
+
+    pub fn forbidden(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, detail)
+    }
+
+    pub fn too_large(detail: String) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail)
+    }
+
+    pub fn unavailable(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+    }
 }
 
 /// The answer to a path without a route, on the Unix socket and on the loopback port.
 pub async fn not_found(uri: Uri) -> Failure {
-    Failure::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("the agent serves nothing at `{}`", uri.path()),
-    )
+    let detail = format!("the agent serves nothing at `{}`", uri.path());
+    Failure::new(StatusCode::NOT_FOUND, "not_found", detail)
 }
 
 impl IntoResponse for Failure {

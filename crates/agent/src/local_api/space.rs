@@ -10,7 +10,7 @@ use axum::{
     response::Response,
     routing::{any, get, post},
 };
-use http::{HeaderMap, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderMap, StatusCode};
 use http_body_util::LengthLimitError;
 use serde::Deserialize;
 use svc_core::registration::Step;
@@ -23,7 +23,7 @@ use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    event::{self, BODY_BYTES_MAX, Events, is_json},
+    event::{self, BODY_BYTES_MAX, Events, content_type, is_json},
     packages::{self, PackageRoute},
     problem::{Failure, not_found},
     proxy::{Proxy, REQUEST_BYTES_MAX},
@@ -84,10 +84,7 @@ async fn register(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Registered>, Failure> {
     let invalid = |status, detail| Failure::new(status, "invalid_request", detail);
-    let content_type = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
-    if !content_type.is_some_and(is_json) {
+    if !content_type(&headers).is_some_and(is_json) {
         let detail = "send `Content-Type: application/json`".to_owned();
         return Err(invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
@@ -112,11 +109,7 @@ fn body_failure(error: &ReadError) -> Failure {
             let status = StatusCode::UNPROCESSABLE_ENTITY;
             Failure::new(status, "registration_refused", detail)
         }
-        _ => Failure::new(
-            StatusCode::BAD_REQUEST,
-            "invalid_request",
-            format!("in the body: {error}"),
-        ),
+        _ => Failure::bad_request("invalid_request", format!("in the body: {error}")),
     }
 }
 
@@ -173,23 +166,12 @@ async fn pass_on(State(api): Api, request: Request) -> Result<Response, Failure>
     let (head, body) = request.into_parts();
     let body = to_bytes(body, REQUEST_BYTES_MAX).await.map_err(|error| {
         match error.into_inner().is::<LengthLimitError>() {
-            true => Failure::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "payload_too_large",
-                format!("a body may have at most {REQUEST_BYTES_MAX} bytes"),
-            ),
-            false => Failure::new(
-                StatusCode::BAD_REQUEST,
-                "invalid_request",
-                "the body did not arrive completely".to_owned(),
-            ),
+            true => {
+                Failure::too_large(format!("a body may have at most {REQUEST_BYTES_MAX} bytes"))
+            }
+            false => Failure::bad_request("invalid_request", "the body did not arrive completely"),
         }
     })?;
-    api.proxy.send(head, body).await.map_err(|error| {
-        Failure::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "server_unreachable",
-            error.to_string(),
-        )
-    })
+    let sent = api.proxy.send(head, body).await;
+    sent.map_err(|error| Failure::unavailable("server_unreachable", error.to_string()))
 }

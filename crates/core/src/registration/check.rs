@@ -164,10 +164,6 @@ impl Faults {
             message: message.into(),
         });
     }
-
-    fn in_method(&mut self, index: usize, key: &str, message: impl Into<String>) {
-        self.0.push(method_violation(index, key, message.into()));
-    }
 }
 
 fn method_violation(index: usize, key: &str, message: String) -> Violation {

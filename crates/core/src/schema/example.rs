@@ -8,7 +8,12 @@ mod scalar;
 
 use serde_json::{Map, Value};
 
-use super::{draft::Draft, keyword, malformed::draft_of, references::Scan};
+use super::{
+    draft::Draft,
+    keyword::{self, limited_type},
+    malformed::draft_of,
+    references::Scan,
+};
 
 /// The maximum number of schemas that one example is made from.
 const SCHEMAS_MAX: usize = 200;
@@ -42,40 +47,6 @@ const ANNOTATIONS: [&str; 21] = [
     "title",
     "writeOnly",
 ];
-const OBJECT: [&str; 11] = [
-    "additionalProperties",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "maxProperties",
-    "minProperties",
-    "patternProperties",
-    "properties",
-    "propertyNames",
-    "required",
-    "unevaluatedProperties",
-];
-const ARRAY: [&str; 10] = [
-    "additionalItems",
-    "contains",
-    "items",
-    "maxContains",
-    "maxItems",
-    "minContains",
-    "minItems",
-    "prefixItems",
-    "unevaluatedItems",
-    "uniqueItems",
-];
-const STRING: [&str; 3] = ["maxLength", "minLength", "pattern"];
-const NUMBER: [&str; 5] = [
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "maximum",
-    "minimum",
-    "multipleOf",
-];
-
 /// A value that the schema accepts: the required members only, and one element for each array.
 /// `None` if no such value is known.
 pub fn example(schema: &Value) -> Option<Value> {
@@ -145,8 +116,8 @@ impl<'a> Maker<'a> {
         }
         // Keywords such as `not` apply to every type.
         .filter(|_| {
-            let types = [&OBJECT[..], &ARRAY, &STRING, &NUMBER, &["type"]].concat();
-            only(&types)
+            let mut rules = rules.iter();
+            rules.all(|rule| *rule == "type" || limited_type(rule).is_some())
         })
     }
 
@@ -226,7 +197,8 @@ impl<'a> Maker<'a> {
         depth: usize,
     ) -> Option<Value> {
         let supported = ["items", "maxItems", "minItems", "uniqueItems"];
-        let is_supported = |rule: &&str| !ARRAY.contains(rule) || supported.contains(rule);
+        let is_supported =
+            |rule: &&str| limited_type(rule) != Some("array") || supported.contains(rule);
         if !rules.iter().all(is_supported) {
             return None;
         }
@@ -264,7 +236,7 @@ fn rules(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
 /// The type of the example: the first type that the schema allows, without null if possible. If the
 /// schema names no type, the type that its keywords are about.
 fn type_of<'a>(schema: &'a Map<String, Value>, rules: &[&str]) -> Option<&'a str> {
-    let has = |keywords: &[&str]| rules.iter().any(|rule| keywords.contains(rule));
+    let limits = |name: &str| rules.iter().any(|rule| limited_type(rule) == Some(name));
     match schema.get("type") {
         Some(Value::String(name)) => Some(name),
         Some(Value::Array(names)) => {
@@ -272,10 +244,10 @@ fn type_of<'a>(schema: &'a Map<String, Value>, rules: &[&str]) -> Option<&'a str
             names.find(|name| *name != "null").or(Some("null"))
         }
         Some(_) => None,
-        None if has(&OBJECT) => Some("object"),
-        None if has(&ARRAY) => Some("array"),
-        None if has(&NUMBER) => Some("number"),
-        None => Some("string"),
+        None => {
+            let mut types = ["object", "array", "number"].into_iter();
+            types.find(|name| limits(name)).or(Some("string"))
+        }
     }
 }
 

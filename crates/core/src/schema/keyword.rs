@@ -152,6 +152,30 @@ pub(super) fn form_in(draft: Draft, keyword: &str) -> Option<Form> {
     found.map(|(_, form, _)| *form)
 }
 
+/// The type of the values that a keyword limits. `None` for a keyword that limits values of every
+/// type, or none.
+pub(crate) fn limited_type(keyword: &str) -> Option<&'static str> {
+    Some(match keyword {
+        "additionalProperties"
+        | "dependencies"
+        | "dependentRequired"
+        | "dependentSchemas"
+        | "maxProperties"
+        | "minProperties"
+        | "patternProperties"
+        | "properties"
+        | "propertyNames"
+        | "required"
+        | "unevaluatedProperties" => "object",
+        "additionalItems" | "contains" | "items" | "maxContains" | "maxItems" | "minContains"
+        | "minItems" | "prefixItems" | "unevaluatedItems" | "uniqueItems" => "array",
+        "contentEncoding" | "contentMediaType" | "contentSchema" | "maxLength" | "minLength"
+        | "pattern" => "string",
+        "exclusiveMaximum" | "exclusiveMinimum" | "maximum" | "minimum" | "multipleOf" => "number",
+        _ => return None,
+    })
+}
+
 /// A JSON Schema that describes JSON Schemas of any draft, for editors. `itself` is a reference to
 /// the returned schema, which accepts more than [`check`](super::check()) does.
 pub fn outline(itself: &str) -> Value {

@@ -29,7 +29,8 @@ use serde_json::{Value, json};
 use svc_core::{Permission, Quota, Quotas, SinkId, power::SavedPower};
 use svc_protocol::api::{NewSink, Sink, SinkOwner, SinkPatch, SinkType};
 use svc_store::{
-    Page, PageRequest, Store, StoreError, Tx, records,
+    Page, PageRequest, Store, StoreError, Tx,
+    records::{self, set_saved_power},
     sinks::{self, GLOBAL, SinkConfig, SinkRow},
 };
 use uuid::Uuid;
@@ -143,7 +144,7 @@ impl SinksService {
                 check_quota(tx, &quotas, &row)?;
                 script::check_stored_script(tx, &row)?;
                 sinks::insert(tx, &row)?;
-                sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
+                set_saved_power::<SinkRow>(tx, row.id, SavedPower::of(actor.permissions))?;
                 audit(tx, caller, "event_sink.created", &row, describe(&row))?;
                 Ok(record(tx, row)?)
             })
@@ -183,7 +184,7 @@ impl SinksService {
                 check_name_free(tx, &after)?;
                 script::check_script_change(tx, caller, &before, &after)?;
                 sinks::update(tx, &after)?;
-                sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
+                set_saved_power::<SinkRow>(tx, id, SavedPower::of(actor.permissions))?;
                 if is_edited(&before, &after) {
                     let detail = difference(&describe(&before), describe(&after));
                     audit(tx, caller, "event_sink.updated", &after, detail)?;

@@ -20,7 +20,7 @@ use svc_core::{Quotas, SpaceId, Timestamp, UserId};
 use svc_store::{
     Store, StoreError, Tx, UserPermits,
     audit::{self, Entry},
-    zone_changes::{self, ZoneChange},
+    zone_changes::ZoneChange,
 };
 use tokio_util::task::TaskTracker;
 
@@ -30,7 +30,7 @@ use super::{
     caller::Caller,
     memory::{Affected, Memory},
 };
-use crate::records::{RecordError, Result};
+use crate::records::{RecordError, Result, tell_zone};
 
 /// The maximum number of changes that wait for the writer of the store or run, of one user and of
 /// all users. The store runs writes in the order of their arrival, so a user with hundreds of
@@ -176,9 +176,7 @@ impl Writer {
                 };
                 let answer = work(&mut change)?;
                 let affected = change.affected;
-                for record in &affected.records {
-                    zone_changes::append(tx, record)?;
-                }
+                tell_zone(tx, &affected.records)?;
                 Ok::<_, E>((answer, affected))
             };
             let (answer, affected) = writer.store.try_write(writing).await?;

@@ -18,12 +18,13 @@ use svc_protocol::api::Role;
 use svc_store::{
     StoreError, Tx,
     audit::SYSTEM,
+    memberships,
     oidc::{
         identities::{self, IdentityRow},
         providers::ProviderRow,
         sessions as oidc_sessions,
     },
-    records, roles, sessions,
+    records, sessions,
     users::{self, UserRow},
     zone_changes::ZoneChange,
 };
@@ -157,7 +158,7 @@ impl Identity {
         let user = UserRow::new(name, String::new(), now);
         let role = records::find_named::<Role>(tx, &(), ROLE_USER)?.ok_or(StoreError::NoRow)?;
         records::insert(tx, &user)?;
-        roles::set_of_user(tx, user.id, &[role.id])?;
+        memberships::set_of_user(tx, user.id, &[role.id])?;
         let known = account.identity(user.id, now);
         records::insert(tx, &known)?;
         let detail = json!({

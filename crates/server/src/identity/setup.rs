@@ -7,7 +7,7 @@ use svc_protocol::api::{self, Role};
 use svc_store::{
     StoreError, Tx,
     audit::SYSTEM,
-    meta, records, roles,
+    memberships, meta, records,
     users::{self, UserRow},
     zone_changes::ZoneChange,
 };
@@ -99,7 +99,7 @@ impl Identity {
             let admin =
                 records::find_named::<Role>(tx, &(), ROLE_ADMIN)?.ok_or(StoreError::NoRow)?;
             records::insert(tx, &user)?;
-            roles::set_of_user(tx, id, &[admin.id])?;
+            memberships::set_of_user(tx, id, &[admin.id])?;
             meta::delete(tx, SETUP_TOKEN_HASH)?;
             let detail = json!({"username": user.username, "roles": [ROLE_ADMIN]});
             tx.audit_by(SYSTEM, "user.created", ("user", id), detail)?;

@@ -13,7 +13,7 @@ use svc_core::{
 };
 use svc_protocol::api;
 use svc_store::{
-    PageRequest, Tx, groups, lanes, records, roles, scripts, sessions, sinks,
+    PageRequest, Tx, lanes, memberships, records, roles, scripts, sessions, sinks,
     users::{self, Profile, UserRow},
     zone_changes::ZoneChange,
 };
@@ -59,8 +59,8 @@ impl Identity {
                 actor.check_group(tx, *id, name)?;
             }
             records::insert(tx, &user)?;
-            roles::set_of_user(tx, user.id, &role_ids)?;
-            groups::set_of_user(tx, user.id, &ids_of(&joined))?;
+            memberships::set_of_user(tx, user.id, &role_ids)?;
+            memberships::set_of_user(tx, user.id, &ids_of(&joined))?;
             let detail = json!({
                 "username": user.username,
                 "roles": role_names,
@@ -153,7 +153,7 @@ impl Identity {
                 check_not_last_admin(tx, before)?;
             }
             let ids = find_roles(tx, &names)?.into_iter().map(|role| role.id);
-            roles::set_of_user(tx, id, &ids.collect::<Vec<RoleId>>())?;
+            memberships::set_of_user(tx, id, &ids.collect::<Vec<RoleId>>())?;
             if BTreeSet::from_iter(&names) != BTreeSet::from_iter(&before.roles) {
                 detail.insert("roles".to_owned(), json!(names));
                 detail.insert("previous_roles".to_owned(), json!(before.roles));
@@ -162,7 +162,7 @@ impl Identity {
         if let Some(names) = groups {
             let after = resolve_groups(tx, &names)?;
             let (added, removed) = check_group_changes(tx, actor, &before.groups, &after)?;
-            groups::set_of_user(tx, id, &ids_of(&after))?;
+            memberships::set_of_user(tx, id, &ids_of(&after))?;
             if !added.is_empty() || !removed.is_empty() {
                 detail.insert("groups".to_owned(), json!(names_of(&after)));
                 detail.insert("groups_added".to_owned(), json!(added));

@@ -6,7 +6,11 @@
 
 use svc_core::{Permissions, UserId, power::SavedPower};
 use svc_protocol::api::{Script, ScriptOwner};
-use svc_store::{StoreError, Tx, scripts, users};
+use svc_store::{
+    StoreError, Tx,
+    records::{saved_power, set_saved_power},
+    users,
+};
 
 use crate::{
     identity::{Actor, power::check_saved},
@@ -24,7 +28,7 @@ pub fn withheld_from(
     }
     let held = users::find_power(tx, user)?;
     let held = held.map_or(Permissions::NONE, |user| user.permissions);
-    let saved = scripts::saved_power(tx, script.id)?;
+    let saved = saved_power::<Script>(tx, script.id)?;
     let what = format!("global script `{}`", script.name);
     Ok(check_saved(saved, &what, held).err())
 }
@@ -37,7 +41,7 @@ pub fn record_saved_power(
 ) -> Result<(), StoreError> {
     match script.owner {
         ScriptOwner::Global => {
-            scripts::set_saved_power(tx, script.id, SavedPower::of(actor.permissions))
+            set_saved_power::<Script>(tx, script.id, SavedPower::of(actor.permissions))
         }
         ScriptOwner::User => Ok(()),
     }

@@ -15,13 +15,13 @@ use svc_store::{
     audit::{self, Entry},
     records, second_factors as rows,
     users::UserRow,
-    zone_changes::{self, ZoneChange},
+    zone_changes::ZoneChange,
 };
 
 use super::{RECOVERY_CODES, SecondFactors, no_factor};
 use crate::{
     identity::{Actor, Caller, hash_secret},
-    records::{RecordError, Result},
+    records::{RecordError, Result, tell_zone},
 };
 
 /// New recovery codes. The type has no `Debug`, because the codes are secrets.
@@ -111,7 +111,7 @@ pub async fn reset_on_host(store: &Store, username: &str) -> Result<bool, StoreE
             let entry = Entry::by_system(at, "second_factor.reset", target, detail);
             audit::append(tx, &entry)?;
             // Running servers of the zone read this change.
-            zone_changes::append(tx, &ZoneChange::User(user.id))?;
+            tell_zone(tx, &[ZoneChange::User(user.id)])?;
             Ok(true)
         })
         .await

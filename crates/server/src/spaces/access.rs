@@ -4,8 +4,8 @@ use svc_core::{Permission, Permissions, SpaceId, UserId};
 use svc_protocol::api::{NewSpace, Template};
 use svc_store::{
     StoreError, Tx, agent_tokens,
+    records::saved_power,
     spaces::{self, SpaceRow},
-    templates,
 };
 
 use crate::{
@@ -76,7 +76,7 @@ pub fn check_template_power(
     let takes_check = new.health_check.is_none() && template.health_check.is_some();
     let takes_script = new.startup_script_id.is_none() && template.startup_script_id.is_some();
     if takes_check || takes_script {
-        let saved = templates::saved_power(tx, template.id)?;
+        let saved = saved_power::<Template>(tx, template.id)?;
         check_saved(saved, &format!("template `{}`", template.name), owner)?;
     }
     Ok(())

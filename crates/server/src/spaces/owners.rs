@@ -5,10 +5,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use svc_core::{Permission, SpaceId, UserId, event::Actor as EventActor, space::StopReason};
 use svc_link::Goodbye;
-use svc_store::{
-    audit, spaces,
-    zone_changes::{self, ZoneChange},
-};
+use svc_store::{audit, spaces, zone_changes::ZoneChange};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
@@ -16,7 +13,7 @@ use super::Spaces;
 use crate::{
     identity::DirectoryChange,
     lifecycle::{self, append},
-    records::RecordError,
+    records::{RecordError, tell_zone},
 };
 
 impl Spaces {
@@ -52,7 +49,7 @@ impl Spaces {
         let stopping = self.store.try_write(move |tx| {
             let row = spaces::get(tx, id)?;
             let event = lifecycle::stop(tx, id, StopReason::Requested, EventActor::system())?;
-            zone_changes::append(tx, &ZoneChange::Space(id))?;
+            tell_zone(tx, &[ZoneChange::Space(id)])?;
             let detail = json!({"name": row.name, "reason": "owner_not_allowed"});
             append(tx, audit::SYSTEM, "space.stopped", id, detail)?;
             Ok::<_, RecordError>(event)

@@ -67,7 +67,8 @@ impl Templates {
                 let has = records::count::<Template>(tx, &())?;
                 check_limit(has, TEMPLATES_MAX, "templates", "conflict")?;
                 records::insert(tx, &kept)?;
-                templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
+                let power = SavedPower::of(actor.permissions);
+                records::set_saved_power::<Template>(tx, kept.id, power)?;
                 let target = ("template", kept.id);
                 Ok(tx.audit(caller, "template.created", target, describe(&kept))?)
             })
@@ -92,7 +93,7 @@ impl Templates {
                 check_name_free(tx, &changed)?;
                 check_startup_script(tx, changed.startup_script_id)?;
                 records::replace(tx, &changed)?;
-                templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
+                records::set_saved_power::<Template>(tx, id, SavedPower::of(actor.permissions))?;
                 if changed != current {
                     let detail = difference(&describe(&current), describe(&changed));
                     tx.audit(caller, "template.updated", ("template", id), detail)?;

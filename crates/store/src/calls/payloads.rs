@@ -6,31 +6,58 @@ mod maintenance;
 pub(super) use maintenance::maintain;
 
 use svc_core::{
-    Id, Timestamp, UserId,
+    Id, UserId,
     journal::{
-        BlockError, CallPayload, PAYLOAD_BLOCK_BYTES, decode_payloads, encode_payloads, time_of,
+        BlockError, CallPayload, PAYLOAD_BLOCK_BYTES, PAYLOAD_ROW_BYTES, decode_payloads,
+        encode_payloads, time_of,
     },
 };
-use uuid::Uuid;
 
-use super::maintenance::REMOVED_MAX;
+use super::blocks::{Entry, insert_all, read_packed};
 use crate::{
     error::StoreError,
-    record::row,
     sql::{Tx, values},
 };
 
-/// A block without its payloads.
-struct PayloadHead {
-    id: Id,
-    first_at: Timestamp,
-    last_at: Timestamp,
-    byte_count: u64,
-    /// Whether the block holds payloads that were kept when their blocks were removed.
-    kept: bool,
-}
+impl Entry for CallPayload {
+    const TABLE: &'static str = "call_payloads";
+    const SIZE: &'static str = "byte_count";
+    const BLOCK: &'static str = "a block of recorded payloads";
 
-row! { PayloadHead: id, first_at, last_at, byte_count, kept }
+    fn id(&self) -> Id {
+        self.id
+    }
+
+    fn encode(payloads: &[Self]) -> Vec<u8> {
+        encode_payloads(payloads)
+    }
+
+    fn decode(block: &[u8]) -> Result<Vec<Self>, BlockError> {
+        decode_payloads(block)
+    }
+
+    fn count_fitting(payloads: &[Self]) -> usize {
+        let mut bytes = 0;
+        let fitting = payloads.iter().take_while(|payload| {
+            let is_first = bytes == 0;
+            bytes += payload.bytes();
+            is_first || bytes <= PAYLOAD_BLOCK_BYTES
+        });
+        fitting.count()
+    }
+
+    fn size(_: &[Self], data: &[u8]) -> usize {
+        data.len()
+    }
+
+    fn rows(size: u64) -> usize {
+        match usize::try_from(size) {
+            Ok(bytes) if bytes <= PAYLOAD_BLOCK_BYTES / 2 => bytes.div_ceil(PAYLOAD_ROW_BYTES),
+            // Two such blocks may not fit into one, so merging would never end.
+            _ => usize::MAX,
+        }
+    }
+}
 
 /// Writes payloads of one owner's calls. The owner must exist.
 pub fn append(
@@ -41,54 +68,6 @@ pub fn append(
     insert_all(tx, owner, payloads, false)
 }
 
-fn insert_all(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    mut payloads: Vec<CallPayload>,
-    kept: bool,
-) -> Result<(), StoreError> {
-    payloads.sort_unstable_by_key(|payload| payload.id);
-    let mut rest = payloads.as_slice();
-    while !rest.is_empty() {
-        let mut bytes = 0;
-        let fitting = rest.iter().take_while(|payload| {
-            let is_first = bytes == 0;
-            bytes += payload.bytes();
-            is_first || bytes <= PAYLOAD_BLOCK_BYTES
-        });
-        let (block, later) = rest.split_at(fitting.count());
-        insert(tx, owner, block, kept)?;
-        rest = later;
-    }
-    Ok(())
-}
-
-/// Inserts payloads, which are in the order of their ids, as one block.
-fn insert(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    payloads: &[CallPayload],
-    kept: bool,
-) -> Result<(), StoreError> {
-    let (Some(first), Some(last)) = (payloads.first(), payloads.last()) else {
-        return Ok(());
-    };
-    let data = encode_payloads(payloads);
-    tx.send(
-        "INSERT INTO call_payloads (id, owner_id, first_at, last_at, byte_count, data, kept)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        values![
-            Id(Uuid::now_v7()),
-            owner,
-            time_of(first.id),
-            time_of(last.id),
-            data.len(),
-            data,
-            kept
-        ],
-    )
-}
-
 /// The recorded payloads of a call.
 pub fn find(tx: &mut Tx<'_>, owner: UserId, id: Id) -> Result<Option<CallPayload>, StoreError> {
     let at = time_of(id);
@@ -97,44 +76,19 @@ pub fn find(tx: &mut Tx<'_>, owner: UserId, id: Id) -> Result<Option<CallPayload
         values![owner, at],
     )?;
     for block in blocks {
-        let Some(payloads) = read(tx, block)? else {
-            continue;
-        };
-        match payloads {
-            Ok(payloads) => {
-                let found = payloads.into_iter().find(|payload| payload.id == id);
-                if found.is_some() {
-                    return Ok(found);
+        for (_, data) in read_packed::<CallPayload>(tx, &[block])? {
+            match decode_payloads(&data) {
+                Ok(payloads) => {
+                    let found = payloads.into_iter().find(|payload| payload.id == id);
+                    if found.is_some() {
+                        return Ok(found);
+                    }
                 }
+                Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %block,
+                    "cannot read a block of recorded payloads: {error}"
+                ),
             }
-            Err(error) => tracing::error!(target: crate::LOG_TARGET, block = %block,
-                "cannot read a block of recorded payloads: {error}"
-            ),
         }
     }
     Ok(None)
-}
-
-fn read(
-    tx: &mut Tx<'_>,
-    block: Id,
-) -> Result<Option<Result<Vec<CallPayload>, BlockError>>, StoreError> {
-    let data: Option<Vec<u8>> = tx.find(
-        "SELECT data FROM call_payloads WHERE id = ?1",
-        values![block],
-    )?;
-    Ok(data.map(|data| decode_payloads(&data)))
-}
-
-/// Removes blocks of any owner whose newest call is older than `since`.
-pub(super) fn prune(tx: &mut Tx<'_>, since: Timestamp) -> Result<usize, StoreError> {
-    tx.count_changes(
-        "DELETE FROM call_payloads WHERE id IN
-         (SELECT id FROM call_payloads WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)",
-        values![since, REMOVED_MAX],
-    )
-}
-
-fn remove(tx: &mut Tx<'_>, id: Id) -> Result<(), StoreError> {
-    tx.send("DELETE FROM call_payloads WHERE id = ?1", values![id])
 }

@@ -7,7 +7,10 @@ use svc_core::{
     journal::{CallEnd, CallRow, CallVia, decode, first_id_at, time_of},
 };
 
-use super::{BlockHead, MANY_CALLERS, read_blocks};
+use super::{
+    MANY_CALLERS,
+    blocks::{self, Head, read_packed},
+};
 use crate::{
     error::StoreError,
     sql::{Tx, values},
@@ -16,7 +19,7 @@ use crate::{
 /// The maximum number of blocks that one request reads.
 const BLOCKS_MAX: usize = 1_000;
 /// After this many rows, a request reads no further blocks.
-const ROWS_MAX: usize = 200_000;
+const ROWS_MAX: u64 = 200_000;
 /// The maximum number of blocks that are read at a time.
 const STEP_MAX: usize = 16;
 
@@ -102,7 +105,7 @@ impl<'a> Search<'a> {
 /// The blocks that may have matching calls, those with the newest calls first. A request reads them
 /// in steps, and at most a part of them.
 pub(super) struct Blocks {
-    heads: Vec<BlockHead>,
+    heads: Vec<Head>,
     readable: usize,
     read: usize,
     step: usize,
@@ -112,9 +115,9 @@ impl Blocks {
     pub(super) fn list(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Self, StoreError> {
         let heads = list_heads(tx, search)?;
         let mut rows = 0;
-        let is_readable = |head: &&BlockHead| {
+        let is_readable = |head: &&Head| {
             let is_readable = rows < ROWS_MAX;
-            rows += head.row_count;
+            rows += head.size;
             is_readable
         };
         let readable = heads.iter().take(BLOCKS_MAX).take_while(is_readable);
@@ -143,11 +146,11 @@ impl Blocks {
         mut add: impl FnMut(UserId, Vec<CallRow>),
     ) -> Result<bool, StoreError> {
         let heads = &self.heads[self.read..(self.read + self.step).min(self.readable)];
-        let ids: Vec<_> = heads.iter().map(|head| head.id).collect();
+        let ids = blocks::ids(heads);
         if ids.is_empty() {
             return Ok(false);
         }
-        for (id, data) in read_blocks(tx, &ids)? {
+        for (id, data) in read_packed::<CallRow>(tx, &ids)? {
             let Some(head) = heads.iter().find(|head| head.id == id) else {
                 continue;
             };
@@ -174,15 +177,15 @@ fn may_see_space(reach: Reach, owner: UserId) -> bool {
 }
 
 /// The heads of the blocks that may have matching calls, those with the newest calls first.
-fn list_heads(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Vec<BlockHead>, StoreError> {
+fn list_heads(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Vec<Head>, StoreError> {
     let Search { reach, filter, .. } = search;
     let (until, since) = (time_of(search.before), filter.since.unwrap_or(Timestamp(0)));
     let limit = BLOCKS_MAX + 1;
-    let mut heads: Vec<BlockHead> = Vec::new();
+    let mut heads: Vec<Head> = Vec::new();
     let of_owner = |tx: &mut Tx<'_>, owner: UserId| {
-        tx.list(
-            "SELECT id, owner_id, first_at, last_at, row_count, kept FROM call_blocks
-             WHERE owner_id = ?1 AND last_at >= ?2 AND first_at <= ?3
+        blocks::list::<CallRow>(
+            tx,
+            "WHERE owner_id = ?1 AND last_at >= ?2 AND first_at <= ?3
              ORDER BY last_at DESC LIMIT ?4",
             values![owner, since, until, limit],
         )
@@ -191,7 +194,7 @@ fn list_heads(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Vec<BlockHead>, Sto
         tx.list(
             "SELECT b.id AS id, b.owner_id AS owner_id, b.first_at AS first_at,
                 b.last_at AS last_at,
-                b.row_count AS row_count, b.kept AS kept
+                b.row_count AS size, b.kept AS kept
              FROM call_block_callers c JOIN call_blocks b ON b.id = c.block_id
              WHERE c.user_id = ?1 AND c.last_at >= ?2 AND b.first_at <= ?3
              ORDER BY c.last_at DESC LIMIT ?4",
@@ -216,9 +219,9 @@ fn list_heads(tx: &mut Tx<'_>, search: Search<'_>) -> Result<Vec<BlockHead>, Sto
             heads.append(&mut of_caller(tx, MANY_CALLERS)?);
         }
         (None, None, Reach::All) => {
-            heads = tx.list(
-                "SELECT id, owner_id, first_at, last_at, row_count, kept FROM call_blocks
-                 WHERE last_at >= ?1 AND first_at <= ?2 ORDER BY last_at DESC LIMIT ?3",
+            heads = blocks::list::<CallRow>(
+                tx,
+                "WHERE last_at >= ?1 AND first_at <= ?2 ORDER BY last_at DESC LIMIT ?3",
                 values![since, until, limit],
             )?;
         }

@@ -9,6 +9,7 @@ use crate::{
     audit,
     engines::{TestEngine, on_each_engine},
     lanes,
+    sinks::GLOBAL,
     sql::values,
 };
 

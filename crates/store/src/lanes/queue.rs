@@ -2,24 +2,14 @@
 //! number, so that two writers never get the same number.
 
 use svc_core::{EventId, LaneId, Timestamp, lane::QUEUE_CAPACITY, pattern::Pattern};
-use thiserror::Error;
 
 use super::Receiver;
 use crate::{
     deliveries,
     error::StoreError,
-    events,
     record::row,
     sql::{Tx, values},
 };
-
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum EnqueueError {
-    #[error("{QUEUE_CAPACITY} events are waiting already; try again when some are delivered")]
-    Full,
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// A lane whose patterns may match an event.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,17 +49,6 @@ pub fn enqueue(
         deliveries::insert(tx, lane, n, event, at)?;
     }
     Ok(n)
-}
-
-/// Adds a past event to the tail again. Returns the number of the new delivery.
-pub fn enqueue_again(
-    tx: &mut Tx<'_>,
-    lane: LaneId,
-    event: EventId,
-    at: Timestamp,
-) -> Result<u64, EnqueueError> {
-    let event = events::get(tx, event)?;
-    enqueue(tx, lane, (event.id, &event.r#type), at)?.ok_or(EnqueueError::Full)
 }
 
 /// Counts an event that was dropped because the lane is full. Returns whether it is the first

@@ -15,7 +15,7 @@ use crate::{
     error::StoreError,
     record::select,
     sinks::SinkRow,
-    sql::{FromRow, Query, Row, Tx, values},
+    sql::{Query, Tx, read_all, values},
 };
 
 /// Which data of a lane a turn reads.
@@ -84,10 +84,6 @@ pub fn read(
     Ok(readings)
 }
 
-fn read_all<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, StoreError> {
-    rows.iter().map(T::read).collect()
-}
-
 fn sink_id(lane: &LeasedLane) -> Option<SinkId> {
     match &lane.receiver {
         Receiver::Sink(id) => Some(*id),
@@ -98,42 +94,29 @@ fn sink_id(lane: &LeasedLane) -> Option<SinkId> {
 fn select_lanes(lanes: &[LaneId]) -> Query {
     let mut conditions = Conditions::default();
     conditions.add_in_padded("id", lanes);
-    Query {
-        sql: format!(
+    conditions.query(
             "SELECT id, fence, owner_key, owner_id, sink_id, method, formatters, active, depth, failures, starts,
                     failed_in_row, failing_since, reported, rate_until, dropping, refilling, lease_until,
                     COALESCE((SELECT u.bytes FROM event_usage u
                         WHERE u.owner_key = lanes.owner_key), 0) AS stored_bytes,
                     (SELECT o.quotas FROM users o WHERE o.id = lanes.owner_key) AS owner_quotas
              FROM lanes WHERE {} AND lease_owner IS NOT NULL",
-            conditions.sql
-        ),
-        values: conditions.values,
-    }
+    )
 }
 
 /// The sinks of these lanes.
 fn select_sinks(lanes: &[LaneId]) -> Query {
     let mut conditions = Conditions::default();
     conditions.add_in_padded("id", lanes);
-    let of_lanes = format!(
-        "WHERE id IN (SELECT sink_id FROM lanes WHERE {})",
-        conditions.sql
-    );
-    Query {
-        sql: select::<SinkRow>(&of_lanes),
-        values: conditions.values,
-    }
+    let of_lanes = "WHERE id IN (SELECT sink_id FROM lanes WHERE {})";
+    conditions.query(&select::<SinkRow>(of_lanes))
 }
 
 fn select_waiting(request: &TurnRequest) -> Query {
     let mut conditions = Conditions::new("lane_id = ?", request.held.lane);
     conditions.and("state = 'pending'");
     conditions.add_in_padded("n", &request.ended);
-    Query {
-        sql: format!("SELECT n FROM deliveries WHERE {}", conditions.sql),
-        values: conditions.values,
-    }
+    conditions.query("SELECT n FROM deliveries WHERE {}")
 }
 
 /// How a turn ends.

@@ -26,20 +26,21 @@ row! { ProviderLogin: identity_id, sid }
 
 struct GrantRow {
     target_id: String,
-    identity_id: OidcIdentityId,
-    sid: Option<String>,
+    login: ProviderLogin,
 }
 
-record! { GrantRow in "oidc_grants": target_id, identity_id, sid }
+record! { GrantRow in "oidc_grants": target_id with login: ProviderLogin { identity_id, sid } }
 
 struct PendingRow {
     hash: Hash,
-    identity_id: OidcIdentityId,
-    sid: Option<String>,
+    login: ProviderLogin,
     expires_at: Timestamp,
 }
 
-record! { PendingRow in "oidc_pending_grants": hash, identity_id, sid, expires_at }
+record! {
+    PendingRow in "oidc_pending_grants": hash, expires_at
+    with login: ProviderLogin { identity_id, sid }
+}
 
 /// The sign-in that opened a session; `None` if the user did not sign in with a provider.
 pub fn find_login(
@@ -61,8 +62,7 @@ pub fn insert_pending(
 ) -> Result<(), StoreError> {
     tx.insert(&PendingRow {
         hash: *hash,
-        identity_id: login.identity_id,
-        sid: login.sid,
+        login,
         expires_at,
     })
 }
@@ -78,11 +78,7 @@ pub fn take_pending(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<ProviderLogin
 
 /// Records the sign-in that a grant or a token comes from.
 pub fn insert(tx: &mut Tx<'_>, target_id: String, login: ProviderLogin) -> Result<(), StoreError> {
-    tx.insert(&GrantRow {
-        target_id,
-        identity_id: login.identity_id,
-        sid: login.sid,
-    })
+    tx.insert(&GrantRow { target_id, login })
 }
 
 /// When the user of an account last signed in with its provider. Before the first sign-in, the time

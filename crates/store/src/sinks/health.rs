@@ -4,9 +4,9 @@
 mod tests;
 
 use svc_core::{LaneId, lane::SinkHealth};
-use svc_protocol::api::{DeliveryState, FailingSink, SinkCounts, SinkOwner};
+use svc_protocol::api::{DeliveryState, FailingSink, SinkCounts};
 
-use super::{GLOBAL, SinkRow, SinkStatus};
+use super::{SinkRow, SinkStatus, row::owner_of};
 use crate::{
     conditions::Conditions,
     deliveries,
@@ -151,14 +151,10 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<FailingSink, StoreError> {
         (None, Some(last)) => (last.state, last.event_type, Some(last.at), last.error),
         (None, None) => (DeliveryState::Pending, String::new(), None, None),
     };
-    let owner = match row.get::<String>("owner_key")?.as_str() {
-        GLOBAL => SinkOwner::Global,
-        _ => SinkOwner::User,
-    };
     Ok(FailingSink {
         id: row.get("id")?,
         name: row.get("name")?,
-        owner,
+        owner: owner_of(&row.get::<String>("owner_key")?),
         state,
         event_type,
         error,

@@ -6,9 +6,15 @@ use svc_core::{
     delivery_policy::{DeliveryPolicy, Ordering},
     pattern::Pattern,
 };
-use svc_protocol::api::{JsonRpcConfig, ScriptConfig, SinkPause, SinkType, WebhookConfig};
+use svc_protocol::api::{
+    JsonRpcConfig, ScriptConfig, SinkOwner, SinkPause, SinkType, WebhookConfig,
+};
 
-use crate::{record::record, records::kept, value::as_json};
+use crate::{
+    record::record,
+    records::{Powered, kept},
+    value::as_json,
+};
 
 /// The `owner_key` of sinks that see the events of all users.
 pub const GLOBAL: &str = "global";
@@ -84,9 +90,19 @@ kept! {
     size "octet_length(config) + octet_length(description) + octet_length(patterns)"
 }
 
+impl Powered for SinkRow {}
+
 /// The `owner_key` of a user's own sinks.
 pub fn owner_key(user: UserId) -> String {
     user.to_string()
+}
+
+/// The kind of owner that an `owner_key` names.
+pub(crate) fn owner_of(key: &str) -> SinkOwner {
+    match key {
+        GLOBAL => SinkOwner::Global,
+        _ => SinkOwner::User,
+    }
 }
 
 impl SinkRow {

@@ -12,6 +12,8 @@ use crate::{
     error::StoreError,
     lanes,
     record::row,
+    records,
+    spaces::SpaceRow,
     sql::{Tx, values},
     value::Value,
 };
@@ -102,10 +104,7 @@ pub fn set_health_check_by(
     id: SpaceId,
     user: Option<UserId>,
 ) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE spaces SET health_check_by = ?2 WHERE id = ?1",
-        values![id, user],
-    )
+    records::set::<SpaceRow>(tx, id, "health_check_by", user)
 }
 
 /// An agent token or a health check that was set by a user other than the owner of the space.

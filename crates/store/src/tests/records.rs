@@ -16,7 +16,7 @@ use crate::{
     agent_tokens::{self, AgentTokenKind, AgentTokenRow},
     audit,
     engines::{TestEngine, on_each_engine},
-    meta, records, roles,
+    memberships, meta, records,
     spaces::{self, NewState, SpaceRow},
     users::{self, UserRow},
 };
@@ -290,7 +290,7 @@ async fn roles_give_a_user_the_union_of_their_permissions(engine: &TestEngine) {
         records::insert(tx, &auditor)?;
         let user = records::find_named::<Role>(tx, &(), "user")?.expect("built in");
         assert!(user.builtin);
-        roles::set_of_user(tx, id, &[auditor.id, user.id])?;
+        memberships::set_of_user(tx, id, &[auditor.id, user.id])?;
         let profile = users::find_profile(tx, id)?.expect("inserted");
         assert_eq!(profile.roles, ["auditor", "user"]);
         let expected = Permissions::of_role_user().union(auditor.permissions);

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::{
     StoreError, Tx,
     engines::{TestEngine, on_each_engine},
-    keyed, records, roles,
+    keyed, memberships, records,
     second_factors::{
         self,
         passkeys::{self, ChallengeRow, PasskeyRow},
@@ -138,7 +138,7 @@ async fn a_profile_says_whether_a_factor_is_set_up_and_required(engine: &TestEng
         };
         assert_eq!(flags(tx)?, (false, false), "an enrolment is not a factor");
         let mut role = records::find_named::<Role>(tx, &(), "user")?.expect("built in");
-        roles::set_of_user(tx, user, &[role.id])?;
+        memberships::set_of_user(tx, user, &[role.id])?;
         role.require_second_factor = true;
         records::replace(tx, &role)?;
         assert_eq!(flags(tx)?, (false, true));

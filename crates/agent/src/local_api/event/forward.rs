@@ -89,7 +89,7 @@ impl Events {
         // another server.
         if link.link.is_none() && self.servers.is_single() {
             let why = link.error.unwrap_or_else(|| "it is connecting".to_owned());
-            return Err(unavailable(
+            return Err(Failure::unavailable(
                 "not_linked",
                 format!("the agent is not linked to the server: {why}; the event was not emitted"),
             ));
@@ -138,7 +138,7 @@ fn is_retryable(answer: &Result<Answer, Failure>) -> bool {
 fn given_up(key: Option<&HeaderValue>, after: Duration) -> Failure {
     let key = key.and_then(|key| key.to_str().ok());
     let key = key.unwrap_or_default();
-    unavailable(
+    Failure::unavailable(
         DATABASE_UNAVAILABLE,
         format!(
             "the server or its database could not be reached for {} s; the event may or may not be stored. To retry without a duplicate, send it with `Idempotency-Key: {key}`",
@@ -154,10 +154,6 @@ fn send_failure(error: Error) -> Failure {
             "server_timeout",
             format!("{error}; to retry without a duplicate, send the same Idempotency-Key again"),
         ),
-        error => unavailable("server_unreachable", error.to_string()),
+        error => Failure::unavailable("server_unreachable", error.to_string()),
     }
-}
-
-fn unavailable(code: &str, detail: String) -> Failure {
-    Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
 }

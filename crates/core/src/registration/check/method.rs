@@ -1,6 +1,6 @@
 //! Checks one method of a registration.
 
-use super::{CheckedMethod, Faults, Step, Warning, method_violation, name_method};
+use super::{CheckedMethod, Faults, Step, Violation, Warning, method_violation, name_method};
 use crate::{
     delivery_policy::Overflow,
     journal::{JournalLevel, JsonPointer, POINTERS_MAX},
@@ -14,6 +14,20 @@ use crate::{
     visibility::{MethodScope, shared_name},
 };
 
+/// The violations of one method.
+struct MethodFaults {
+    /// The index of the method.
+    index: usize,
+    found: Vec<Violation>,
+}
+
+impl MethodFaults {
+    fn add(&mut self, key: &str, message: impl Into<String>) {
+        let violation = method_violation(self.index, key, message.into());
+        self.found.push(violation);
+    }
+}
+
 /// Adds the violations of a method to `faults`. Returns the method if there are none.
 pub(super) fn check_method(
     index: usize,
@@ -23,39 +37,41 @@ pub(super) fn check_method(
     faults: &mut Faults,
     warnings: &mut Vec<Warning>,
 ) -> Option<CheckedMethod> {
-    let before = faults.0.len();
     let written = method.name.clone();
-    let checked = check_fields(index, method, space, owner, faults, warnings);
-    for violation in &mut faults.0[before..] {
+    let found = Vec::new();
+    let mut of_method = MethodFaults { index, found };
+    let checked = check_fields(method, space, owner, &mut of_method, warnings);
+    let checked = checked.filter(|_| of_method.found.is_empty());
+    for violation in &mut of_method.found {
         violation.message = name_method(&written, std::mem::take(&mut violation.message));
     }
-    checked.filter(|_| faults.0.len() == before)
+    faults.0.append(&mut of_method.found);
+    checked
 }
 
 /// Returns `None` if the name is invalid.
 fn check_fields(
-    index: usize,
     method: MethodDefinition,
     space: &SpaceName,
     owner: &UserName,
-    faults: &mut Faults,
+    faults: &mut MethodFaults,
     warnings: &mut Vec<Warning>,
 ) -> Option<CheckedMethod> {
     let name = match CanonicalName::expand(&method.name, space) {
         Ok(name) => Some(name),
         Err(error) => {
-            faults.in_method(index, "name", error.to_string());
+            faults.add("name", error.to_string());
             None
         }
     };
-    check_texts(index, &method, faults);
-    check_schemas(index, &method, faults);
-    let events = check_events(index, &method.events, faults);
-    let journal_redact = check_pointers(index, &method.journal_redact, faults);
-    let local_name = local_name(index, &method, name.as_ref(), faults);
+    check_texts(&method, faults);
+    check_schemas(&method, faults);
+    let events = check_events(&method.events, faults);
+    let journal_redact = check_pointers(&method.journal_redact, faults);
+    let local_name = local_name(&method, name.as_ref(), faults);
     let name = name?;
     if method.mcp_tool {
-        check_tool(index, &method, &name, owner, faults, warnings);
+        check_tool(&method, &name, owner, faults, warnings);
     }
     if method.scope == MethodScope::Private && !method.groups.is_empty() {
         warnings.push(format!(
@@ -94,10 +110,9 @@ fn check_fields(
 
 /// The method's name in its method server. Defaults to the canonical name for a method with events.
 fn local_name(
-    index: usize,
     method: &MethodDefinition,
     name: Option<&CanonicalName>,
-    faults: &mut Faults,
+    faults: &mut MethodFaults,
 ) -> String {
     match (&method.local_name, name) {
         (Some(local), _) => local.clone(),
@@ -107,68 +122,59 @@ fn local_name(
                 "method `{}` has no `local_name`, its name in the method server; only a method with `events` may omit it",
                 method.name
             );
-            faults.in_method(index, "local_name", text);
+            faults.add("local_name", text);
             String::new()
         }
     }
 }
 
-fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
+fn check_schemas(method: &MethodDefinition, faults: &mut MethodFaults) {
     for (key, schema) in [
         ("params_schema", &method.params_schema),
         ("result_schema", &method.result_schema),
     ] {
         for error in schema.iter().flat_map(schema::find_errors) {
-            let mut violation = method_violation(index, key, error.to_string());
+            let mut violation = method_violation(faults.index, key, error.to_string());
             violation
                 .path
                 .extend(error.steps().map(|step| Step::Key(step.to_owned())));
-            faults.0.push(violation);
+            faults.found.push(violation);
         }
     }
 }
 
-fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
+fn check_texts(method: &MethodDefinition, faults: &mut MethodFaults) {
     // Characters, not bytes: the JSON Schema of the registration file counts characters too.
     let length = |text: &str| text.chars().count();
     let described = length(&method.description);
     if method.description.trim().is_empty() {
-        faults.in_method(index, "description", "the description is empty");
+        faults.add("description", "the description is empty");
     } else if described > DESCRIPTION_MAX {
-        faults.in_method(
-            index,
-            "description",
-            format!(
-                "the description has {described} characters; at most {DESCRIPTION_MAX} are allowed"
-            ),
+        let message = format!(
+            "the description has {described} characters; at most {DESCRIPTION_MAX} are allowed"
         );
+        faults.add("description", message);
     }
     if let Some(Err(why)) = method.title.as_deref().map(check_title) {
-        faults.in_method(index, "title", why);
+        faults.add("title", why);
     }
     if let Some(local) = &method.local_name
         && !(1..=LOCAL_NAME_MAX).contains(&length(local))
     {
-        faults.in_method(
-            index,
-            "local_name",
-            format!(
-                "`local_name` must have 1 to {LOCAL_NAME_MAX} characters, not {}",
-                length(local)
-            ),
+        let message = format!(
+            "`local_name` must have 1 to {LOCAL_NAME_MAX} characters, not {}",
+            length(local)
         );
+        faults.add("local_name", message);
     }
     if let Some(local) = &method.local_name
         && local.starts_with(RESERVED_PREFIX)
     {
         let shown: String = local.chars().take(40).collect();
-        faults.in_method(
-            index,
-            "local_name",
-            format!(
-                "`local_name` is `{shown}`; names that begin with `{RESERVED_PREFIX}` are reserved for messages of svc, so use another name"
-            ),
+        let message = format!(
+            "`local_name` is `{shown}`; names that begin with `{RESERVED_PREFIX}` are reserved for messages of svc, so use another name"
         );
+        faults.add("local_name", message);
     }
     let lists = [
         ("keywords", &method.keywords),
@@ -178,11 +184,8 @@ fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
     ];
     for (key, words) in lists {
         if words.len() > WORDS_MAX {
-            faults.in_method(
-                index,
-                key,
-                format!("{} entries; at most {WORDS_MAX} are allowed", words.len()),
-            );
+            let message = format!("{} entries; at most {WORDS_MAX} are allowed", words.len());
+            faults.add(key, message);
         }
         if let Some(word) = words
             .iter()
@@ -195,19 +198,19 @@ fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
                 }
                 false => "an entry is empty".to_owned(),
             };
-            faults.in_method(index, key, fault);
+            faults.add(key, fault);
         }
     }
 }
 
-fn check_events(index: usize, events: &[String], faults: &mut Faults) -> Vec<Pattern> {
+fn check_events(events: &[String], faults: &mut MethodFaults) -> Vec<Pattern> {
     events
         .iter()
         .enumerate()
         .filter_map(|(entry, text)| match Pattern::parse(text, entry + 1) {
             Ok(pattern) => Some(pattern),
             Err(error) => {
-                faults.in_method(index, "events", error.to_string());
+                faults.add("events", error.to_string());
                 None
             }
         })
@@ -215,21 +218,18 @@ fn check_events(index: usize, events: &[String], faults: &mut Faults) -> Vec<Pat
 }
 
 /// The pointers, sorted and without duplicates: two lists of the same pointers must be equal.
-fn check_pointers(index: usize, texts: &[String], faults: &mut Faults) -> Vec<JsonPointer> {
+fn check_pointers(texts: &[String], faults: &mut MethodFaults) -> Vec<JsonPointer> {
     let key = "journal_redact";
     if texts.len() > POINTERS_MAX {
         let count = texts.len();
-        faults.in_method(
-            index,
-            key,
-            format!("{count} entries; at most {POINTERS_MAX} are allowed"),
-        );
+        let message = format!("{count} entries; at most {POINTERS_MAX} are allowed");
+        faults.add(key, message);
     }
     let mut pointers = Vec::with_capacity(texts.len());
     for text in texts {
         match JsonPointer::parse(text) {
             Ok(pointer) => pointers.push(pointer),
-            Err(error) => faults.in_method(index, key, error.to_string()),
+            Err(error) => faults.add(key, error.to_string()),
         }
     }
     pointers.sort_unstable();
@@ -238,15 +238,14 @@ fn check_pointers(index: usize, texts: &[String], faults: &mut Faults) -> Vec<Js
 }
 
 fn check_tool(
-    index: usize,
     method: &MethodDefinition,
     name: &CanonicalName,
     owner: &UserName,
-    faults: &mut Faults,
+    faults: &mut MethodFaults,
     warnings: &mut Vec<Warning>,
 ) {
     if let Some(Err(error)) = method.params_schema.as_ref().map(schema::check_tool_root) {
-        faults.in_method(index, "params_schema", error.to_string());
+        faults.add("params_schema", error.to_string());
     }
     // The longest name that any user sees must fit.
     let tool = match method.scope {
@@ -254,14 +253,11 @@ fn check_tool(
         MethodScope::Shared => tool_name(&shared_name(owner, name)),
     };
     if tool.len() > TOOL_NAME_MAX {
-        faults.in_method(
-            index,
-            "name",
-            format!(
-                "its tool name `{tool}` has {} characters; at most {TOOL_NAME_MAX} are allowed",
-                tool.len()
-            ),
+        let message = format!(
+            "its tool name `{tool}` has {} characters; at most {TOOL_NAME_MAX} are allowed",
+            tool.len()
         );
+        faults.add("name", message);
     } else if tool.len() > TOOL_NAME_ADVISED {
         warnings.push(format!(
             "tool name `{tool}` has {} characters; many MCP clients allow 64, their own prefix included, so use at most {TOOL_NAME_ADVISED}",

@@ -14,6 +14,7 @@ use super::{
     schema::Part,
     values::{allows, compare, is_multiple, is_same, types, types_of, values_of},
 };
+use crate::schema::limited_type;
 
 /// Keywords that describe a value and limit nothing, or that `Part` resolves.
 #[rustfmt::skip]
@@ -275,26 +276,10 @@ impl Comparison {
 
 /// Whether a keyword can limit any value of the types that the facts allow.
 fn applies(keyword: &str, facts: &[Part<'_>]) -> bool {
-    let of: &[&str] = match keyword {
-        "minimum" | "exclusiveMinimum" | "maximum" | "exclusiveMaximum" | "multipleOf" => {
-            &["number", "integer"]
-        }
-        "minLength" | "maxLength" | "pattern" | "contentEncoding" | "contentMediaType"
-        | "contentSchema" => &["string"],
-        "minItems" | "maxItems" | "uniqueItems" | "items" | "prefixItems" | "additionalItems"
-        | "contains" | "unevaluatedItems" => &["array"],
-        "minProperties"
-        | "maxProperties"
-        | "required"
-        | "properties"
-        | "patternProperties"
-        | "additionalProperties"
-        | "propertyNames"
-        | "dependentRequired"
-        | "dependentSchemas"
-        | "dependencies"
-        | "unevaluatedProperties" => &["object"],
-        _ => return true,
+    let of: &[&str] = match limited_type(keyword) {
+        Some("number") => &["number", "integer"],
+        Some(name) => &[name],
+        None => return true,
     };
     types(facts).is_none_or(|types| types.iter().any(|name| of.contains(name)))
 }

@@ -280,7 +280,9 @@ fn may_format(tx: &mut Tx<'_>, sink: &SinkRow, method_owner: UserId) -> Result<b
     }
     let owner = users::find_power(tx, method_owner)?;
     let held = owner.map_or(Permissions::NONE, |owner| owner.permissions);
-    Ok(sinks::saved_power(tx, sink.id)?.check(held).is_ok())
+    Ok(records::saved_power::<SinkRow>(tx, sink.id)?
+        .check(held)
+        .is_ok())
 }
 
 fn matches(patterns: &[Pattern], event_type: &str) -> bool {

@@ -15,7 +15,7 @@ use svc_core::{
 };
 use svc_outbound::{AddressGuard, Outbound};
 use svc_protocol::api::{AuditQuery, DeliveryState, Role, RotateSecret};
-use svc_store::{deliveries::DeliveryPage, records, roles, sinks::SinkRow, users::UserRow};
+use svc_store::{deliveries::DeliveryPage, memberships, records, sinks::SinkRow, users::UserRow};
 
 use super::*;
 use crate::{
@@ -128,7 +128,7 @@ impl Fixture {
                 require_second_factor: false,
             };
             records::insert(tx, &role)?;
-            roles::set_of_user(tx, user.id, &[role.id])
+            memberships::set_of_user(tx, user.id, &[role.id])
         });
         write.await.expect("stored");
     }

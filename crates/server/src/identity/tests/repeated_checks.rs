@@ -1,7 +1,7 @@
 //! Access is decided again in the transaction of a change.
 
-use svc_core::{Permission, Permissions};
-use svc_store::{roles, users};
+use svc_core::{Permission, Permissions, RoleId};
+use svc_store::{memberships, users};
 
 use super::{Fixture, PASSWORD, assert_code, client};
 use crate::{
@@ -55,7 +55,7 @@ async fn a_change_is_made_with_the_current_permissions() {
     let id = ann.user.id;
     let losing = fixture
         .store
-        .write(move |tx| roles::set_of_user(tx, id, &[]));
+        .write(move |tx| memberships::set_of_user::<RoleId>(tx, id, &[]));
     losing.await.expect("committed");
     let resolved = fixture.resolve(&ann).await.expect("still a user");
     assert_eq!(resolved.user.permissions, Permissions::default());

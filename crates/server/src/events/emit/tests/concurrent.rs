@@ -231,7 +231,10 @@ async fn check_lane(store: &Store, sink: &SinkRow, recorder: &Recorder) -> (u32,
             let page = DeliveryPage::parse(cursor.as_deref(), Some(200)).expect("valid");
             let page = deliveries::list(tx, lane.id, None, page)?;
             for delivery in page.items {
-                let data = events::get(tx, delivery.event_id)?.data.to_string();
+                let data = events::find(tx, delivery.event_id)?
+                    .expect("stored")
+                    .data
+                    .to_string();
                 all.push((delivery.n, data));
             }
             cursor = page.next_cursor;

@@ -131,7 +131,10 @@ impl World {
             let mut events = HashMap::new();
             let mut state = Vec::new();
             for event in events::list_numbered(tx, None, 0, 10_000)? {
-                let text = events::get(tx, event.id)?.data.to_string();
+                let text = events::find(tx, event.id)?
+                    .expect("stored")
+                    .data
+                    .to_string();
                 let data: Value = serde_json::from_str(&text).unwrap_or_default();
                 let about = (data["n"].clone(), data["name"].clone());
                 state.push(format!("{} {} {about:?}", event.seq, event.r#type));

@@ -44,11 +44,10 @@ async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
     // A resent event goes to the tail of the queue, with a new count of attempts.
     receiver.set(Reply::Deliver);
     let now = fixture.now();
-    let n: Result<u64, lanes::EnqueueError> = fixture
-        .store
-        .try_write(move |tx| lanes::enqueue_again(tx, lane, first, now))
+    let n = fixture
+        .write(move |tx| lanes::enqueue(tx, lane, (first, "custom.first"), now))
         .await;
-    assert_eq!(n, Ok(3));
+    assert_eq!(n, Some(3));
     fixture.advance(Duration::from_secs(5));
     fixture.until_empty(&[&sink]).await;
     let last = receiver.seen().pop().expect("delivered");

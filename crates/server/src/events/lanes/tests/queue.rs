@@ -5,8 +5,7 @@ use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
 use svc_core::{UserId, lane::QUEUE_CAPACITY};
 use svc_protocol::api::{DeliveryState, ScriptConfig, SinkType};
 use svc_store::{
-    events,
-    lanes::{self, EnqueueError},
+    events, lanes,
     sinks::{self, GLOBAL, SinkConfig},
 };
 use uuid::Uuid;
@@ -133,17 +132,16 @@ async fn deleting_a_sink_drops_its_queue_and_returns_the_count() {
 }
 
 #[tokio::test]
-async fn a_resend_to_a_full_queue_is_refused() {
+async fn an_event_is_not_added_to_a_full_queue() {
     let fixture = Fixture::new();
     let (_, lane) = fixture.sink("full", "*").await;
     fixture.emit_many(99).await;
     let event = fixture.emit("custom.last").await;
     let now = fixture.now();
-    let refused: Result<u64, EnqueueError> = fixture
-        .store
-        .try_write(move |tx| lanes::enqueue_again(tx, lane, event, now))
+    let queued = fixture
+        .write(move |tx| lanes::enqueue(tx, lane, (event, "custom.last"), now))
         .await;
-    assert_eq!(refused, Err(EnqueueError::Full));
+    assert_eq!(queued, None);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use svc_core::RoleId;
 use svc_protocol::api::{PatternsInput, Preview, WebhookFormat};
 
 use super::*;
@@ -115,7 +116,7 @@ async fn a_test_of_a_global_webhook_is_not_sent_if_its_creator_has_lost_the_perm
     let revoke = fixture
         .service
         .store
-        .write(move |tx| roles::set_of_user(tx, creator, &[]));
+        .write(move |tx| memberships::set_of_user::<RoleId>(tx, creator, &[]));
     revoke.await.expect("revoked");
     let tested = fixture.service.test(&other, id, Preview::default()).await;
     let attempt = tested.expect("tested").attempt.expect("an attempt");
