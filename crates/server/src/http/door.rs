@@ -23,9 +23,10 @@ use tower_service::Service;
 use tracing::warn;
 
 use super::{
+    answers::Outlet,
     auth::{CallGate, LastToken},
     connections::Slot,
-    error::ApiResult,
+    error::{ApiError, ApiResult},
     extract::{require_json, trace_of},
     host::HostRule,
     listen::Peer,
@@ -75,8 +76,11 @@ impl Door {
         slot: &Arc<Slot>,
         last_token: &LastToken,
     ) -> ResponseFuture {
+        let outlet = Outlet::new(slot, request.version());
+        let refuse =
+            |refusal: ApiError| -> ResponseFuture { Box::pin(ready(Ok(refusal.into_response()))) };
         if let Err(refusal) = self.hosts.check(&request) {
-            return Box::pin(ready(Ok(refusal.into_response())));
+            return refuse(refusal);
         }
         // A call with a query goes to the router, which limits the length of queries.
         let is_call = request
@@ -87,12 +91,12 @@ impl Door {
             match self.admit(&request, peer, last_token) {
                 Ok(caller) => {
                     slot.note_authenticated();
-                    return Box::pin(call(self.app.clone(), caller, request));
+                    return Box::pin(call(self.app.clone(), caller, request, outlet));
                 }
                 // In a zone, another server may just have created the credential: the router waits
                 // for such changes before it rejects.
                 Err(_) if self.app.store.is_shared() => {}
-                Err(refusal) => return Box::pin(ready(Ok(refusal.into_response()))),
+                Err(refusal) => return refuse(refusal),
             }
         }
         self.warn_of_unknown_proxy(request.headers(), peer);
@@ -106,7 +110,7 @@ impl Door {
             if response.status() == StatusCode::NOT_FOUND {
                 response.headers_mut().remove(header::ALLOW);
             }
-            Ok(response)
+            Ok(outlet.send(response))
         })
     }
 
@@ -136,12 +140,13 @@ fn call(
     app: App,
     mut caller: Caller,
     request: Request<Incoming>,
+    outlet: Outlet,
 ) -> impl Future<Output = Result<Response, Infallible>> {
     caller.trace = trace_of(request.headers());
     let body = request.into_body();
     async move {
         let answer = methods::answer(&app, &mut caller, body).await;
-        Ok(answer.into_response())
+        Ok(outlet.send(answer.into_response()))
     }
 }
 
@@ -152,7 +157,7 @@ mod tests {
     /// Larger futures take a slower path of the allocator, on every call.
     const SMALL_BYTES: usize = 1_024;
 
-    fn size_of_future<F>(_: fn(App, Caller, Request<Incoming>) -> F) -> usize {
+    fn size_of_future<F>(_: fn(App, Caller, Request<Incoming>, Outlet) -> F) -> usize {
         size_of::<F>()
     }
 
