@@ -145,7 +145,11 @@ fn call(
     caller.trace = trace_of(request.headers());
     let body = request.into_body();
     async move {
-        let answer = methods::answer(&app, &mut caller, body).await;
+        let body = match methods::read(&app, &caller, body).await {
+            Ok(body) => body,
+            Err(refusal) => return Ok(refusal.into_response()),
+        };
+        let answer = methods::answer(&app, &mut caller, &body).await;
         Ok(outlet.send(answer.into_response()))
     }
 }

@@ -18,7 +18,10 @@ use super::{
     answers::{HTTP2_UNCOUNTED_BYTES_MAX, Payer},
     describe::{Answer, Operation},
     error::{ApiError, ApiResult, protect},
-    extract::{JsonBytes, PAYLOAD_TIME_MAX, Query, RawRequest, read_body, require_json, trace_of},
+    extract::{
+        CompleteBody, JsonBytes, PAYLOAD_TIME_MAX, Query, RawRequest, read_body, require_json,
+        trace_of,
+    },
     failures,
 };
 use crate::{
@@ -53,7 +56,8 @@ pub async fn call(
 ) -> ApiResult<CallAnswer> {
     require_json(request.headers())?;
     caller.trace = trace_of(request.headers());
-    answer(&app, &mut caller, request.into_body()).await
+    let body = read(&app, &caller, request.into_body()).await?;
+    answer(&app, &mut caller, &body).await
 }
 
 /// JSON-RPC responses, or nothing if the request had notifications only.
@@ -91,48 +95,46 @@ impl Answer for CallAnswer {
     }
 }
 
-/// Answers a call that came through the router or bypassed it. If the access of the caller is
-/// revoked while the body arrives or the method runs, the answer is an error. Only the caller is
-/// checked again. The other checks used only the head of the request, and their results cannot
-/// change. So the head is not needed any more.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an `async fn` would store its arguments twice"
-)]
-pub fn answer<B>(
+/// Reads the body of a call.
+pub fn read<B>(
     app: &App,
-    caller: &mut Caller,
+    caller: &Caller,
     body: B,
-) -> impl Future<Output = ApiResult<CallAnswer>> + Send
+) -> impl Future<Output = ApiResult<CompleteBody>> + Send
 where
     B: HttpBody<Data = Bytes> + Send,
     B::Error: Into<BoxError>,
 {
-    async move {
-        let counted = (&app.bodies, Account::User(caller.user.id));
-        let bytes_max = app.limits.call_bytes_max;
-        // The agent may report until the answer that it did not send the call. The params are then
-        // sent to another provider, so the body stays until the call ends.
-        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, counted).await?;
-        if body.waited {
-            *caller = app.directory.readmit(caller, app.clock.now())?;
-        }
-        let answers = app
-            .calls
-            .answer(caller, &body.bytes)
-            .await
-            .map_err(|over| ApiError::too_many_calls(&over))?;
-        if app.directory.has_changed_since(caller) {
-            app.directory.readmit(caller, app.clock.now())?;
-        }
-        Ok(CallAnswer {
-            answers,
-            payer: Payer {
-                user: caller.user.id,
-                may_be_refused: true,
-            },
-        })
+    let counted = (&app.bodies, Account::User(caller.user.id));
+    read_body(body, app.limits.call_bytes_max, PAYLOAD_TIME_MAX, counted)
+}
+
+/// Answers a call that came through the router or bypassed it. If the access of the caller is
+/// revoked while the body arrives or the method runs, the answer is an error. Only the caller is
+/// checked again. The other checks used only the head of the request, and their results cannot
+/// change. So the head is not needed any more.
+///
+/// The agent may report until the answer that it did not send the call. The params are then sent to
+/// another provider, so the body stays until the call ends.
+pub async fn answer(app: &App, caller: &mut Caller, body: &CompleteBody) -> ApiResult<CallAnswer> {
+    if body.waited {
+        *caller = app.directory.readmit(caller, app.clock.now())?;
     }
+    let answers = app
+        .calls
+        .answer(caller, &body.bytes)
+        .await
+        .map_err(|over| ApiError::too_many_calls(&over))?;
+    if app.directory.has_changed_since(caller) {
+        app.directory.readmit(caller, app.clock.now())?;
+    }
+    Ok(CallAnswer {
+        answers,
+        payer: Payer {
+            user: caller.user.id,
+            may_be_refused: true,
+        },
+    })
 }
 
 pub async fn openrpc(app: App, caller: Caller) -> ApiResult<JsonBytes<Map<String, Value>>> {
