@@ -263,7 +263,8 @@ fn spaces(
 }
 
 fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>, keys: ZoneKeys) -> Arc<Links> {
-    let lifecycle = with_parts!(Lifecycle of base { store, hub, directory; server_id: base.server_id });
+    let lifecycle =
+        with_parts!(Lifecycle of base { store, hub, directory; server_id: base.server_id });
     Links::new(
         with_parts!(Publisher of base { registry, directory, store, compute;
             quotas: options.quotas,
