@@ -182,16 +182,18 @@ pub(super) fn remove<E: Entry>(tx: &mut Tx<'_>, id: Id) -> Result<(), StoreError
     tx.send(&sql, values![id])
 }
 
+/// The blocks that are left: kept ones and recent ones.
+type Remaining = (Vec<Head>, Vec<Head>);
+
 /// Of an owner's blocks, removes those whose newest entry is from before `since`, and the expired
-/// entries of kept blocks. Returns the other blocks, kept and recent ones; `None` if more such work
-/// may be left.
+/// entries of kept blocks. Returns the other blocks; `None` if more such work may be left.
 pub(super) fn remove_old<E: Entry>(
     tx: &mut Tx<'_>,
     owner: UserId,
     heads: Vec<Head>,
     since: Timestamp,
     keep: KeepRule,
-) -> Result<Option<(Vec<Head>, Vec<Head>)>, StoreError> {
+) -> Result<Option<Remaining>, StoreError> {
     let (old, heads): (Vec<_>, Vec<_>) = heads.into_iter().partition(|head| head.last_at < since);
     for head in old.iter().take(REMOVED_MAX) {
         remove::<E>(tx, head.id)?;
