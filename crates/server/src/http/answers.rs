@@ -5,6 +5,7 @@
 //! connection has many answers at a time.
 
 use std::{
+    convert::Infallible,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -22,6 +23,7 @@ use tokio::sync::Notify;
 
 use super::{
     connections::{PROGRESS_BYTES, Slot, UnreadAnswer},
+    door::ResponseFuture,
     error::ApiError,
 };
 use crate::limits::{AnswerHold, BudgetFull, UNCOUNTED_BYTES_MAX};
@@ -44,6 +46,37 @@ pub struct Outlet {
     stream: Option<Arc<Notify>>,
 }
 
+/// The answer of a handler, on its way to the client.
+pub struct Sending {
+    answering: ResponseFuture,
+    /// `None` after the answer.
+    outlet: Option<Outlet>,
+}
+
+impl Sending {
+    pub fn new(answering: ResponseFuture, outlet: Outlet) -> Self {
+        Self {
+            answering,
+            outlet: Some(outlet),
+        }
+    }
+}
+
+impl Future for Sending {
+    type Output = Result<Response, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = match ready!(self.answering.as_mut().poll(context)) {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        Poll::Ready(Ok(match self.outlet.take() {
+            Some(outlet) => outlet.send(response),
+            None => response,
+        }))
+    }
+}
+
 impl Outlet {
     /// For the answer to the request that a connection has just received.
     pub fn new(slot: &Arc<Slot>, version: Version) -> Self {
@@ -54,7 +87,7 @@ impl Outlet {
     }
 
     /// Prepares an answer for sending: counts its memory for the payer, and watches its progress.
-    pub fn send(self, mut response: Response) -> Response {
+    fn send(self, mut response: Response) -> Response {
         // Only streams of events have a body of unknown size. Their bytes are made when the
         // connection takes them.
         let size = response.body().size_hint().exact();

@@ -23,10 +23,9 @@ use tower_service::Service;
 use tracing::warn;
 
 use super::{
-    answers::Outlet,
     auth::{CallGate, LastToken},
     connections::Slot,
-    error::{ApiError, ApiResult},
+    error::ApiResult,
     extract::{require_json, trace_of},
     host::HostRule,
     listen::Peer,
@@ -76,11 +75,8 @@ impl Door {
         slot: &Arc<Slot>,
         last_token: &LastToken,
     ) -> ResponseFuture {
-        let outlet = Outlet::new(slot, request.version());
-        let refuse =
-            |refusal: ApiError| -> ResponseFuture { Box::pin(ready(Ok(refusal.into_response()))) };
         if let Err(refusal) = self.hosts.check(&request) {
-            return refuse(refusal);
+            return Box::pin(ready(Ok(refusal.into_response())));
         }
         // A call with a query goes to the router, which limits the length of queries.
         let is_call = request
@@ -91,12 +87,12 @@ impl Door {
             match self.admit(&request, peer, last_token) {
                 Ok(caller) => {
                     slot.note_authenticated();
-                    return Box::pin(call(self.app.clone(), caller, request, outlet));
+                    return Box::pin(call(self.app.clone(), caller, request));
                 }
                 // In a zone, another server may just have created the credential: the router waits
                 // for such changes before it rejects.
                 Err(_) if self.app.store.is_shared() => {}
-                Err(refusal) => return refuse(refusal),
+                Err(refusal) => return Box::pin(ready(Ok(refusal.into_response()))),
             }
         }
         self.warn_of_unknown_proxy(request.headers(), peer);
@@ -110,7 +106,7 @@ impl Door {
             if response.status() == StatusCode::NOT_FOUND {
                 response.headers_mut().remove(header::ALLOW);
             }
-            Ok(outlet.send(response))
+            Ok(response)
         })
     }
 
@@ -140,7 +136,6 @@ fn call(
     app: App,
     mut caller: Caller,
     request: Request<Incoming>,
-    outlet: Outlet,
 ) -> impl Future<Output = Result<Response, Infallible>> {
     caller.trace = trace_of(request.headers());
     let body = request.into_body();
@@ -150,7 +145,7 @@ fn call(
             Err(refusal) => return Ok(refusal.into_response()),
         };
         let answer = methods::answer(&app, &mut caller, &body).await;
-        Ok(outlet.send(answer.into_response()))
+        Ok(answer.into_response())
     }
 }
 
@@ -161,7 +156,7 @@ mod tests {
     /// Larger futures take a slower path of the allocator, on every call.
     const SMALL_BYTES: usize = 1_024;
 
-    fn size_of_future<F>(_: fn(App, Caller, Request<Incoming>, Outlet) -> F) -> usize {
+    fn size_of_future<F>(_: fn(App, Caller, Request<Incoming>) -> F) -> usize {
         size_of::<F>()
     }
 

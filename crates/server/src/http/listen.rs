@@ -26,10 +26,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use super::{
+    answers::{Outlet, Sending},
     auth::LastToken,
     client_stream::ClientStream,
     connections::{Connections, Order, Registration, Slot, TooManyFromAddress},
-    door::{Door, ResponseFuture},
+    door::Door,
     head_guard::HeadGuard,
     head_timer::HeadTimer,
 };
@@ -267,12 +268,15 @@ struct ConnectionService {
 impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Response = axum::response::Response;
     type Error = std::convert::Infallible;
-    type Future = ResponseFuture;
+    type Future = Sending;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.slot.note_head();
-        self.door
-            .handle(request, self.peer, &self.slot, &self.last_token)
+        let outlet = Outlet::new(&self.slot, request.version());
+        let answering = self
+            .door
+            .handle(request, self.peer, &self.slot, &self.last_token);
+        Sending::new(answering, outlet)
     }
 }
 
