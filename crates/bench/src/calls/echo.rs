@@ -32,13 +32,13 @@ pub fn serve() -> anyhow::Result<()> {
     }
 }
 
-/// Answers one line. Relies on the form in which agents write it:
-/// `…,"params":<params>,"id":<id>}`.
+/// Answers one line with its params, or with `null` if it has none. Relies on the form in which
+/// agents write it: `…,"params":<params>,"id":<id>}`.
 fn answer(line: &[u8], answers: &mut Vec<u8>) -> anyhow::Result<()> {
-    let params = memchr::memmem::find(line, b"\"params\":").context("a line without params")?;
     let id = memchr::memmem::rfind(line, b",\"id\":").context("a line without an id")?;
+    let params = memchr::memmem::find(line, b"\"params\":");
     answers.extend_from_slice(br#"{"jsonrpc":"2.0","result":"#);
-    answers.extend_from_slice(&line[params + 9..id]);
+    answers.extend_from_slice(params.map_or(b"null".as_slice(), |params| &line[params + 9..id]));
     answers.extend_from_slice(&line[id..]);
     answers.push(b'\n');
     Ok(())
